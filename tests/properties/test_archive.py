@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.archive.synced_archive import SyncedArchive
 
 from backscroll.index import Index
-from backscroll.ingest.maintenance import rebuild
+from backscroll.ingest.rebuild import rebuild
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 

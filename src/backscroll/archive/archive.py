@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, connect, transaction
-from backscroll.archive.derive.live import close_idle_sessions
+from backscroll.archive.derive.idle_sessions import close_idle_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.sync_lock import sync_lock

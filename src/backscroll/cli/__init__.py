@@ -1,7 +1,7 @@
 """Command-line interface: parse arguments, call `History`, print.
 
 app.py                 command group, global options, lazy loading of commands
-setup.py               global options and the `History` they configure
+global_options.py      global options and the `History` they configure
 commands/              one module per command
 options.py             options that several commands share
 completion_values.py   values that shell completion offers
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    from backscroll.cli.setup import parse_sync_arguments  # start-up: not for --version
+    from backscroll.cli.global_options import parse_sync_arguments  # start-up: not for --version
 
     # Importing click takes longer than a sync without changes.
     is_completion = "_BACKSCROLL_COMPLETE" in os.environ

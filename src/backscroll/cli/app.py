@@ -8,8 +8,8 @@ import click
 
 from backscroll import __version__
 from backscroll.cli.error_output import as_sentence, discard_output
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import program
-from backscroll.cli.setup import Setup
 
 __all__ = ["app", "run"]
 

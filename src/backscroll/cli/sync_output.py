@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backscroll.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from backscroll.cli.setup import Setup
+    from backscroll.cli.global_options import Setup
 
 __all__ = ["RECENT_EVENTS", "run_sync"]
 

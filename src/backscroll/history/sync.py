@@ -38,6 +38,6 @@ def sync(stores: Stores, progress: Callable[[int, int], None] | None, *, wait: b
 
 
 def _finish_erasure(stores: Stores) -> None:
-    from backscroll.ingest.maintenance import erase  # start-up: needed after an interrupted `forget` only
+    from backscroll.ingest.rebuild import erase  # start-up: needed after an interrupted `forget` only
 
     erase(stores.archive, stores.index.index)

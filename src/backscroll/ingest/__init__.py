@@ -1,1 +1,16 @@
-"""Work that joins what sources tell."""
+"""Read the tools' files into the archive and the index.
+
+sync.py             the steps of a sync
+changes.py          which units are new, changed or gone
+read_units.py       read changed units, one by one or in bulk
+bulk_read.py        read many units in parallel, merge and index them in rounds
+parallel.py         worker processes, each with a shard of its own
+index_documents.py  documents for the index, made while reading
+indexer.py          write queued sessions to the index
+watch.py            keep the archive up to date while the tools write
+follow.py           new messages of one session
+audit.py            count every record without storing anything
+rebuild.py          forget sessions; rebuild sessions and index from archived originals
+extract.py          write archived originals back to files
+malloc.py           return free memory to the system
+"""

@@ -13,7 +13,7 @@ from backscroll.sources.protocols import ChangeMarkers, FolderListing, PathLooku
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
-    from backscroll.archive.write.units import KnownUnit
+    from backscroll.archive.write.unit_rows import KnownUnit
     from backscroll.model import Unit
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from backscroll.archive import Archive
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.write.units import KnownUnit
+from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.index import Index
 from backscroll.ingest import parallel
 from backscroll.ingest.changes import ChangedUnit

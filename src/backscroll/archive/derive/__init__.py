@@ -12,5 +12,5 @@ session_rows.py    rows of `conversations` and `cursor_sessions`
 subagent_rows.py   rows of `subagent`
 cursor_windows.py  workspace and times of Cursor windows
 index_changes.py   queue what the search index must read again
-live.py            end of idle sessions
+idle_sessions.py   end of idle sessions
 """

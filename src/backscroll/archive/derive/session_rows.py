@@ -20,8 +20,8 @@ from backscroll.archive.derive.fragments import (
     session_fragments,
     subagent_fragments,
 )
+from backscroll.archive.derive.idle_sessions import LIVE_TIMEOUT
 from backscroll.archive.derive.index_changes import index_fields, queue_changes
-from backscroll.archive.derive.live import LIVE_TIMEOUT
 from backscroll.archive.derive.rollups import RollupWriter
 from backscroll.archive.derive.session_totals import SessionTotals
 from backscroll.archive.derive.subagent_rows import write_inlined_subagents, write_subagents

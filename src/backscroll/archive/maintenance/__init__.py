@@ -8,5 +8,5 @@ verify          check hashes and counts
 legacy_schema   plan the upgrade of another program's database
 legacy_upgrade  carry it out, after a backup
 legacy_import   import an upgraded database into the archive
-backup          verified copy of a database
+legacy_backup   verified copy of that database
 """

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from backscroll.archive.connection import connect, transaction
 from backscroll.archive.derive.session_rows import conversation_id
-from backscroll.archive.maintenance.backup import open_existing
+from backscroll.archive.maintenance.legacy_backup import open_existing
 from backscroll.archive.maintenance.legacy_schema import JSON_COLUMNS
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError

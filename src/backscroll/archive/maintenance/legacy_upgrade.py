@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive.maintenance import legacy_schema
-from backscroll.archive.maintenance.backup import create_backup, open_existing
+from backscroll.archive.maintenance.legacy_backup import create_backup, open_existing
 from backscroll.archive.maintenance.legacy_schema import (
     UpgradePlan,
     UpgradeProblem,

@@ -5,7 +5,7 @@ put_unit.py        store a unit: the steps of the transaction
 unit_writer.py     write the stream of a unit
 session_writer.py  write one session of the stream in chunks
 message_rows.py    rows of messages and edits
-units.py           rows of units: checkpoint, record counts, events
+unit_rows.py       rows of units: checkpoint, record counts, events
 fingerprints.py    fingerprints of units and folders, compared at every refresh
 file_snapshot.py   detect that a file changed while it was read
 exclusions.py      forgotten sessions and excluded workspaces

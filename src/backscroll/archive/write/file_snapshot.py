@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from backscroll.archive.write.units import prefix_hash, stat_or_none
+from backscroll.archive.write.unit_rows import prefix_hash, stat_or_none
 
 __all__ = ["FileSnapshot"]
 

@@ -11,7 +11,7 @@ from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.delta_raw import RawDeltaBase
 from backscroll.archive.storage.raw_rows import store_rows
 from backscroll.archive.storage.strings import StringTable
-from backscroll.archive.write import units
+from backscroll.archive.write import unit_rows
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
 from backscroll.archive.write.file_snapshot import FileSnapshot
 from backscroll.archive.write.session_writer import MessageObserver
@@ -45,11 +45,11 @@ def put_unit(
         with transaction(db):
             if forget.is_forgotten_unit(db, unit.path, unit.key):
                 return True
-            unit_id, is_new = units.register_unit(db, unit, platform)
+            unit_id, is_new = unit_rows.register_unit(db, unit, platform)
             if is_appended:
-                units.discard_truncated_line(db, unit_id)
+                unit_rows.discard_truncated_line(db, unit_id)
             elif not is_new:
-                units.mark_superseded(db, unit_id)
+                unit_rows.mark_superseded(db, unit_id)
             delta_base = RawDeltaBase(db, unit.path)
             writer = UnitWriter(
                 db,
@@ -90,9 +90,9 @@ def put_unit(
                 counts.checkpoint = None  # when the exclusion ends, the unit is read from the start
             # Part of a file that grew may have been excluded before. A new unit has no such row.
             if writer.has_excluded or not (is_appended or is_new):
-                units.set_excluded(db, unit_id, exclusions.patterns_hash if writer.has_excluded else None)
+                unit_rows.set_excluded(db, unit_id, exclusions.patterns_hash if writer.has_excluded else None)
             needs_retry = is_storable and not store_rows(db, unit_id, rows, is_new=is_new)
-            units.save_unit(
+            unit_rows.save_unit(
                 db,
                 unit_id,
                 unit,
@@ -112,8 +112,8 @@ def put_unit(
         if isinstance(error, OSError):
             fault = Fault("unreadable-file", f"cannot be read: {error.strerror or error}")
         with transaction(db):
-            unit_id, _ = units.register_unit(db, unit, platform)
+            unit_id, _ = unit_rows.register_unit(db, unit, platform)
             problems = [] if writer.was_read else writer.problems
-            units.mark_for_retry(db, unit_id, problems or [Problem(Origin(unit.path, "file"), *fault)])
+            unit_rows.mark_for_retry(db, unit_id, problems or [Problem(Origin(unit.path, "file"), *fault)])
         return False
     return True

@@ -14,7 +14,7 @@ from backscroll.archive.storage.codec import decode_chunk
 from backscroll.archive.storage.delta import read_messages, rebase_fragment_dependents
 from backscroll.archive.storage.delta_raw import delta_compress_file
 from backscroll.archive.storage.originals import Original
-from backscroll.archive.write import units
+from backscroll.archive.write import unit_rows
 from backscroll.archive.write.session_writer import decode_closing, retain_title
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Closing, Item
@@ -66,7 +66,7 @@ def replace_from_original(
             for _, *key, closing in replaced:
                 _retain_title(db, [unit_id, *key], closing)
             delta_compress_file(db, unit_id)
-            units.save_reparsed_unit(db, unit_id, writer.record_counts, file)
+            unit_rows.save_reparsed_unit(db, unit_id, writer.record_counts, file)
             for platform, session_id in sessions:
                 delete_empty_session(db, SessionKey(platform, session_id))
     except _LessContentError:

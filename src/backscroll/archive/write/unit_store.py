@@ -12,13 +12,13 @@ from backscroll.archive.maintenance import forget
 from backscroll.archive.storage.originals import Original
 from backscroll.archive.storage.raw_files import SEGMENT_BYTES
 from backscroll.archive.storage.strings import StringTable
-from backscroll.archive.write import units
+from backscroll.archive.write import unit_rows
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
 from backscroll.archive.write.put_unit import put_unit
 from backscroll.archive.write.reparse import replace_from_original
 from backscroll.archive.write.session_writer import MessageObserver
 from backscroll.archive.write.shard_merge import merge_shards, reduced_page_cache
-from backscroll.archive.write.units import KnownUnit
+from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.model import Checkpoint, Item, RawRow, Unit
 
 __all__ = ["UnitStore"]
@@ -79,13 +79,13 @@ class UnitStore:
         """Return how far a unit was read; None if part of it was excluded by other patterns than now."""
         if known.excluded_by is not None and known.excluded_by != self._exclusions.patterns_hash:
             return None
-        return units.load_checkpoint(self._db, known.id)
+        return unit_rows.load_checkpoint(self._db, known.id)
 
     def is_prefix_unchanged(self, known: KnownUnit, unit: Unit, checkpoint: Checkpoint) -> bool:
         """Return whether a file is unchanged up to a checkpoint."""
         path = Path(unit.path)
         try:
-            return units.is_prefix_unchanged(known, path, checkpoint.offset) and (
+            return unit_rows.is_prefix_unchanged(known, path, checkpoint.offset) and (
                 self._is_end_unchanged(known.id, path, checkpoint.offset)
             )
         except OSError:
@@ -165,7 +165,7 @@ class UnitStore:
             for unit_id in unit_ids:
                 self._db.execute("update unit set is_gone = 1 where id = ?", [unit_id])
                 self._db.execute("update fragment set is_derived = 0 where unit_id = ?", [unit_id])
-                units.add_event(self._db, unit_id, "vanished")
+                unit_rows.add_event(self._db, unit_id, "vanished")
 
     @property
     def exclusions(self) -> Exclusions:

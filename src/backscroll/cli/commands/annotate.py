@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import click
 
 from backscroll.cli.completion_values import complete_refs, complete_tags
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import sync_before_reading
-from backscroll.cli.setup import Setup
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary

@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint
 from backscroll.cli.progress import ProgressBar
-from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line

@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from backscroll.cli.error_output import as_sentence
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint
 from backscroll.cli.progress import ProgressBar
-from backscroll.cli.setup import Setup
 from backscroll.cli.sync_output import RECENT_EVENTS
 from backscroll.config import this_machine
 from backscroll.errors import ArchiveError

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import make_filter, no_sync_option, session_filters, sync_before_reading
 from backscroll.cli.progress import ProgressBar
-from backscroll.cli.setup import Setup
 from backscroll.history import History, Redactor
 from backscroll.model import Filter, SessionSummary
 from backscroll.model.export_format import FORMATS, Format

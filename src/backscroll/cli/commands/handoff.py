@@ -5,8 +5,8 @@ import sys
 import click
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading
-from backscroll.cli.setup import Setup
 from backscroll.history import Redactor
 from backscroll.render.handoff import handoff_document, handoff_lines
 from backscroll.render.json import encode_json

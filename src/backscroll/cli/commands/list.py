@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
 from backscroll.cli.options import (
     make_filter,
@@ -13,7 +14,6 @@ from backscroll.cli.options import (
     session_filters,
     sync_before_reading,
 )
-from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.render.json import encode_json, page_document
 from backscroll.render.terminal.session_table import plain_lines, table_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from backscroll.cli.setup import Setup
+from backscroll.cli.global_options import Setup
 from backscroll.config import archive_home, named_roots, this_machine
 from backscroll.http_guard import token_in
 from backscroll.mcp.install import CLIENTS, Change, entry_of, installation, removal

@@ -5,9 +5,9 @@ import sys
 import click
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
-from backscroll.cli.setup import Setup
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json
 

@@ -4,8 +4,8 @@ import sys
 
 import click
 
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading, workspace_option
-from backscroll.cli.setup import Setup
 from backscroll.history import Redactor
 from backscroll.render.json import encode_json
 from backscroll.render.recall import recall_document, recall_lines

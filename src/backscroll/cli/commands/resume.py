@@ -8,10 +8,10 @@ import msgspec
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.error_output import as_sentence
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import localize_hints
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
-from backscroll.cli.setup import Setup
 from backscroll.history import History
 from backscroll.model.sanitize import sanitize
 from backscroll.model.tool import Resumption

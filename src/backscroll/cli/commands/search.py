@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint, welcome_lines
 from backscroll.cli.options import (
     make_query_filters,
@@ -14,7 +15,6 @@ from backscroll.cli.options import (
     sync_before_reading,
 )
 from backscroll.cli.progress import ProgressBar
-from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.render.json import encode_json, search_document
 from backscroll.render.search_results import match_lines

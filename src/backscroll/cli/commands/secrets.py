@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
 from backscroll.cli.progress import ProgressBar
-from backscroll.cli.setup import Setup
 from backscroll.model import SessionSummary
 from backscroll.model.redaction import SecretCategory
 from backscroll.model.sanitize import sanitize

@@ -7,9 +7,9 @@ from typing import Any, get_args
 import click
 
 from backscroll.cli.completion_values import complete_refs, complete_roles
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
 from backscroll.cli.session_output import show_messages, show_records
-from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.model import Role
 from backscroll.render.json import json_chunks

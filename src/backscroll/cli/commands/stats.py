@@ -8,9 +8,9 @@ from typing import Any, Literal
 import click
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
 from backscroll.cli.options import DateParam, make_filter, message_filters, read_options, sync_before_reading
-from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import Colour, Screen, color_option, detect_screen
 from backscroll.history import History
 from backscroll.model import Filter

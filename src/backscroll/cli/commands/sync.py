@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from backscroll.cli.setup import Setup
+from backscroll.cli.global_options import Setup
 from backscroll.cli.sync_output import run_sync
 
 __all__ = ["command"]

@@ -7,8 +7,8 @@ import click
 import msgspec
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.global_options import Setup
 from backscroll.cli.options import sync_before_reading
-from backscroll.cli.setup import Setup
 from backscroll.model import ToolCall
 from backscroll.model.live import FollowedMessage
 from backscroll.model.sanitize import sanitize

@@ -5,9 +5,9 @@ import sys
 
 import click
 
+from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
 from backscroll.cli.options import SourceParam, no_sync_option
-from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
 
 __all__ = ["command"]

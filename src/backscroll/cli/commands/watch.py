@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
+from backscroll.cli.global_options import Setup
 from backscroll.cli.progress import ProgressBar
-from backscroll.cli.setup import Setup
 from backscroll.model.live import SessionChange
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json_line, summary_document

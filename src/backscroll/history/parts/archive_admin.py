@@ -12,7 +12,7 @@ from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.ingest.extract import Extracted, extract
-from backscroll.ingest.maintenance import Rebuilt, forget, rebuild
+from backscroll.ingest.rebuild import Rebuilt, forget, rebuild
 
 __all__ = ["ArchiveAdmin", "UpgradeResult"]
 

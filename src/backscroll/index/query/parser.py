@@ -12,8 +12,8 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.index.query.dates import parse_date_range
 from backscroll.model import Role
+from backscroll.model.dates import parse_date_range
 
 __all__ = [
     "FILTER_NAMES",

@@ -26,21 +26,21 @@ def histories_with(capability: type) -> pytest.MarkDecorator:
 
 def read_all(history: History, root: Path) -> list[tuple[Unit, UnitContent]]:
     source = history.source()
-    told = [(unit, fold(source.read(unit))) for unit in source.units(root)]
+    units = [(unit, fold(source.read(unit))) for unit in source.units(root)]
     close(source)
-    return told
+    return units
 
 
-def readings(told: list[tuple[Unit, UnitContent]]) -> list[ParsedSession]:
-    return [reading for _, one in told for reading in one.sessions]
+def sessions(units: list[tuple[Unit, UnitContent]]) -> list[ParsedSession]:
+    return [session for _, content in units for session in content.sessions]
 
 
-def messages(told: list[tuple[Unit, UnitContent]]) -> list[Message]:
-    return [message for reading in readings(told) for message in reading.messages]
+def messages(units: list[tuple[Unit, UnitContent]]) -> list[Message]:
+    return [message for session in sessions(units) for message in session.messages]
 
 
-def contents(root: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Names, bytes, modes and times of everything below a folder."""
+def snapshot(root: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Return the bytes, modification time and mode of each file and folder below a folder."""
     found = {}
     for folder, _, files in os.walk(root):
         status = Path(folder).stat()
@@ -55,9 +55,9 @@ def contents(root: Path) -> dict[str, tuple[bytes, int, int]]:
 @every_history
 def test_reading_changes_nothing(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
-    before = contents(root)
+    before = snapshot(root)
     read_all(history, root)
-    assert contents(root) == before
+    assert snapshot(root) == before
 
 
 @every_history
@@ -71,7 +71,7 @@ def test_reading_rows_is_repeatable_omits_secrets_and_changes_nothing(
     history: History, tmp_path: Path
 ) -> None:
     root = history.write(tmp_path / "root")
-    before = contents(root)
+    before = snapshot(root)
     found = []
     for _ in range(2):
         source = history.source()
@@ -80,18 +80,18 @@ def test_reading_rows_is_repeatable_omits_secrets_and_changes_nothing(
         )
         close(source)
     assert found[0] == found[1]
-    assert contents(root) == before
-    places = [(path, key, row.path, row.table, row.key, row.part) for path, key, row in found[0]]
-    assert len(set(places)) == len(places)
+    assert snapshot(root) == before
+    keys = [(path, key, row.path, row.table, row.key, row.part) for path, key, row in found[0]]
+    assert len(set(keys)) == len(keys)
     assert not [row.key for _, _, row in found[0] if cursor.SECRET.encode() in (row.value or b"")]
 
 
 @every_history
 def test_every_record_is_counted_once(history: History, tmp_path: Path) -> None:
-    for unit, told in read_all(history, history.write(tmp_path / "root")):
-        tally = told.counts
-        assert tally.records == tally.parsed + tally.ignored + tally.problems, unit
-        assert tally.records == sum(tally.kinds.values()), unit
+    for unit, content in read_all(history, history.write(tmp_path / "root")):
+        counts = content.counts
+        assert counts.records == counts.parsed + counts.ignored + counts.problems, unit
+        assert counts.records == sum(counts.kinds.values()), unit
 
 
 @every_history
@@ -111,8 +111,8 @@ def test_timestamps_are_in_utc_and_have_a_source(history: History, tmp_path: Pat
 
 @every_history
 def test_ids_are_unique_within_a_session(history: History, tmp_path: Path) -> None:
-    for reading in readings(read_all(history, history.write(tmp_path / "root"))):
-        ids = [message.id for message in reading.messages]
+    for session in sessions(read_all(history, history.write(tmp_path / "root"))):
+        ids = [message.id for message in session.messages]
         assert len(ids) == len(set(ids))
 
 
@@ -143,13 +143,13 @@ def test_a_change_of_a_file_affects_its_units_and_no_others(history: History, tm
     for path in {unit.path for unit in units}:
         found = source.units_at(root, [path])
         if found is not None:
-            there = list(found)
-            assert [unit for unit in there if unit.path == path] == [
+            affected = list(found)
+            assert [unit for unit in affected if unit.path == path] == [
                 unit for unit in units if unit.path == path
             ]
-            assert all(unit in units for unit in there)
-    everything = source.units_at(root, [unit.path for unit in units])
-    assert everything is None or sorted(everything, key=repr) == sorted(units, key=repr)
+            assert all(unit in units for unit in affected)
+    all_found = source.units_at(root, [unit.path for unit in units])
+    assert all_found is None or sorted(all_found, key=repr) == sorted(units, key=repr)
     close(source)
 
 
@@ -202,7 +202,7 @@ def test_every_raw_record_has_a_type(history: History, tmp_path: Path) -> None:
 
 @every_source
 def test_a_missing_root_has_no_units(name: str, tmp_path: Path) -> None:
-    assert list(named(name).units(tmp_path / "nowhere")) == []
+    assert list(named(name).units(tmp_path / "missing")) == []
 
 
 @every_source
@@ -225,8 +225,8 @@ def test_a_truncated_file_keeps_its_earlier_messages(history: History, tmp_path:
         data = path.read_bytes()
         for cut in range(0, len(data), max(1, len(data) // 7)):
             path.write_bytes(data[:cut])
-            told = fold(history.source().read(unit))
+            content = fold(history.source().read(unit))
             lines = data[:cut].count(b"\n")
-            assert told.counts.records >= lines if lines <= whole.counts.records else True
-            assert told.counts.problems <= whole.counts.problems + 1
+            assert content.counts.records >= lines if lines <= whole.counts.records else True
+            assert content.counts.problems <= whole.counts.problems + 1
         path.write_bytes(data)

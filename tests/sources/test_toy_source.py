@@ -31,13 +31,13 @@ class Shell:
         path.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + end, encoding="utf-8")
         return path
 
-    def run(self, *words: str, code: int = 0) -> Result:
-        done = CliRunner().invoke(app, [*self.options, *words], catch_exceptions=False)
-        assert done.exit_code == code, done.output
-        return done
+    def run(self, *arguments: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(app, [*self.options, *arguments], catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return result
 
-    def json(self, *words: str, code: int = 0) -> Any:
-        return json.loads(self.run(*words, "--json", code=code).stdout)
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self.run(*arguments, "--json", code=code).stdout)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     return shell
 
 
-def test_a_sync_reads_it(shell: Shell) -> None:
+def test_a_sync_reads_its_sessions_once(shell: Shell) -> None:
     assert shell.json("sync")["new"] == 1
     assert shell.json("sync")["new"] == 0
 
@@ -81,9 +81,9 @@ def test_its_sessions_are_counted(shell: Shell) -> None:
     assert shell.json("stats")["total"]["sessions"] == 1
 
 
-def test_a_check_finds_its_problems(shell: Shell) -> None:
+def test_doctor_finds_its_problems(shell: Shell) -> None:
     assert shell.json("doctor")["is_understood"]
-    shell.write("torn", *LINES, end='{"role": "us')
+    shell.write("truncated", *LINES, end='{"role": "us')
     audit = shell.json("doctor", code=3)
     assert [(problem["place"], problem["code"]) for problem in audit["problems"]] == [
         ("line 3", "truncated-line")

@@ -1,4 +1,4 @@
-"""What Claude Desktop notes of sessions whose conversation lies elsewhere."""
+"""Metadata files of Claude Desktop."""
 
 import json
 import shutil
@@ -14,11 +14,11 @@ from backscroll.model import SessionSummary
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import Prompt, write_desktop_entry, write_prompts
-from tests.sources.claude_code.reading import tell
+from tests.sources.claude_code.read_helpers import read_file
 
 
-class Desk:
-    """A home of Claude Code, and a folder of Claude Desktop."""
+class DesktopSetup:
+    """A root of Claude Code, a folder of Claude Desktop, and one session."""
 
     def __init__(self, folder: Path) -> None:
         self.claude, self.desktop, self.home = folder / ".claude", folder / "Claude", folder / "home"
@@ -26,21 +26,21 @@ class Desk:
             root.mkdir()
         self.session = Transcript().user("where is the quay?").assistant("behind the dike")
 
-    def open(self, *, turned: bool = False) -> History:
+    def open(self, *, reverse_roots: bool = False) -> History:
         roots = [NamedRoot("claude-code", root) for root in (self.claude, self.desktop)]
-        return History(roots=roots[::-1] if turned else roots, home=self.home)
+        return History(roots=roots[::-1] if reverse_roots else roots, home=self.home)
 
-    def note(self, title: str | None, **fields: object) -> Path:
+    def write_metadata(self, title: str | None, **fields: object) -> Path:
         self.session.now = self.session.now.replace(microsecond=len(title or "") * 1000)
         return write_desktop_entry(self.desktop, self.session, title=title, **fields)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desktop_setup(tmp_path: Path) -> DesktopSetup:
+    return DesktopSetup(tmp_path)
 
 
-def one(history: History) -> SessionSummary:
+def sync_only_session(history: History) -> SessionSummary:
     history.sync()
     (summary,) = history.list_sessions().data
     return summary
@@ -50,7 +50,9 @@ def one(history: History) -> SessionSummary:
     ("system", "place"),
     [("darwin", "Library/Application Support/Claude"), ("win32", "AppData/Roaming/Claude")],
 )
-def test_the_desktops_own_folder_is_a_root_when_it_has_notes(tmp_path: Path, system: str, place: str) -> None:
+def test_the_folder_of_claude_desktop_is_a_root_if_it_has_session_metadata(
+    tmp_path: Path, system: str, place: str
+) -> None:
     root = tmp_path / place
     root.mkdir(parents=True)
     assert root not in ClaudeCode().roots(Machine(tmp_path, {}, system))
@@ -58,140 +60,150 @@ def test_the_desktops_own_folder_is_a_root_when_it_has_notes(tmp_path: Path, sys
     assert root in ClaudeCode().roots(Machine(tmp_path, {}, system))
 
 
-def test_a_session_of_the_agent_mode_is_called_as_its_note_says(tmp_path: Path) -> None:
+def test_an_agent_mode_session_has_the_title_from_its_metadata(tmp_path: Path) -> None:
     desktop = tmp_path / "Library" / "Application Support" / "Claude"
     session = Transcript(cwd="/sessions/sweet-cool-newton").user("where is the quay?").assistant("behind it")
     fields = {"subfolder": "local-agent-mode-sessions", "userSelectedFolders": ["/home/zoe/ferry"]}
-    note = write_desktop_entry(desktop, session, title="The quay", **fields)
-    session.write(note.with_suffix("") / ".claude")
-    (note.with_suffix("") / "local_other.json").write_text("no note, but a file of the session")
+    metadata_path = write_desktop_entry(desktop, session, title="The quay", **fields)
+    session.write(metadata_path.with_suffix("") / ".claude")
+    (metadata_path.with_suffix("") / "local_other.json").write_text("a file of the session, not metadata")
     roots = ClaudeCode().roots(Machine(tmp_path, {}, "darwin"))
-    assert [root for root in roots if root.is_dir()] == [desktop, note.with_suffix("") / ".claude"]
+    assert [root for root in roots if root.is_dir()] == [desktop, metadata_path.with_suffix("") / ".claude"]
     with History(roots=[NamedRoot("claude-code", root) for root in roots], home=tmp_path / "home") as history:
-        summary = one(history)
+        summary = sync_only_session(history)
         assert (summary.title, summary.message_count) == ("The quay", 2)
         assert history.source_files.audit().is_understood
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_title_given_in_the_desktop_is_the_sessions(desk: Desk, *, turned: bool) -> None:
-    desk.session.ai_title("Quay").write(desk.claude)
-    desk.note("The quay behind the dike")
-    with desk.open(turned=turned) as history:
-        summary = one(history)
+@pytest.mark.parametrize("reverse_roots", [False, True])
+def test_a_title_from_claude_desktop_is_the_title_of_the_session(
+    desktop_setup: DesktopSetup, *, reverse_roots: bool
+) -> None:
+    desktop_setup.session.ai_title("Quay").write(desktop_setup.claude)
+    desktop_setup.write_metadata("The quay behind the dike")
+    with desktop_setup.open(reverse_roots=reverse_roots) as history:
+        summary = sync_only_session(history)
         found = history.get_session(summary.id)
     assert summary.title == "The quay behind the dike"
     assert (summary.completeness, len(found.messages)) == ("complete", 2)
 
 
-def test_a_title_typed_in_the_session_itself_stands_above_the_desktops(desk: Desk) -> None:
-    desk.session.custom_title("My quay").write(desk.claude)
-    desk.note("The quay behind the dike")
-    with desk.open() as history:
-        assert one(history).title == "My quay"
+def test_a_custom_title_takes_precedence_over_the_title_from_claude_desktop(
+    desktop_setup: DesktopSetup,
+) -> None:
+    desktop_setup.session.custom_title("My quay").write(desktop_setup.claude)
+    desktop_setup.write_metadata("The quay behind the dike")
+    with desktop_setup.open() as history:
+        assert sync_only_session(history).title == "My quay"
 
 
-def test_a_note_without_a_title_takes_none_away(desk: Desk) -> None:
-    desk.session.ai_title("Quay").write(desk.claude)
-    desk.note(None)
-    with desk.open() as history:
-        assert one(history).title == "Quay"
+def test_metadata_without_a_title_does_not_remove_the_title(desktop_setup: DesktopSetup) -> None:
+    desktop_setup.session.ai_title("Quay").write(desktop_setup.claude)
+    desktop_setup.write_metadata(None)
+    with desktop_setup.open() as history:
+        assert sync_only_session(history).title == "Quay"
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_notes_that_change_later_than_the_transcript_are_taken_over(desk: Desk, *, is_first: bool) -> None:
+def test_metadata_that_changes_after_the_transcript_is_used(
+    desktop_setup: DesktopSetup, *, is_first: bool
+) -> None:
     if not is_first:
-        desk.session.write(desk.claude)
-    desk.note("Quay")
-    with desk.open() as history:
-        assert one(history).title == "Quay"
+        desktop_setup.session.write(desktop_setup.claude)
+    desktop_setup.write_metadata("Quay")
+    with desktop_setup.open() as history:
+        assert sync_only_session(history).title == "Quay"
     if is_first:
-        desk.session.write(desk.claude)
-    desk.note("The quay behind the dike", isArchived=True)
-    with desk.open() as history:
-        summary = one(history)
+        desktop_setup.session.write(desktop_setup.claude)
+    desktop_setup.write_metadata("The quay behind the dike", isArchived=True)
+    with desktop_setup.open() as history:
+        summary = sync_only_session(history)
         assert (summary.title, summary.message_count) == ("The quay behind the dike", 2)
         assert history.source_files.audit().is_understood
         assert [place.sessions for place in history.source_files.audit().places] == [1, 0]
-    assert visibility(desk) == ["archived"]
-    desk.note("The quay", isArchived=False)
-    with desk.open() as history:
-        assert one(history).title == "The quay"
-    assert visibility(desk) == ["listed"]
+    assert visibility(desktop_setup) == ["archived"]
+    desktop_setup.write_metadata("The quay", isArchived=False)
+    with desktop_setup.open() as history:
+        assert sync_only_session(history).title == "The quay"
+    assert visibility(desktop_setup) == ["listed"]
 
 
-def visibility(desk: Desk) -> list[str]:
-    with closing(sqlite3.connect(desk.home / "archive.db")) as db:
+def visibility(desktop_setup: DesktopSetup) -> list[str]:
+    with closing(sqlite3.connect(desktop_setup.home / "archive.db")) as db:
         return [row[0] for row in db.execute("select visibility from conversations")]
 
 
-def test_a_session_of_which_only_the_note_is_left_is_lossy(desk: Desk) -> None:
-    desk.note("The quay", transcriptUnavailable=True, worktreePath="/home/zoe/quay", worktreeName="quay")
-    with desk.open() as history:
-        summary = one(history)
+def test_a_session_with_only_metadata_is_lossy(desktop_setup: DesktopSetup) -> None:
+    desktop_setup.write_metadata(
+        "The quay", transcriptUnavailable=True, worktreePath="/home/zoe/quay", worktreeName="quay"
+    )
+    with desktop_setup.open() as history:
+        summary = sync_only_session(history)
         assert (summary.title, summary.completeness, summary.message_count) == ("The quay", "lossy", 0)
-        assert summary.workspace_path == desk.session.cwd
+        assert summary.workspace_path == desktop_setup.session.cwd
         assert summary.created_at is not None
         found = history.get_session(summary.id)
         assert found.messages == ()
 
 
-def test_a_note_and_prompts_of_a_lost_session_are_one(desk: Desk) -> None:
-    desk.note("The quay")
-    typed = Prompt("where is the quay?", session_id=desk.session.session_id)
-    write_prompts(desk.claude, [typed])
-    with desk.open() as history:
-        summary = one(history)
+def test_metadata_and_prompts_of_a_deleted_session_are_one_session(desktop_setup: DesktopSetup) -> None:
+    desktop_setup.write_metadata("The quay")
+    typed = Prompt("where is the quay?", session_id=desktop_setup.session.session_id)
+    write_prompts(desktop_setup.claude, [typed])
+    with desktop_setup.open() as history:
+        summary = sync_only_session(history)
         assert (summary.title, summary.completeness, summary.message_count) == ("The quay", "lossy", 1)
 
 
-def test_what_the_note_said_stays_when_it_goes(desk: Desk) -> None:
-    desk.session.write(desk.claude)
-    desk.note("The quay", isArchived=True)
-    with desk.open() as history:
-        one(history)
-        shutil.rmtree(desk.desktop / "claude-code-sessions")
-        summary = one(history)
+def test_deleting_the_metadata_keeps_the_title(desktop_setup: DesktopSetup) -> None:
+    desktop_setup.session.write(desktop_setup.claude)
+    desktop_setup.write_metadata("The quay", isArchived=True)
+    with desktop_setup.open() as history:
+        sync_only_session(history)
+        shutil.rmtree(desktop_setup.desktop / "claude-code-sessions")
+        summary = sync_only_session(history)
         assert (summary.title, summary.is_gone) == ("The quay", False)
 
 
-def test_a_session_that_was_forgotten_does_not_come_back_by_its_note(desk: Desk) -> None:
-    desk.session.write(desk.claude)
-    desk.note("The quay")
-    with desk.open() as history:
-        history.archive_admin.forget(one(history).ref)
-        desk.note("The quay behind the dike")
+def test_metadata_does_not_restore_a_forgotten_session(desktop_setup: DesktopSetup) -> None:
+    desktop_setup.session.write(desktop_setup.claude)
+    desktop_setup.write_metadata("The quay")
+    with desktop_setup.open() as history:
+        history.archive_admin.forget(sync_only_session(history).ref)
+        desktop_setup.write_metadata("The quay behind the dike")
         history.sync()
         assert history.list_sessions().data == ()
 
 
-def test_nothing_but_what_is_known_to_be_harmless_is_read_of_a_note(desk: Desk) -> None:
-    path = desk.note("The quay", emailAddress="zoe@example.org", mcpServers={"x": {"token": "abcdefghij"}})
-    told = tell(path, "notes")
-    assert "zoe@" not in repr(told)
-    assert "abcdefghij" not in repr(told)
+def test_only_listed_fields_of_the_metadata_are_read(desktop_setup: DesktopSetup) -> None:
+    path = desktop_setup.write_metadata(
+        "The quay", emailAddress="zoe@example.org", mcpServers={"x": {"token": "abcdefghij"}}
+    )
+    content = read_file(path, "notes")
+    assert "zoe@" not in repr(content)
+    assert "abcdefghij" not in repr(content)
     source = ClaudeCode()
-    (unit,) = source.units(desk.desktop)
+    (unit,) = source.units(desktop_setup.desktop)
     assert list(source.raw_records(unit)) == []
 
 
-def test_a_session_that_never_began_is_counted_and_not_told(desk: Desk) -> None:
-    told = tell(desk.note("The quay", cliSessionId=None), "notes")
-    assert (told.sessions, told.counts.records, told.counts.ignored) == ((), 1, 1)
+def test_metadata_of_a_session_that_was_never_started_is_ignored(desktop_setup: DesktopSetup) -> None:
+    content = read_file(desktop_setup.write_metadata("The quay", cliSessionId=None), "notes")
+    assert (content.sessions, content.counts.records, content.counts.ignored) == ((), 1, 1)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", "\x00\x00", '"text"'])
-def test_a_file_that_is_no_note_is_a_problem(desk: Desk, content: str) -> None:
-    path = desk.note("The quay")
-    path.write_text(content)
-    told = tell(path, "notes")
-    assert (len(told.problems), told.counts.records, told.counts.problems) == (1, 1, 1)
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00\x00", '"text"'])
+def test_an_invalid_metadata_file_is_a_problem(desktop_setup: DesktopSetup, text: str) -> None:
+    path = desktop_setup.write_metadata("The quay")
+    path.write_text(text)
+    content = read_file(path, "notes")
+    assert (len(content.problems), content.counts.records, content.counts.problems) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("value", [None, 7, [], {}, True, "", "2026-10-03T07:00:00Z"])
-def test_any_value_may_stand_in_any_field(desk: Desk, value: object) -> None:
-    path = desk.note("The quay")
+def test_every_field_of_the_metadata_accepts_any_value(desktop_setup: DesktopSetup, value: object) -> None:
+    path = desktop_setup.write_metadata("The quay")
     names = json.loads(path.read_text())
     for name in names:
         path.write_text(json.dumps(names | {name: value}))
-        assert tell(path, "notes").counts.records == 1
+        assert read_file(path, "notes").counts.records == 1

@@ -1,4 +1,4 @@
-"""What Claude Code is about to delete, said in time."""
+"""Sessions that Claude Code deletes within a week."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from backscroll.testing.claude_code.side_files import write_settings
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
-def written(root: Path, days: int, seed: int) -> str:
+def write_session(root: Path, days: int, seed: int) -> str:
     session = Transcript(seed=seed).user("a")
     path = session.write(root)
     at = (NOW - timedelta(days=days)).timestamp()
@@ -27,17 +27,17 @@ def written(root: Path, days: int, seed: int) -> str:
     return session.session_id
 
 
-def test_sessions_that_go_within_a_week_are_named(tmp_path: Path) -> None:
-    written(tmp_path, 5, 1)
-    soon = written(tmp_path, 25, 2)
+def test_sessions_that_expire_within_a_week_are_returned(tmp_path: Path) -> None:
+    write_session(tmp_path, 5, 1)
+    expiring_id = write_session(tmp_path, 25, 2)
     found = ClaudeCode().retention(tmp_path, NOW)
     assert found is not None
-    assert (found.days, found.is_default, found.expiring) == (30, True, (soon,))
+    assert (found.days, found.is_default, found.expiring) == (30, True, (expiring_id,))
     assert '+  "cleanupPeriodDays": 3650' in found.diff
 
 
-def test_only_the_one_setting_is_shown(tmp_path: Path) -> None:
-    written(tmp_path, 8, 1)
+def test_the_diff_contains_only_the_retention_setting(tmp_path: Path) -> None:
+    write_session(tmp_path, 8, 1)
     path = write_settings(tmp_path, cleanup_days=10, env={"ANTHROPIC_API_KEY": "sk-do-not-show"})
     before = path.read_bytes()
     found = ClaudeCode().retention(tmp_path, NOW)
@@ -48,31 +48,31 @@ def test_only_the_one_setting_is_shown(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_long_period_needs_no_word(tmp_path: Path) -> None:
-    written(tmp_path, 100, 1)
+def test_a_long_retention_period_needs_no_warning(tmp_path: Path) -> None:
+    write_session(tmp_path, 100, 1)
     write_settings(tmp_path, cleanup_days=3650)
     assert ClaudeCode().retention(tmp_path, NOW) is None
 
 
 @pytest.fixture(autouse=True)
 def managed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where an organisation would put its settings."""
+    """Return the path of the managed settings of this test."""
     path = tmp_path / "etc" / "managed-settings.json"
     path.parent.mkdir()
-    monkeypatch.setattr(settings, "_MANAGED", {})
-    monkeypatch.setattr(settings, "_MANAGED_ELSEWHERE", path)
+    monkeypatch.setattr(settings, "_MANAGED_PATHS", {})
+    monkeypatch.setattr(settings, "_DEFAULT_MANAGED_PATH", path)
     return path
 
 
 def expiring(root: Path) -> Retention:
-    written(root, 29, 1)
+    write_session(root, 29, 1)
     found = ClaudeCode().retention(root, NOW)
     assert found is not None
     return found
 
 
-def applied(root: Path, diff: str) -> dict[str, Any]:
-    """The settings after the diff was applied as it stands."""
+def apply_diff(root: Path, diff: str) -> dict[str, Any]:
+    """Return the settings after the diff was applied with ``patch``."""
     if shutil.which("patch") is None:
         pytest.skip("patch is not installed")
     done = subprocess.run(
@@ -102,20 +102,18 @@ def test_the_diff_can_be_applied_and_shows_nothing_else(tmp_path: Path, before: 
     found = expiring(tmp_path)
     assert "secret" not in found.diff
     was = json.loads(before) if before and before.strip() else {}
-    assert applied(tmp_path, found.diff) == was | {"cleanupPeriodDays": 3650}
+    assert apply_diff(tmp_path, found.diff) == was | {"cleanupPeriodDays": 3650}
     assert ClaudeCode().retention(tmp_path, NOW) is None
 
 
-def test_settings_in_one_line_are_not_shown(tmp_path: Path) -> None:
+def test_other_settings_on_the_same_line_are_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('{"env": {"KEY": "secret"}, "cleanupPeriodDays": 20}')
     found = expiring(tmp_path)
     assert found.diff.splitlines()[2:] == ['-  "cleanupPeriodDays": 20', '+  "cleanupPeriodDays": 3650']
 
 
-def test_the_organisation_decides_before_the_user_and_the_local_file_before_the_other(
-    tmp_path: Path, managed: Path
-) -> None:
+def test_managed_settings_take_precedence_over_local_and_user_settings(tmp_path: Path, managed: Path) -> None:
     write_settings(tmp_path, cleanup_days=3650)
     (tmp_path / "settings.local.json").write_text('{"cleanupPeriodDays": 25}')
     found = expiring(tmp_path)
@@ -127,35 +125,33 @@ def test_the_organisation_decides_before_the_user_and_the_local_file_before_the_
     assert ClaudeCode().retention(tmp_path, NOW) is None
 
 
-def test_zero_days_keep_nothing(tmp_path: Path) -> None:
-    written(tmp_path, 0, 5)
+def test_a_period_of_zero_days_expires_everything(tmp_path: Path) -> None:
+    write_session(tmp_path, 0, 5)
     write_settings(tmp_path, cleanup_days=0)
     found = expiring(tmp_path)
     assert (found.days, found.is_default, len(found.expiring)) == (0, False, 2)
 
 
 @pytest.mark.parametrize("value", ['"30"', "true", "-5", "null", "[1]"])
-def test_what_is_no_number_of_days_means_the_default(tmp_path: Path, value: str) -> None:
+def test_an_invalid_number_of_days_means_the_default(tmp_path: Path, value: str) -> None:
     (tmp_path / "settings.json").write_text(f'{{"cleanupPeriodDays": {value}}}')
     found = expiring(tmp_path)
     assert (found.days, found.is_default) == (30, True)
     assert found.diff.count("+  ") == found.diff.count("-  ") == 1
 
 
-def test_a_number_beyond_all_time_is_long_enough(tmp_path: Path) -> None:
-    written(tmp_path, 29, 1)
+def test_a_very_large_number_of_days_needs_no_warning(tmp_path: Path) -> None:
+    write_session(tmp_path, 29, 1)
     (tmp_path / "settings.json").write_text('{"cleanupPeriodDays": 900000000000}')
     assert ClaudeCode().retention(tmp_path, NOW) is None
 
 
 @pytest.mark.parametrize(("text", "why"), [("{broken", "is not JSON"), ("[]", "is not a JSON object")])
-def test_settings_that_cannot_be_read_are_said_and_no_change_is_made_up(
-    tmp_path: Path, text: str, why: str
-) -> None:
+def test_unreadable_settings_are_reported_without_a_diff(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "settings.json").write_text(text)
     found = expiring(tmp_path)
     assert (found.is_default, found.trouble, found.diff) == (True, why, "")
-    told = "\n".join(retention_lines(found))
-    assert why in told
-    assert "settings.json" in told
-    assert "To keep them" not in told
+    output = "\n".join(retention_lines(found))
+    assert why in output
+    assert "settings.json" in output
+    assert "To keep them" not in output

@@ -98,7 +98,7 @@ def _read_orphans(unit: Unit) -> Iterator[Item]:
         tables = ", ".join(orphans.tables)
         reason = f"is not a store of Claude Code 0.2: it has {tables}"
         yield Problem(Origin(unit.path, "database"), "unknown-type", reason)
-        counts.count("database of unknown tables", "problems")
+        counts.count("database with unknown tables", "problems")
         counts.add_unknown("tables of __store.db")
     for table, count in sorted(orphans.counts.items()):
         if table in (legacy_db.MESSAGES, *legacy_db.TEXT_TABLES):

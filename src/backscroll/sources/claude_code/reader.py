@@ -79,14 +79,14 @@ def _report_file_name(unit: Unit) -> Iterator[Item]:
         "its name is not UTF-8; rename it so that it can be read",
     )
     counts = RecordCounts()
-    counts.count("file without a name", "problems")
+    counts.count("file with an invalid name", "problems")
     yield counts
 
 
 def _count_lines(unit: Unit) -> Iterator[Item]:
     """Count the lines of a run log, or of a file that is not a session."""
     counts = RecordCounts()
-    kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
+    kind = "run log" if unit.kind == "journal" else "line of a file that is not a session"
     for line in jsonl.lines(Path(unit.path), _field_decoder, starts=RECORD_START):
         if line.fault is not None:
             yield Problem(Origin(unit.path, f"line {line.number}"), *line.fault)

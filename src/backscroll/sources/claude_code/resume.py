@@ -23,9 +23,7 @@ def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
         kinds = {store.kind for store in session.stores}
         if "lines" in kinds:
             return Refusal("it is in the database of Claude Code 0.2, which later versions do not read")
-        return Refusal(
-            "only its prompts are available" if "prompts" in kinds else "its transcript was deleted"
-        )
+        return Refusal("only its prompts are available" if "prompts" in kinds else "it has no transcript")
     store = next((store for store in stores if not store.is_gone), stores[0])
     project = project_folder(Path(store.path))
     name = project.name if project is not None else ""

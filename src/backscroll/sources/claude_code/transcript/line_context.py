@@ -135,10 +135,10 @@ class LineContext:
         record = self.full_record()
         message = record.get("message", record.get("content", self))
         if message is self:
-            return "no message in it" if record else None
+            return "the line has no message" if record else None
         if isinstance(message, dict):
-            return None if "content" in message else "no content in its message"
-        return None if message is None or isinstance(message, str) else "its message is of no known form"
+            return None if "content" in message else "the message has no content"
+        return None if message is None or isinstance(message, str) else "the message has an unknown form"
 
     def add_message(
         self,

@@ -1,4 +1,4 @@
-"""How a project's folder is named."""
+"""The name of a project's folder."""
 
 import pytest
 from hypothesis import given
@@ -18,17 +18,17 @@ LONG = "/srv/" + "/".join(f"segment{number:02}" for number in range(25))
         ("/srv/🚀/x", "-srv----x"),
     ],
 )
-def test_everything_but_letters_and_digits_becomes_a_dash(path: str, key: str) -> None:
+def test_all_characters_but_letters_and_digits_become_dashes(path: str, key: str) -> None:
     assert project_key(path) == key
 
 
-def test_a_long_path_is_cut_and_hashed() -> None:
+def test_the_key_of_a_long_path_is_truncated_and_has_a_hash() -> None:
     key = project_key(LONG)
     assert len(key) == 207
     assert key.endswith("-segment18-segme-kme5to")
 
 
-def test_drive_letters_and_old_spellings_match() -> None:
+def test_keys_with_another_case_or_from_old_versions_match() -> None:
     assert matches("c:\\Users\\Zoe\\dev", "C--Users-Zoe-dev")
     assert matches("/home/zoe/my_app", "-home-zoe-my_app")
     assert matches(LONG, project_key(LONG)[:201] + "otherhash")
@@ -36,5 +36,5 @@ def test_drive_letters_and_old_spellings_match() -> None:
 
 
 @given(st.text())
-def test_any_path_has_a_key_that_it_matches(path: str) -> None:
+def test_every_path_matches_its_own_key(path: str) -> None:
     assert matches(path, project_key(path))

@@ -18,7 +18,7 @@ from backscroll.search.byte_prefilter import required_bytes
 from backscroll.search.search import By
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork, tool_calls
-from tests.sources.cursor.reading import converse
+from tests.sources.cursor.reading import write_and_read
 
 Kind = Literal["words", "exact", "regex"]
 
@@ -209,7 +209,7 @@ def test_a_title_is_found_with_the_first_message_of_its_own_session(
 @pytest.mark.parametrize("pattern", ["words", "exact", "regex"])
 def test_an_attached_file_is_found_by_its_path(tmp_path: Path, pattern: Kind) -> None:
     home = cursor.Home(tmp_path / "Cursor")
-    converse(home, cursor.user("Look", files=["/w/moon/tides.py"]))
+    write_and_read(home, cursor.user("Look", files=["/w/moon/tides.py"]))
     with History(roots=[NamedRoot("cursor", home.root)], home=tmp_path / "home") as history:
         history.sync()
         (match,) = history.search_sessions("moon/tides.py", pattern=pattern).data

@@ -1,4 +1,4 @@
-"""What the source tells of a home, with the account of every unit checked on the way."""
+"""Read a history with the source, and check the record counts of every unit."""
 
 from pathlib import Path
 
@@ -8,53 +8,54 @@ from backscroll.testing import cursor
 from tests.oracle.fold import ParsedSession, UnitContent, fold
 
 
-def tell(root: Path) -> dict[Unit, UnitContent]:
-    """Everything below a root, unit by unit."""
+def read_units(root: Path) -> dict[Unit, UnitContent]:
+    """Return the content of every unit below a root."""
     source = Cursor()
-    told = {unit: fold(source.read(unit)) for unit in source.units(root)}
-    for each in told.values():
-        account = each.counts
-        assert account.records == account.parsed + account.ignored + account.problems
-        assert account.records == sum(account.kinds.values())
+    units = {unit: fold(source.read(unit)) for unit in source.units(root)}
+    for content in units.values():
+        counts = content.counts
+        assert counts.records == counts.parsed + counts.ignored + counts.problems
+        assert counts.records == sum(counts.kinds.values())
     source.close()
-    return told
+    return units
 
 
-def read(root: Path) -> dict[str, ParsedSession]:
-    """Every session below a root, by id."""
-    found = [reading for told in tell(root).values() for reading in told.sessions]
-    assert len({reading.opening.id for reading in found}) == len(found)
-    return {reading.opening.id: reading for reading in found}
+def read_sessions(root: Path) -> dict[str, ParsedSession]:
+    """Return every session below a root by id."""
+    sessions = [session for content in read_units(root).values() for session in content.sessions]
+    assert len({session.opening.id for session in sessions}) == len(sessions)
+    return {session.opening.id: session for session in sessions}
 
 
-def read_one(root: Path, session: str) -> ParsedSession:
-    return read(root)[session]
+def read_session(root: Path, session_id: str) -> ParsedSession:
+    return read_sessions(root)[session_id]
 
 
-def converse(home: cursor.Home, *messages: cursor.Message, **how: object) -> ParsedSession:
-    """The one session that holds these messages, written and read."""
-    made = home.composer(messages, **how)  # type: ignore[arg-type]
+def write_and_read(home: cursor.Home, *messages: cursor.Message, **options: object) -> ParsedSession:
+    """Write a session with these messages and read it."""
+    composer = home.composer(messages, **options)  # type: ignore[arg-type]
     home.write()
-    return read_one(home.root, made.id)
+    return read_session(home.root, composer.id)
 
 
-def said(reading: ParsedSession, *, is_active: bool = True) -> list[tuple[str, str]]:
-    """Role and words of what was said; a tool's name and answer in place of its words."""
-    return [(each.role, words(each)) for each in reading.messages if each.is_active is is_active]
+def contents(session: ParsedSession, *, is_active: bool = True) -> list[tuple[str, str]]:
+    """Return role and content of each active or inactive message."""
+    return [(each.role, message_content(each)) for each in session.messages if each.is_active is is_active]
 
 
-def words(message: Message) -> str:
+def message_content(message: Message) -> str:
+    """Return the content of a message; for a tool call its name and result."""
     return f"{message.tool.name}: {message.tool.result}" if message.tool else message.content
 
 
-def total(root: Path) -> RecordCounts:
-    """The accounts of all units in one."""
-    whole = RecordCounts()
-    for told in tell(root).values():
-        whole.records += told.counts.records
-        whole.problems += told.counts.problems
-        for kind, number in told.counts.kinds.items():
-            whole.kinds[kind] = whole.kinds.get(kind, 0) + number
-        for name, number in told.counts.unknown.items():
-            whole.unknown[name] = whole.unknown.get(name, 0) + number
-    return whole
+def total_counts(root: Path) -> RecordCounts:
+    """Return the sum of the record counts of all units."""
+    total = RecordCounts()
+    for content in read_units(root).values():
+        total.records += content.counts.records
+        total.problems += content.counts.problems
+        for kind, count in content.counts.kinds.items():
+            total.kinds[kind] = total.kinds.get(kind, 0) + count
+        for name, count in content.counts.unknown.items():
+            total.unknown[name] = total.unknown.get(name, 0) + count
+    return total

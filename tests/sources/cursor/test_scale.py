@@ -1,4 +1,4 @@
-"""Large histories: memory that does not grow with them, and no work that grows with their square."""
+"""Large histories: bounded memory, and time that is linear in the size."""
 
 import json
 import os
@@ -13,32 +13,32 @@ from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
 from tests.oracle.fold import fold
-from tests.sources.cursor.reading import read, read_one, said
+from tests.sources.cursor.reading import contents, read_session, read_sessions
 
 
-def test_values_larger_than_expected_are_fetched_fewer_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_values_reduce_the_batch_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_rows, "MAX_FETCH_BYTES", 100_000)
     fetched: list[int] = []
     fetch = session_rows.RowLoader.fetch
 
-    def watched(self: session_rows.RowLoader, rowids: list[int]) -> dict[int, session_rows.Value] | None:
+    def watched_fetch(
+        self: session_rows.RowLoader, rowids: list[int]
+    ) -> dict[int, session_rows.Value] | None:
         found = fetch(self, rowids)
         fetched.append(sum(len(value) for value in (found or {}).values() if isinstance(value, bytes)))
         return found
 
-    monkeypatch.setattr(session_rows.RowLoader, "fetch", watched)
+    monkeypatch.setattr(session_rows.RowLoader, "fetch", watched_fetch)
     home = cursor.Home(tmp_path / "Cursor")
-    messages = [cursor.user(f"{number} " + "x" * 60_000) for number in range(40)]
-    made = home.composer(messages, has_graph=False)
-    found = said(read_one(home.write(), made.id))
-    assert [text.split()[0] for _, text in found] == [str(number) for number in range(40)]
+    messages = [cursor.user(f"{index} " + "x" * 60_000) for index in range(40)]
+    composer = home.composer(messages, has_graph=False)
+    found = contents(read_session(home.write(), composer.id))
+    assert [text.split()[0] for _, text in found] == [str(index) for index in range(40)]
     assert max(fetched) < 300_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measured with /proc")
-def test_memory_stays_bounded_where_every_message_is_large(tmp_path: Path) -> None:
+def test_memory_stays_bounded_with_large_messages(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
     home.composer([cursor.assistant("x" * 4_000_000) for _ in range(100)], has_graph=False)
     home.write()
@@ -54,39 +54,39 @@ def test_memory_stays_bounded_where_every_message_is_large(tmp_path: Path) -> No
     assert peak < 250_000  # of 400 MB
 
 
-def test_the_time_to_list_grows_with_the_sessions_and_no_faster(tmp_path: Path) -> None:
+def test_listing_time_is_linear_in_the_number_of_sessions(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
-    for number in range(400):
-        place = home.workspace(cursor.local(f"/home/dev/p{number % 40}", inode=number % 40))
+    for index in range(400):
+        place = home.workspace(cursor.local(f"/home/dev/p{index % 40}", inode=index % 40))
         home.put_item("aiService.prompts", "[]", place=place)
-        home.composer([], workspace=place, id=f"draft-{number}", has_graph=False)
+        home.composer([], workspace=place, id=f"draft-{index}", has_graph=False)
     home.write()
     source = Cursor()
-    began = time.process_time()
+    started_at = time.process_time()
     units = list(source.units(home.root))
     for unit in units:
         fold(source.read(unit))
     source.close()
     assert len([unit for unit in units if unit.kind == "session"]) == 400
-    assert time.process_time() - began < 3
+    assert time.process_time() - started_at < 3
 
 
-def test_thousands_of_messages_in_one_session_arrive_in_their_order(tmp_path: Path) -> None:
+def test_thousands_of_messages_are_read_in_order(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
-    made = home.composer([cursor.user(str(number)) for number in range(3000)], has_graph=False)
-    began = time.process_time()
-    reading = read(home.write())[made.id]
-    assert [message.content for message in reading.messages] == [str(number) for number in range(3000)]
-    assert time.process_time() - began < 5
+    composer = home.composer([cursor.user(str(index)) for index in range(3000)], has_graph=False)
+    started_at = time.process_time()
+    session = read_sessions(home.write())[composer.id]
+    assert [message.content for message in session.messages] == [str(index) for index in range(3000)]
+    assert time.process_time() - started_at < 5
 
 
-def test_a_record_of_many_megabytes_costs_nothing_but_its_reading(tmp_path: Path) -> None:
+def test_a_large_record_is_read_fast_and_not_copied_to_the_metadata(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
-    made = home.composer([cursor.user("before"), cursor.assistant("after")])
+    composer = home.composer([cursor.user("before"), cursor.assistant("after")])
     home.write()
-    cursor.damage.swell(home.database, made.id, megabytes=50)
-    began = time.process_time()
-    reading = read_one(home.root, made.id)
-    assert said(reading) == [("user", "before"), ("assistant", "after")]
-    assert len(json.dumps(reading.closing.metadata)) < 10_000
-    assert time.process_time() - began < 5
+    cursor.damage.swell(home.database, composer.id, megabytes=50)
+    started_at = time.process_time()
+    session = read_session(home.root, composer.id)
+    assert contents(session) == [("user", "before"), ("assistant", "after")]
+    assert len(json.dumps(session.closing.metadata)) < 10_000
+    assert time.process_time() - started_at < 5

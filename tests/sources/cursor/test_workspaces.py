@@ -1,4 +1,4 @@
-"""Which folder a session belongs to, and by what evidence."""
+"""Folder of a session, and the evidence for it."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,9 @@ import pytest
 from backscroll.model import Workspace
 from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.testing import cursor
-from tests.sources.cursor.reading import converse, read, read_one
+from tests.sources.cursor.reading import read_session, read_sessions, write_and_read
 
-TALK = (cursor.user("Totals are off"), cursor.assistant("Rounding now happens once."))
+MESSAGES = (cursor.user("Totals are off"), cursor.assistant("Rounding now happens once."))
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def home(tmp_path: Path) -> cursor.Home:
     return cursor.Home(tmp_path / "Cursor")
 
 
-def where(home: cursor.Home, **how: Any) -> Workspace | None:
-    return converse(home, *TALK, **how).closing.workspace
+def find_workspace(home: cursor.Home, **options: Any) -> Workspace | None:
+    return write_and_read(home, *MESSAGES, **options).closing.workspace
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def where(home: cursor.Home, **how: Any) -> Workspace | None:
         (7, None),
     ],
 )
-def test_addresses_of_every_form_are_understood(uri: Any, expected: Address | None) -> None:
+def test_uris_of_every_form_are_parsed(uri: Any, expected: Address | None) -> None:
     assert parse_uri(uri) == expected
 
 
@@ -76,51 +76,53 @@ def test_a_workspace_of_every_kind_is_found(
     tmp_path: Path, place: cursor.Place, path: str, authority: str, generation: int
 ) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=generation)
-    found = where(home, workspace=place)
+    found = find_workspace(home, workspace=place)
     assert found is not None
     assert (found.path.replace("\\", "/"), found.authority) == (path, authority)
     assert place.id in found.storage_ids
 
 
 def test_a_host_is_part_of_the_workspace(tmp_path: Path, home: cursor.Home) -> None:
-    one = home.composer(TALK, workspace=cursor.ssh("a", "/srv/shop"))
-    two = home.composer(TALK, workspace=cursor.ssh("b", "/srv/shop"))
-    found = read(home.write())
+    one = home.composer(MESSAGES, workspace=cursor.ssh("a", "/srv/shop"))
+    two = home.composer(MESSAGES, workspace=cursor.ssh("b", "/srv/shop"))
+    found = read_sessions(home.write())
     hashes = [workspace.hash for id in (one.id, two.id) if (workspace := found[id].closing.workspace)]
     assert len(set(hashes)) == 2
 
 
-def test_the_roots_of_a_workspace_file_are_listed(tmp_path: Path, home: cursor.Home) -> None:
+def test_a_multi_root_workspace_has_the_folders_of_its_file(tmp_path: Path, home: cursor.Home) -> None:
     file = tmp_path / "all.code-workspace"
     cursor.write_code_workspace(file, ["shop", "/srv/docs"])
-    found = where(home, workspace=cursor.multi_root(str(file)))
+    found = find_workspace(home, workspace=cursor.multi_root(str(file)))
     assert found and found.folders == (str(tmp_path / "shop"), "/srv/docs")
 
 
-def test_a_folder_made_anew_keeps_its_sessions_together(home: cursor.Home) -> None:
-    old = home.composer(TALK, workspace=cursor.local("/home/dev/shop", inode=1))
-    new = home.composer(TALK, workspace=cursor.local("/home/dev/shop", inode=2))
-    found = read(home.write())
+def test_sessions_of_a_recreated_folder_share_a_workspace(home: cursor.Home) -> None:
+    old = home.composer(MESSAGES, workspace=cursor.local("/home/dev/shop", inode=1))
+    new = home.composer(MESSAGES, workspace=cursor.local("/home/dev/shop", inode=2))
+    found = read_sessions(home.write())
     first, second = found[old.id].closing.workspace, found[new.id].closing.workspace
     assert first and second
     assert first.hash == second.hash
     assert set(first.storage_ids) == set(second.storage_ids) == {old.place.id, new.place.id}
 
 
-def test_an_id_alone_leads_to_the_folder(home: cursor.Home) -> None:
+def test_the_folder_is_found_by_storage_id(home: cursor.Home) -> None:
     identifier = {"workspaceIdentifier": {"id": cursor.SHOP.id}}
-    found = where(home, workspace=cursor.SHOP, head=identifier, data=identifier)
+    found = find_workspace(home, workspace=cursor.SHOP, head=identifier, data=identifier)
     assert found and (found.path, found.evidence) == ("/home/dev/shop", "workspaceIdentifier.id")
 
 
-NOWHERE: dict[str, Any] = {"workspaceIdentifier": {}, "trackedGitRepos": []}
+NO_WORKSPACE: dict[str, Any] = {"workspaceIdentifier": {}, "trackedGitRepos": []}
 
 
-def test_a_pane_that_shows_the_session_leads_to_the_folder(home: cursor.Home) -> None:
+def test_the_folder_is_found_by_the_pane_that_shows_the_session(home: cursor.Home) -> None:
     id = "5e55e000-0000-4000-8000-000000000001"
     shown = json.dumps({f"workbench.panel.aichat.view.{id}": {"isHidden": False}})
     home.put_item("workbench.panel.composerChatViewPane.5a5a", shown, place=cursor.DOCS)
-    found = where(home, id=id, workspace=cursor.Place("x"), is_listed=False, data=NOWHERE, has_graph=False)
+    found = find_workspace(
+        home, id=id, workspace=cursor.Place("x"), is_listed=False, data=NO_WORKSPACE, has_graph=False
+    )
     assert found and (found.path, found.evidence) == (cursor.DOCS.path, "workspace list")
 
 
@@ -132,104 +134,118 @@ def test_a_pane_that_shows_the_session_leads_to_the_folder(home: cursor.Home) ->
         ({"trackedGitRepos": [{"repoPath": "/w/c", "branches": []}]}, "/w/c", "trackedGitRepos"),
     ],
 )
-def test_a_checkout_is_evidence(home: cursor.Home, data: Any, path: str, evidence: str) -> None:
+def test_the_folder_is_found_by_the_checkout(home: cursor.Home, data: Any, path: str, evidence: str) -> None:
     place = cursor.Place("gone")
-    found = where(home, workspace=place, head=NOWHERE, data=NOWHERE | data, has_graph=False)
+    found = find_workspace(
+        home, workspace=place, head=NO_WORKSPACE, data=NO_WORKSPACE | data, has_graph=False
+    )
     assert found and (found.path, found.evidence) == (path, evidence)
 
 
 def test_a_worktree_belongs_to_its_repository(home: cursor.Home) -> None:
     tree = "/home/dev/.cursor/worktrees/shop/ab12"
     repos = {"trackedGitRepos": [{"repoPath": tree}, {"repoPath": "/home/dev/shop"}]}
-    found = where(home, workspace=cursor.local(tree), head=repos, data=repos)
+    found = find_workspace(home, workspace=cursor.local(tree), head=repos, data=repos)
     assert found and (found.path, found.evidence) == ("/home/dev/shop", "worktree of")
     assert found.folders == (tree,)
 
 
-def test_git_itself_knows_the_repository_of_a_worktree(tmp_path: Path, home: cursor.Home) -> None:
+def test_git_names_the_repository_of_a_worktree(tmp_path: Path, home: cursor.Home) -> None:
     tree = tmp_path / ".cursor/worktrees/shop/ab12"
     tree.mkdir(parents=True)
     (tree / ".git").write_text(f"gitdir: {tmp_path}/shop/.git/worktrees/ab12\n")
     nothing = {"trackedGitRepos": []}
-    found = where(home, workspace=cursor.local(str(tree)), head=nothing, data=nothing)
+    found = find_workspace(home, workspace=cursor.local(str(tree)), head=nothing, data=nothing)
     assert found and found.path == str(tmp_path / "shop")
 
 
-def test_a_child_has_the_folder_of_its_parent(home: cursor.Home) -> None:
-    parent = home.composer(TALK, workspace=cursor.DOCS)
+def test_a_subagent_has_the_folder_of_its_parent(home: cursor.Home) -> None:
+    parent = home.composer(MESSAGES, workspace=cursor.DOCS)
     info = {"subagentInfo": {"parentComposerId": parent.id}}
     child = home.composer(
-        TALK, workspace=cursor.Place("gone"), head=NOWHERE | info, data=NOWHERE | info, has_graph=False
+        MESSAGES,
+        workspace=cursor.Place("gone"),
+        head=NO_WORKSPACE | info,
+        data=NO_WORKSPACE | info,
+        has_graph=False,
     )
-    found = read_one(home.write(), child.id).closing.workspace
+    found = read_session(home.write(), child.id).closing.workspace
     assert found and (found.path, found.evidence) == (cursor.DOCS.path, "parent")
 
 
-def test_the_graph_names_the_folder(home: cursor.Home) -> None:
-    found = where(home, workspace=cursor.empty_window(), head=NOWHERE, data=NOWHERE)
+def test_the_folder_is_found_in_the_agent_record(home: cursor.Home) -> None:
+    found = find_workspace(home, workspace=cursor.empty_window(), head=NO_WORKSPACE, data=NO_WORKSPACE)
     assert found and found.evidence == "conversationState"
 
 
-def test_a_request_that_sent_the_layout_along_is_evidence(home: cursor.Home) -> None:
+def test_the_folder_is_found_by_the_layout_sent_with_a_request(home: cursor.Home) -> None:
     id = "5e55e000-0000-4000-8000-000000000002"
     layout = json.dumps({"rootPath": "/w/layout"})
     home.put(f"messageRequestContext:{id}:b1", json.dumps({"projectLayouts": [layout]}))
-    found = where(home, id=id, workspace=cursor.Place("x"), head=NOWHERE, data=NOWHERE, has_graph=False)
+    found = find_workspace(
+        home, id=id, workspace=cursor.Place("x"), head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False
+    )
     assert found and (found.path, found.evidence) == ("/w/layout", "messageRequestContext")
 
 
-def test_the_files_that_were_named_are_the_last_evidence(home: cursor.Home) -> None:
+def test_the_folder_is_the_common_folder_of_attached_files(home: cursor.Home) -> None:
     files = ["/home/dev/shop/src/cart.py", "/home/dev/shop/tests/test_cart.py"]
-    reading = converse(
+    session = write_and_read(
         home,
         cursor.user("Look", files=files),
         workspace=cursor.Place("x"),
-        head=NOWHERE,
-        data=NOWHERE,
+        head=NO_WORKSPACE,
+        data=NO_WORKSPACE,
         has_graph=False,
     )
-    found = reading.closing.workspace
+    found = session.closing.workspace
     assert found and (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
 
 
-def test_a_transcript_below_a_known_folder_is_evidence(tmp_path: Path) -> None:
+def test_the_folder_is_found_by_the_project_folder_of_the_transcript(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / ".config/Cursor")
     home.workspace(cursor.DOCS)
-    made = home.composer(TALK, workspace=cursor.Place("x"), head=NOWHERE, data=NOWHERE, has_graph=False)
-    folder = tmp_path / ".cursor/projects/home-dev-docs-site/agent-transcripts" / made.id
+    composer = home.composer(
+        MESSAGES, workspace=cursor.Place("x"), head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False
+    )
+    folder = tmp_path / ".cursor/projects/home-dev-docs-site/agent-transcripts" / composer.id
     folder.mkdir(parents=True)
-    home.composer(TALK, workspace=cursor.DOCS)
-    found = read_one(home.write(), made.id).closing.workspace
+    home.composer(MESSAGES, workspace=cursor.DOCS)
+    found = read_session(home.write(), composer.id).closing.workspace
     assert found and (found.path, found.evidence) == (cursor.DOCS.path, "transcript")
 
 
-def test_without_evidence_there_is_no_folder(home: cursor.Home) -> None:
+def test_a_session_without_evidence_has_no_folder(home: cursor.Home) -> None:
     place = cursor.empty_window()
-    assert where(home, workspace=place, head=NOWHERE, data=NOWHERE, has_graph=False) is None
+    assert (
+        find_workspace(home, workspace=place, head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False) is None
+    )
 
 
-ADRIFT: dict[str, Any] = {
+WITHOUT_WORKSPACE: dict[str, Any] = {
     "workspace": cursor.Place("x"),
-    "head": NOWHERE,
-    "data": NOWHERE,
+    "head": NO_WORKSPACE,
+    "data": NO_WORKSPACE,
     "has_graph": False,
 }
 
 
 @pytest.mark.parametrize("link", ["https://example.org/a/b", "http://example.org", "mailto:a@b", "data:x"])
-def test_a_link_is_no_file(link: str) -> None:
+def test_a_web_link_is_not_a_file(link: str) -> None:
     assert parse_uri(link) is None
 
 
-def test_a_folder_that_a_message_names_as_its_workspace_is_enough(home: cursor.Home) -> None:
+def test_the_folder_is_found_by_the_workspace_uri_of_a_message(home: cursor.Home) -> None:
     messages = cursor.user("Totals are off", workspaceUris=["file:///home/dev/shop"])
-    found = converse(home, messages, **ADRIFT).closing.workspace
+    found = write_and_read(home, messages, **WITHOUT_WORKSPACE).closing.workspace
     assert found is not None
     assert (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
 
 
-def test_files_whose_code_was_shown_are_signs_of_the_workspace(home: cursor.Home) -> None:
+def test_the_folder_is_the_common_folder_of_shown_code(home: cursor.Home) -> None:
     blocks = [{"uri": f"file:///home/dev/shop/{name}", "content": "x"} for name in ("a.py", "b/c.py")]
-    found = converse(home, cursor.assistant("See.", codeBlocks=blocks), **ADRIFT).closing.workspace
+    found = write_and_read(
+        home, cursor.assistant("See.", codeBlocks=blocks), **WITHOUT_WORKSPACE
+    ).closing.workspace
     assert found is not None
     assert found.path == "/home/dev/shop"

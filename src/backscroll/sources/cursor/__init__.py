@@ -1,6 +1,18 @@
-"""Cursor, the editor: ``state.vscdb`` databases below a user-data folder that holds ``User/``.
+"""Cursor, the editor: ``state.vscdb`` databases below a user-data folder with a subfolder ``User/``.
 
-docs/formats/cursor.md describes the stores and the versions met.
+docs/formats/cursor.md describes the stores and the known versions.
+
+locations       paths of the databases
+listing         units below a root
+user_data       open databases and cached lists of one root
+database/       rows and session lists of one database
+session/        parse one session
+workspace       the folder of a session
+prompt_log      prompts of a workspace that has no session
+side_databases  titles and models from the editor's other databases
+raw_rows        rows that the archive keeps, with list_entries
+raw_records     decoded records for bug reports
+resume          the command that opens a session's workspace
 """
 
 from __future__ import annotations
@@ -36,10 +48,10 @@ __all__ = ["Cursor"]
 
 
 class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, ResumeCommands, Watchable):
-    """The history of Cursor's editor, opened for reading only.
+    """Read-only access to the history of the Cursor editor.
 
-    Units come in an order that reads a large database from front to back; reading
-    them in it is several times faster on a cold disk than any other order.
+    Reading units in the order of `units` reads a large database from front to back. With a cold disk cache,
+    this is several times faster than any other order.
     """
 
     name = "cursor"
@@ -49,35 +61,35 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         self._user_data: dict[str, UserData] = {}
 
     def roots(self, machine: Machine) -> list[Path]:
-        """The user-data folders of every build of the editor."""
+        """Return the user-data folders of all builds of the editor."""
         return locations.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
-        """One unit per session, and one per database for the rows that belong to none."""
+        """List one unit per session, and one per database for the rows that belong to no session."""
         from backscroll.sources.cursor import listing
 
         user_data = self._user_data_of(root)
         user_data.refresh()
-        return listing.units(user_data)
+        return listing.list_units(user_data)
 
     def change_markers(self, root: Path) -> list[Unit]:
-        """Return the databases: nothing is written anywhere else."""
-        base = str(root)
-        found = [(path, "index") for path, _ in locations.database_files(root)]
-        found += [(str(path), locations.TITLES) for path in locations.side_databases(root)]
-        return [Unit(self.name, base, path, "", change_token(path), 0, kind) for path, kind in found]
+        """Return the units of the databases, which contain all other units."""
+        root_text = str(root)
+        found = [(path, "index") for path, _ in locations.database_paths(root)]
+        found += [(str(path), locations.TITLES_KIND) for path in locations.side_databases(root)]
+        return [Unit(self.name, root_text, path, "", change_token(path), 0, kind) for path, kind in found]
 
     def watched_paths(self, root: Path) -> list[Path]:
         return locations.watched_paths(root)
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
-        """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
+        """Parse a unit. ``since`` is ignored, because Cursor rewrites the rows of a session as it grows."""
         # Loaded on first use: listing units does not need them.
         from backscroll.model import Origin, Problem, RecordCounts
         from backscroll.readers.sqlite import problem_code
 
         try:
-            yield from self._items(unit)
+            yield from self._read_items(unit)
         except (BackscrollError, sqlite3.Error) as error:
             counts = RecordCounts()
             counts.count("database", "problems")
@@ -85,30 +97,30 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
             yield counts
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
-        """The rows of one session, and the entries of lists that name it; of a whole database none."""
+        """Return the rows of a session and its list entries; none for the unit of a database."""
         from backscroll.sources.cursor import raw_rows
 
         user_data = self._user_data_of(Path(unit.root))
         file = _database_file(user_data, unit)
-        kind, colon, name = unit.key.partition(":")
+        kind, colon, id = unit.key.partition(":")
         if not unit.key:
             return iter(())
         if kind == "tab" and colon:
-            return raw_rows.tab_rows(user_data, file, name)
+            return raw_rows.tab_rows(user_data, file, id)
         if kind == "composer" and colon:
-            return raw_rows.inline_rows(user_data, file, name)
+            return raw_rows.inline_rows(user_data, file, id)
         if unit.kind == "prompts":
-            return raw_rows.log_rows(user_data, file)
+            return raw_rows.prompt_log_rows(user_data, file)
         return raw_rows.session_rows(user_data, file.path, unit.key)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
+        """Return the rows of a session, or the lists of a database; none if they cannot be read."""
         from backscroll.sources.cursor import raw_records
 
         user_data = self._user_data_of(Path(unit.root))
         path = Path(unit.path)
         try:
-            if not unit.key and unit.kind != locations.TITLES:
+            if not unit.key and unit.kind != locations.TITLES_KIND:
                 yield from raw_records.list_records(user_data, path)
             elif unit.key and unit.kind != "prompts" and not unit.key.startswith(("tab:", "composer:")):
                 yield from raw_records.session_records(user_data, path, unit.key)
@@ -131,7 +143,7 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         return resume_command(session, machine)
 
     def close(self) -> None:
-        """Close all databases and forget what was fetched ahead, but not what databases listed."""
+        """Close all databases and discard prefetched rows. Cached session lists are kept."""
         for user_data in self._user_data.values():
             user_data.close()
 
@@ -140,24 +152,24 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
 
         return self._user_data.setdefault(str(root), UserData(root))
 
-    def _items(self, unit: Unit) -> Iterator[Item]:
+    def _read_items(self, unit: Unit) -> Iterator[Item]:
         from backscroll.sources.cursor import listing, prompt_log
         from backscroll.sources.cursor.database import unowned_rows
         from backscroll.sources.cursor.session import chat_tabs, composer
 
         user_data = self._user_data_of(Path(unit.root))
         file = _database_file(user_data, unit)
-        kind, colon, name = unit.key.partition(":")
-        if unit.kind == locations.TITLES:
-            return user_data.side_databases.count(file.path)
+        kind, colon, id = unit.key.partition(":")
+        if unit.kind == locations.TITLES_KIND:
+            return user_data.side_databases.read_counts(file.path)
         if not unit.key:
-            return unowned_rows.read(user_data, file, listing.owned(user_data, file))
+            return unowned_rows.read(user_data, file, listing.sessions_with_units(user_data, file))
         if kind == "tab" and colon:
-            return chat_tabs.read_tab(user_data, file, name, unit.session_id or name)
+            return chat_tabs.read_tab(user_data, file, id, unit.session_id or id)
         if kind == "composer" and colon:
-            return chat_tabs.read_inline(user_data, file, name)
+            return chat_tabs.read_inline(user_data, file, id)
         if unit.kind == "prompts":
-            return prompt_log.read(user_data, file.path, file.storage)
+            return prompt_log.read(user_data, file.path, file.storage_id)
         return composer.read(user_data, file.path, unit.key)
 
 

@@ -1,4 +1,4 @@
-"""What there is to read below one root: sessions by their keys, titles from the lists, nothing decoded."""
+"""List the units below one root: sessions from keys, titles from lists. No message is decoded."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -7,43 +7,43 @@ from hashlib import blake2b
 from backscroll.model import Unit
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.decode import as_text
-from backscroll.sources.cursor.database.keys import Rows
+from backscroll.sources.cursor.database.keys import SessionKeys
 from backscroll.sources.cursor.database.record_types import ComposerHeader
 from backscroll.sources.cursor.prompt_log import log_session_id
 from backscroll.sources.cursor.session.composer import SOURCE, is_subagent_entry
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 
-__all__ = ["databases", "owned", "units"]
+__all__ = ["list_units", "sessions_with_units"]
 
 
-def units(user_data: UserData) -> Iterator[Unit]:
-    """Sessions with rows, newest rows first; those in workspaces' lists; then the databases themselves.
+def list_units(user_data: UserData) -> Iterator[Unit]:
+    """Return sessions with rows, newest first, then conversations in lists, then the databases themselves.
 
-    A database that could not be read has no fingerprint: it is to be tried again, and what it held before is
-    not gone.
+    A database that could not be read has an empty fingerprint: it is read again next time, and its sessions
+    do not count as deleted.
     """
     files = user_data.databases()
-    for file in files:  # all that one database tells while it is open
-        user_data.sessions(file.path)
-        user_data.lists(file)
-    taken: set[str] = set()
+    for file in files:  # both while the database is open
+        user_data.session_keys(file.path)
+        user_data.database_lists(file)
+    seen_sessions: set[str] = set()
     for file in files:
-        yield from _sessions(user_data, file, taken)
-    tabs: set[str] = set()
-    busy = _spoken_for(user_data)
+        yield from _session_units(user_data, file, seen_sessions)
+    seen_tabs: set[str] = set()
+    busy_storages = _workspaces_with_sessions(user_data)
     for file in files:
-        yield from _lists(user_data, file, taken, tabs, busy)
-    yield from databases(user_data)
+        yield from _conversation_units(user_data, file, seen_sessions, seen_tabs, busy_storages)
+    yield from _database_units(user_data)
 
 
-def databases(user_data: UserData) -> list[Unit]:
-    """The databases themselves. What was read of one is of no later state than its fingerprint says."""
+def _database_units(user_data: UserData) -> list[Unit]:
+    """Return the units of the databases. Fingerprints are taken before a read, so no change is missed."""
     found = [
         (file.path, "" if file.path in user_data.faults else user_data.token(file.path), "index")
         for file in user_data.databases()
     ]
     found += [
-        (path, user_data.side_databases.token(path), locations.TITLES)
+        (path, user_data.side_databases.token(path), locations.TITLES_KIND)
         for path in locations.side_databases(user_data.root)
     ]
     return [
@@ -52,80 +52,107 @@ def databases(user_data: UserData) -> list[Unit]:
     ]
 
 
-def owned(user_data: UserData, file: DatabaseFile) -> frozenset[str]:
-    """The sessions whose rows in a database are counted by units of their own."""
-    found = set(user_data.sessions(file.path))
-    if not file.storage:
-        return frozenset(found | user_data.global_list().entries.keys() | _listed_only(user_data, found))
-    return frozenset(found - user_data.sessions(user_data.global_path).keys()) if found else frozenset()
+def sessions_with_units(user_data: UserData, file: DatabaseFile) -> frozenset[str]:
+    """Return the sessions with units that count their rows in a database."""
+    with_rows = set(user_data.session_keys(file.path))
+    if not file.storage_id:
+        return frozenset(
+            with_rows | user_data.global_list().entries.keys() | _sessions_without_rows(user_data, with_rows)
+        )
+    return (
+        frozenset(with_rows - user_data.session_keys(user_data.global_path).keys())
+        if with_rows
+        else frozenset()
+    )
 
 
-def _sessions(user_data: UserData, file: DatabaseFile, taken: set[str]) -> Iterator[Unit]:
-    """Sessions with rows, and of the global database also those that only a list knows."""
-    rows = {name: each for name, each in user_data.sessions(file.path).items() if name not in taken}
-    if not file.storage:
-        elsewhere = {
-            name for each in user_data.databases() if each.storage for name in user_data.sessions(each.path)
+def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[str]) -> Iterator[Unit]:
+    """Return sessions with rows. For the global database, add those that are only in a list."""
+    keys_by_id = {
+        session_id: keys
+        for session_id, keys in user_data.session_keys(file.path).items()
+        if session_id not in seen_sessions
+    }
+    if not file.storage_id:
+        in_workspaces = {
+            session_id
+            for other in user_data.databases()
+            if other.storage_id
+            for session_id in user_data.session_keys(other.path)
         }
-        for name in (*user_data.global_list().entries, *_listed_only(user_data, rows.keys())):
-            if name not in elsewhere:
-                rows.setdefault(name, Rows())
-    order = sorted(rows, key=lambda name: (-rows[name].newest, name))
+        for session_id in (
+            *user_data.global_list().entries,
+            *_sessions_without_rows(user_data, keys_by_id.keys()),
+        ):
+            if session_id not in in_workspaces:
+                keys_by_id.setdefault(session_id, SessionKeys())
+    order = sorted(keys_by_id, key=lambda session_id: (-keys_by_id[session_id].max_rowid, session_id))
     if order:
-        user_data.row_loader(file.path).expect([(name, rows[name].bubbles) for name in order])
-    taken.update(order)
-    for name in order:
-        entry = user_data.entry(name)
+        user_data.row_loader(file.path).set_order(
+            [(session_id, keys_by_id[session_id].bubble_count) for session_id in order]
+        )
+    seen_sessions.update(order)
+    for session_id in order:
+        entry = user_data.list_entry(session_id)
         header = entry.header if entry else ComposerHeader()
-        found = rows[name]
+        keys = keys_by_id[session_id]
         title = as_text(header.name).strip() or None
-        # A title may come later, and elsewhere, than everything else of a session.
-        late = user_data.side_databases.title(name) if title is None else None
+        # A title may be added later, in another database.
+        other_title = user_data.side_databases.title(session_id) if title is None else None
         yield Unit(
             source=SOURCE,
             root=str(user_data.root),
             path=str(file.path),
-            key=name,
-            fingerprint=_fingerprint(found.token, entry.token if entry else "", *(late or ())),
-            size=found.bubbles + bool(found.data),
-            kind="agent" if is_subagent_entry(name, header, entry) else "session",
-            session_id=name,
+            key=session_id,
+            fingerprint=_fingerprint(keys.token, entry.token if entry else "", *(other_title or ())),
+            size=keys.bubble_count + bool(keys.composer_rowid),
+            kind="agent" if is_subagent_entry(session_id, header, entry) else "session",
+            session_id=session_id,
             title=title,
         )
 
 
-def _listed_only(user_data: UserData, known: AbstractSet[str]) -> set[str]:
-    """Sessions that only workspaces' own lists name, where these are the lists to believe."""
+def _sessions_without_rows(user_data: UserData, known: AbstractSet[str]) -> set[str]:
+    """Return sessions that are only in lists of workspaces, if there is no global list."""
     if user_data.global_list().source != "none":
         return set()
     found: set[str] = set()
     for file in user_data.databases():
-        if file.storage:
-            lists = user_data.lists(file)
-            found |= lists.entries.keys() - lists.inline.keys()
+        if file.storage_id:
+            lists = user_data.database_lists(file)
+            found |= lists.entries.keys() - lists.inline_tokens.keys()
     return found - known
 
 
-def _lists(
-    user_data: UserData, file: DatabaseFile, taken: set[str], tabs: set[str], busy: set[str]
+def _conversation_units(
+    user_data: UserData,
+    file: DatabaseFile,
+    seen_sessions: set[str],
+    seen_tabs: set[str],
+    busy_storages: set[str],
 ) -> Iterator[Unit]:
-    """Conversations that lie in a database's lists, and the log of prompts where there is nothing else."""
-    lists = user_data.lists(file)
+    """Return conversations in the lists of a database, or its prompt log if the workspace has no session."""
+    lists = user_data.database_lists(file)
     root, path = str(user_data.root), str(file.path)
-    spoken = False
+    has_conversation = False
     for tab in lists.tabs:
-        session = f"{file.storage}-{tab.id}" if tab.id in tabs and file.storage else tab.id
-        tabs.add(tab.id)
-        spoken = True
-        yield Unit(SOURCE, root, path, f"tab:{tab.id}", tab.token, 1, "session", session, tab.title)
-    for name, token in lists.inline.items():
-        spoken = True
-        if name in taken:
+        session_id = f"{file.storage_id}-{tab.id}" if tab.id in seen_tabs and file.storage_id else tab.id
+        seen_tabs.add(tab.id)
+        has_conversation = True
+        yield Unit(SOURCE, root, path, f"tab:{tab.id}", tab.token, 1, "session", session_id, tab.title)
+    for session_id, token in lists.inline_tokens.items():
+        has_conversation = True
+        if session_id in seen_sessions:
             continue
-        taken.add(name)
-        title = as_text(lists.entries[name].header.name).strip() or None
-        yield Unit(SOURCE, root, path, f"composer:{name}", token, 1, "session", name, title)
-    if lists.has_log and not spoken and file.storage and file.storage not in busy:
+        seen_sessions.add(session_id)
+        title = as_text(lists.entries[session_id].header.name).strip() or None
+        yield Unit(SOURCE, root, path, f"composer:{session_id}", token, 1, "session", session_id, title)
+    if (
+        lists.has_prompt_log
+        and not has_conversation
+        and file.storage_id
+        and file.storage_id not in busy_storages
+    ):
         yield Unit(
             SOURCE,
             root,
@@ -134,20 +161,24 @@ def _lists(
             user_data.token(file.path),
             1,
             "prompts",
-            log_session_id(file.storage),
+            log_session_id(file.storage_id),
         )
 
 
-def _spoken_for(user_data: UserData) -> set[str]:
-    """The workspaces to which a session with rows belongs, as far as the lists tell."""
-    with_rows = user_data.sessions(user_data.global_path).keys()
+def _workspaces_with_sessions(user_data: UserData) -> set[str]:
+    """Return the storage ids of workspaces with a listed session that has rows."""
+    with_rows = user_data.session_keys(user_data.global_path).keys()
     found = {
-        entry.workspace_id for name, entry in user_data.global_list().entries.items() if name in with_rows
+        entry.workspace_id
+        for session_id, entry in user_data.global_list().entries.items()
+        if session_id in with_rows
     }
     for file in user_data.databases():
-        lists = user_data.lists(file)
-        if file.storage and any(name in with_rows for name in (*lists.entries, *lists.shown)):
-            found.add(file.storage)
+        lists = user_data.database_lists(file)
+        if file.storage_id and any(
+            session_id in with_rows for session_id in (*lists.entries, *lists.open_ids)
+        ):
+            found.add(file.storage_id)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where Cursor keeps its history: one user-data folder per build, holding ``User/``."""
+"""Paths of Cursor's history: one user-data folder per build, with a subfolder ``User/``."""
 
 import os
 from collections.abc import Iterator
@@ -9,31 +9,31 @@ from backscroll.config import Machine
 from backscroll.readers.file_names import is_utf8
 
 __all__ = [
-    "TITLES",
-    "Storage",
+    "TITLES_KIND",
+    "WorkspaceStorage",
     "agent_home",
-    "database_files",
+    "database_paths",
     "databases",
     "global_database",
-    "images",
     "is_file",
     "is_inside",
+    "pasted_images",
     "roots",
     "search_database",
     "side_databases",
-    "storages",
     "tracking_database",
     "watched_paths",
+    "workspace_storages",
 ]
 
-TITLES = "titles"  # the kind of a database that knows what sessions are called, and holds none
+TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 _is_file, _is_link = os.path.isfile, os.path.islink
 
 
-class Storage(NamedTuple):
-    """What the editor keeps for one workspace."""
+class WorkspaceStorage(NamedTuple):
+    """Folder in which the editor stores the state of one workspace."""
 
     id: str
     folder: Path
@@ -44,7 +44,7 @@ class Storage(NamedTuple):
 
 
 def roots(machine: Machine) -> list[Path]:
-    """The user-data folders of every build; on WSL those of the Windows side too, when there are any."""
+    """Return the user-data folders of all builds. On WSL, include existing ones of Windows."""
     match machine.system:
         case "darwin":
             base = machine.home / "Library" / "Application Support"
@@ -54,11 +54,11 @@ def roots(machine: Machine) -> list[Path]:
             base = machine.folder("XDG_CONFIG_HOME", machine.home / ".config")
     found = [base / build for build in _BUILDS]
     if machine.system == "linux":
-        found += _seen_from_wsl(_WINDOWS_HOMES)
+        found += _windows_roots(_WINDOWS_HOMES)
     return found
 
 
-def _seen_from_wsl(homes: Path) -> list[Path]:
+def _windows_roots(homes: Path) -> list[Path]:
     try:
         return sorted(
             path for build in _BUILDS for path in homes.glob(f"*/AppData/Roaming/{build}") if path.is_dir()
@@ -81,44 +81,47 @@ def tracking_database(root: Path) -> Path | None:
 
 
 def side_databases(root: Path) -> list[Path]:
-    """The databases that know titles of sessions, and hold none."""
+    """Return the existing databases that have titles of sessions, but no sessions."""
     return [path for path in (search_database(root), tracking_database(root)) if path and is_file(path)]
 
 
 def watched_paths(root: Path) -> list[Path]:
-    """What is written to while a session is held."""
+    """Return the folders that Cursor writes to during a session."""
     return [root / "User" / "globalStorage", root / "User" / "workspaceStorage"]
 
 
-def storages(root: Path) -> Iterator[Storage]:
-    """The folders below ``workspaceStorage`` by name; links that lead elsewhere are not followed."""
-    for entry in _folders(root):
+def workspace_storages(root: Path) -> Iterator[WorkspaceStorage]:
+    """Return the folders below ``workspaceStorage``, sorted by name. Links out of the root are skipped."""
+    for entry in _storage_folders(root):
         folder = Path(entry.path)
         if is_inside(folder, root):
-            yield Storage(entry.name, folder)
+            yield WorkspaceStorage(entry.name, folder)
 
 
-def _folders(root: Path) -> list[os.DirEntry[str]]:
+def _storage_folders(root: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root / "User" / "workspaceStorage") as found:
-            named = (entry for entry in found if entry.is_dir() and is_utf8(entry.name))
-            return sorted(named, key=lambda entry: entry.name)
+            folders = (entry for entry in found if entry.is_dir() and is_utf8(entry.name))
+            return sorted(folders, key=lambda entry: entry.name)
     except OSError:
         return []
 
 
 def databases(root: Path) -> Iterator[tuple[Path, str]]:
-    """The databases that may hold sessions, with the workspace each is of: the global one first, of none."""
-    for path, storage in database_files(root):
-        yield Path(path), storage
+    """Return the databases that can contain sessions, with their workspace ids.
+
+    The global database comes first. Its workspace id is empty.
+    """
+    for path, storage_id in database_paths(root):
+        yield Path(path), storage_id
 
 
-def database_files(root: Path) -> Iterator[tuple[str, str]]:
-    """As `databases`, for those who only look: a Path costs more than the asking."""
+def database_paths(root: Path) -> Iterator[tuple[str, str]]:
+    """Like `databases`, but with paths as text: creating a Path costs more than checking the file."""
     path = str(global_database(root))
     if _is_file(path):
         yield path, ""
-    for entry in _folders(root):
+    for entry in _storage_folders(root):
         path = f"{entry.path}{os.sep}state.vscdb"
         if _is_file(path) and (
             not (entry.is_symlink() or _is_link(path))
@@ -128,7 +131,7 @@ def database_files(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether a path, links resolved, is below the root."""
+    """Return whether a path is below the root after links are resolved."""
     if not path.is_symlink():
         return True
     try:
@@ -138,12 +141,12 @@ def is_inside(path: Path, root: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; one behind a folder that may not be entered is not."""
-    return _is_file(path)  # Path.is_file raises where entering is not permitted
+    """Return whether a file exists; False if its folder may not be entered."""
+    return _is_file(path)  # Path.is_file raises PermissionError
 
 
-def images(storage: Storage) -> list[Path]:
-    """The pasted images that a workspace still has."""
+def pasted_images(storage: WorkspaceStorage) -> list[Path]:
+    """Return the image files that were pasted in a workspace and still exist."""
     folder = storage.folder / "images"
     try:
         return sorted(folder.iterdir()) if not folder.is_symlink() else []
@@ -152,9 +155,9 @@ def images(storage: Storage) -> list[Path]:
 
 
 def agent_home(root: Path) -> Path | None:
-    """The ``.cursor`` folder of the user whose user-data folder this is."""
+    """Return the ``.cursor`` folder of the user who owns a user-data folder; None if there is none."""
     for folder in list(root.absolute().parents)[:3]:
         home = folder / ".cursor"
-        if os.path.isdir(home):  # noqa: PTH112 - as above
+        if os.path.isdir(home):  # noqa: PTH112 - Path.is_dir raises PermissionError
             return home
     return None

@@ -1,4 +1,4 @@
-"""The raw records of a unit, decoded, for those who want to see what they look like."""
+"""Decoded records of a unit without secrets, for bug reports."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,29 +20,29 @@ _SECRET_FIELDS = frozenset({"blobEncryptionKey", "speculativeSummarizationEncryp
 _RELATED_FAMILIES = ("codeBlockDiff", "codeBlockPartialInlineDiffFates", "messageRequestContext")
 
 
-def session_records(user_data: UserData, path: Path, session: str) -> Iterator[tuple[str, Any]]:
-    """The rows of one session, by key family."""
-    rows = user_data.row_loader(path).take(session)
-    yield from _decoded("composerData", rows.data())
-    for _, value in rows.bodies(rows.bubbles):
-        yield from _decoded("bubbleId", value)
+def session_records(user_data: UserData, path: Path, session_id: str) -> Iterator[tuple[str, Any]]:
+    """Return the rows of a session with their key families."""
+    rows = user_data.row_loader(path).load_session(session_id)
+    yield from _decode_record("composerData", rows.composer_value())
+    for _, value in rows.bubble_values(rows.bubble_rowids):
+        yield from _decode_record("bubbleId", value)
     for family in _RELATED_FAMILIES:
-        if rows.others.get(family):
-            for value in RelatedRows(user_data.row_loader(path), session).values(family):
-                yield from _decoded(family, value)
+        if rows.related_counts.get(family):
+            for value in RelatedRows(user_data.row_loader(path), session_id).values(family):
+                yield from _decode_record(family, value)
 
 
 def list_records(user_data: UserData, path: Path) -> Iterator[tuple[str, Any]]:
-    """The lists of one database, by key; of ``ItemTable`` only the keys that are ours to read."""
-    for kind, value in user_data.database(path).read(_lists):
-        yield from _decoded(kind, value)
+    """Return the lists of a database with their keys. Unknown keys of ``ItemTable`` are not read."""
+    for kind, value in user_data.database(path).read(_read_lists):
+        yield from _decode_record(kind, value)
 
 
-def _lists(connection: Connection) -> list[tuple[str, bytes | None]]:
+def _read_lists(connection: Connection) -> list[tuple[str, bytes | None]]:
     found: list[tuple[str, bytes | None]] = []
     if has_table(connection, "ItemTable"):
         for key in sorted(session_lists.WORKSPACE_KEYS | session_lists.GLOBAL_KEYS):
-            found.append((key, session_lists.item(connection, key)))
+            found.append((key, session_lists.read_item(connection, key)))
     if has_table(connection, "composerHeaders"):
         cursor = connection.execute("select * from composerHeaders")
         names = [column[0] for column in cursor.description]
@@ -52,7 +52,7 @@ def _lists(connection: Connection) -> list[tuple[str, bytes | None]]:
     return found
 
 
-def _decoded(kind: str, value: object) -> Iterator[tuple[str, Any]]:
+def _decode_record(kind: str, value: object) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, bytes):
         return
     try:
@@ -63,7 +63,7 @@ def _decoded(kind: str, value: object) -> Iterator[tuple[str, Any]]:
 
 
 def _without_secrets(document: Any) -> Any:
-    """The same document; lists of the earliest builds hold whole records, so that keys may lie deep."""
+    """Remove secret fields at any depth: lists of the earliest builds contain whole records."""
     if isinstance(document, dict):
         return {key: _without_secrets(item) for key, item in document.items() if key not in _SECRET_FIELDS}
     if isinstance(document, list):

@@ -1,4 +1,4 @@
-"""How Cursor continues a session: its workspace is opened, and the session chosen there."""
+"""Resume a session in Cursor: open its workspace, where the user selects the session."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ __all__ = ["resume_command"]
 
 
 def resume_command(session: Resumable, machine: Machine) -> Command:
-    """Cursor on the workspace; no command of it opens a single conversation."""
+    """Return the command that opens the workspace. Cursor has no command that opens a session."""
     argv = ["cursor"]
-    store = next((one for one in session.stores if not one.is_gone and one.source == "cursor"), None)
+    store = next((each for each in session.stores if not each.is_gone and each.source == "cursor"), None)
     if store is not None and Path(store.root) not in roots(machine):
         argv += ["--user-data-dir", store.root]
     if session.folder is not None and session.authority:

@@ -1,4 +1,4 @@
-"""Databases beside the main one: the editor's own search index, and its record of generated code."""
+"""Databases with additional facts about sessions: the editor's search index and its code tracking."""
 
 import sqlite3
 from collections import Counter
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class SideDatabases:
-    """Titles, models and text that other stores know of sessions. Nothing is opened before it is needed."""
+    """Titles, models and text of sessions in other databases. Each database is opened on first use."""
 
     def __init__(self, root: Path) -> None:
         self._search = locations.search_database(root)
@@ -30,16 +30,16 @@ class SideDatabases:
         self._problems: list[Problem] = []
 
     def token(self, path: Path) -> str:
-        """How a database stood before anything was read from it; empty when somebody held it."""
+        """Return the change token of a database before its first read; empty if it was locked."""
         if path in self._locked:
             return ""
         return self._tokens.setdefault(path, change_token(path))
 
-    def count(self, path: Path) -> Iterator[Item]:
-        """The account of one of the databases: nothing in it is a message."""
+    def read_counts(self, path: Path) -> Iterator[Item]:
+        """Return the problems and record counts of a database. None of its rows is a message."""
         table = "conversations" if path == self._search else "conversation_summaries"
-        found = self._ask(path, lambda connection: _count(connection, table))
-        problems = self.problems()
+        found = self._query(path, lambda connection: _count(connection, table))
+        problems = self.take_problems()
         yield from problems
         counts = RecordCounts()
         if path in self._locked:
@@ -50,38 +50,38 @@ class SideDatabases:
             counts.count("title", "ignored", found)
         yield counts
 
-    def problems(self) -> list[Problem]:
-        """What could not be read since this was last asked."""
+    def take_problems(self) -> list[Problem]:
+        """Return the problems since the last call."""
         found, self._problems = self._problems, []
         return found
 
     def title(self, session: str) -> tuple[str, str] | None:
-        """A title and the store that has it, for a session whose own records have none."""
+        """Return a title and the name of its store; for a session without a title of its own."""
         if self._titles is None:
-            self._titles = self._ask(self._search, _search_titles) or {}
+            self._titles = self._query(self._search, _search_titles) or {}
         if title := self._titles.get(session):
             return title, "conversation-search"
         if self._summaries is None:
-            self._summaries = self._ask(self._tracking, _summary_titles) or {}
+            self._summaries = self._query(self._tracking, _summary_titles) or {}
         if title := self._summaries.get(session):
             return title, "conversation_summaries"
         return None
 
     def model(self, session: str) -> str | None:
-        """The model that wrote most of a session's code, where the session itself says only "Auto"."""
+        """Return the model that wrote most of a session's code; for a session that only names "Auto"."""
         if self._models is None:
-            self._models = self._ask(self._tracking, _tracked_models) or {}
+            self._models = self._query(self._tracking, _tracked_models) or {}
         return self._models.get(session)
 
     def body(self, session: str) -> str:
-        """All text of a session as the search index holds it: what is left when its rows are lost."""
-        return self._ask(self._search, lambda connection: _search_body(connection, session)) or ""
+        """Return the text of a session in the search index; for a session that has lost its rows."""
+        return self._query(self._search, lambda connection: _search_body(connection, session)) or ""
 
     def search_rows(self, session: str) -> list[tuple[str, str, dict[str, object]]]:
-        """Table, key and columns of what the search index holds of a session."""
-        return self._ask(self._search, lambda connection: _search_rows(connection, session)) or []
+        """Return the table, key and columns of each row of a session in the search index."""
+        return self._query(self._search, lambda connection: _search_rows(connection, session)) or []
 
-    def _ask(self, path: Path | None, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _query(self, path: Path | None, work: Callable[[sqlite3.Connection], T]) -> T | None:
         if path is None or not locations.is_file(path):
             return None
         self.token(path)
@@ -96,7 +96,7 @@ class SideDatabases:
             self._problems.append(Problem(Origin(str(path), "database"), problem_code(error), str(error)))
             return None
         except sqlite3.OperationalError:
-            return None  # an older build without this table or column
+            return None  # a build without this table or column
 
 
 def _text(value: object) -> str:
@@ -126,16 +126,16 @@ def _search_rows(connection: sqlite3.Connection, session: str) -> list[tuple[str
     rows: list[tuple[str, str, dict[str, object]]] = []
     for row in found.fetchall():
         columns = {name: _cell(value) for name, value in zip(names, row, strict=True)}
-        number = columns.get("fts_rowid")
-        rows.append(("conversations", f"{session} {number}", columns))
-        body = connection.execute("select body from conversation_fts where rowid = ?", [number]).fetchone()
+        fts_rowid = columns.get("fts_rowid")
+        rows.append(("conversations", f"{session} {fts_rowid}", columns))
+        body = connection.execute("select body from conversation_fts where rowid = ?", [fts_rowid]).fetchone()
         if body is not None:
-            rows.append(("conversation_fts", str(number), {"rowid": number, "body": _cell(body[0])}))
+            rows.append(("conversation_fts", str(fts_rowid), {"rowid": fts_rowid, "body": _cell(body[0])}))
     return rows
 
 
 def _cell(value: object) -> object:
-    """A cell as JSON can hold it."""
+    """Convert a database value to one that JSON can represent."""
     return value if value is None or isinstance(value, int | float) else _text(value)
 
 
@@ -145,11 +145,11 @@ def _summary_titles(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"select count(*) from {table}").fetchone()[0])  # noqa: S608 - names are ours
+    return int(connection.execute(f"select count(*) from {table}").fetchone()[0])  # noqa: S608 - a constant
 
 
 def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:
-    """The most frequent model of each session; one row is a piece of code, not a request."""
+    """Return the most frequent model of each session. A row is a piece of code, so requests count first."""
     rows = connection.execute(
         """
         select conversationId, model, count(distinct requestId), count(*) from ai_code_hashes

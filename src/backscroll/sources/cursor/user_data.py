@@ -1,4 +1,4 @@
-"""All that is known of one user-data folder, kept between two readings of it."""
+"""One user-data folder: open databases, and a cache of their session lists."""
 
 import sqlite3
 from collections.abc import Callable
@@ -22,97 +22,99 @@ __all__ = ["DatabaseFile", "UserData", "WorkspaceFile"]
 
 T = TypeVar("T")
 
-_LARGEST_NOTE = 1024 * 1024  # a workspace.json is a line; anything larger is none
+_MAX_WORKSPACE_FILE_BYTES = 1024 * 1024  # a real workspace.json has one line
 
 
 class WorkspaceFile(Struct, frozen=True):
-    """What a ``workspace.json`` says."""
+    """Folder or multi-root file of a workspace, from its ``workspace.json``."""
 
     folder: Address
     is_multi_root: bool = False
 
 
 class DatabaseFile(Struct, frozen=True):
-    """A database that may hold sessions, and the workspace it is of."""
+    """Database that can contain sessions, and the storage id of its workspace."""
 
     path: Path
-    storage: str = ""  # empty for the global one
+    storage_id: str = ""  # empty for the global database
 
 
 class UserData:
-    """The databases and lists below one root. Lists are read once; `refresh` notices that they changed."""
+    """Databases and session lists below one root. Lists are cached until `refresh` finds a change."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.side_databases = SideDatabases(root)
         self.faults: dict[Path, BackscrollError | sqlite3.Error] = {}
         self._tokens: dict[Path, str] = {}
-        self._open: dict[Path, Database] = {}
+        self._open_databases: dict[Path, Database] = {}
         self._row_loaders: dict[Path, RowLoader] = {}
         self._global_list: session_lists.GlobalList | None = None
-        self._lists: dict[str, session_lists.DatabaseLists] = {}
-        self._sessions: dict[Path, dict[str, keys.Rows]] = {}
-        self._folders: dict[str, WorkspaceFile] | None = None
-        self._members: dict[str, list[str]] | None = None
-        self._files: list[DatabaseFile] | None = None
-        self._storage_ids: dict[Address, list[str]] | None = None
-        self._images: dict[str, Path] | None = None
-        self._slugs: dict[str, set[str]] | None = None
+        self._database_lists: dict[str, session_lists.DatabaseLists] = {}
+        self._session_keys: dict[Path, dict[str, keys.SessionKeys]] = {}
+        self._workspace_files: dict[str, WorkspaceFile] | None = None
+        self._session_storage_ids: dict[str, list[str]] | None = None
+        self._databases: list[DatabaseFile] | None = None
+        self._folder_storage_ids: dict[Address, list[str]] | None = None
+        self._image_files: dict[str, Path] | None = None
+        self._transcript_slugs: dict[str, set[str]] | None = None
 
     @property
     def global_path(self) -> Path:
         return locations.global_database(self.root)
 
     def databases(self) -> list[DatabaseFile]:
-        """The global database first, then the workspaces' own in the order of their ids."""
-        if self._files is None:
-            self._files = [DatabaseFile(path, storage) for path, storage in locations.databases(self.root)]
-        return self._files
+        """Return the global database, then those of workspaces by storage id."""
+        if self._databases is None:
+            self._databases = [
+                DatabaseFile(path, storage_id) for path, storage_id in locations.databases(self.root)
+            ]
+        return self._databases
 
     def refresh(self) -> None:
-        """Forget what was read from databases that have changed or could not be read, and what is beside."""
+        """Discard the cache of changed and unreadable databases, and everything cached from other files."""
         for path, token in list(self._tokens.items()):
             if path in self.faults or change_token(path) != token:
-                self._forget(path)
-        self._members = self._folders = self._images = self._slugs = None
-        self._files = self._storage_ids = None
+                self._invalidate(path)
+        self._session_storage_ids = self._workspace_files = self._image_files = self._transcript_slugs = None
+        self._databases = self._folder_storage_ids = None
         self.side_databases = SideDatabases(self.root)
 
     def token(self, path: Path) -> str:
-        """How a database stood before anything that is known of it was read."""
+        """Return the change token of a database before its cached content was read."""
         return self._tokens.get(path) or change_token(path)
 
-    def _forget(self, path: Path) -> None:
+    def _invalidate(self, path: Path) -> None:
         del self._tokens[path]
         self.faults.pop(path, None)
-        self._sessions.pop(path, None)
+        self._session_keys.pop(path, None)
         if path in self._row_loaders:
-            self._row_loaders[path].drop()
+            self._row_loaders[path].clear()
         if path == self.global_path:
             self._global_list = None
-        self._lists.pop(path.parent.name if path != self.global_path else "", None)
-        self._members = None
+        self._database_lists.pop(path.parent.name if path != self.global_path else "", None)
+        self._session_storage_ids = None
 
     def close(self) -> None:
-        """Close all databases. Those that could not be read are asked again by whoever goes on."""
+        """Close all databases. Unreadable ones are tried again at the next use."""
         for path in list(self.faults):
-            self._forget(path)
+            self._invalidate(path)
         for row_loader in self._row_loaders.values():
-            row_loader.drop()
-        for database in self._open.values():
+            row_loader.clear()
+        for database in self._open_databases.values():
             database.close()
-        self._open.clear()
+        self._open_databases.clear()
         self._row_loaders.clear()
 
     def database(self, path: Path) -> Database:
-        """The database at a path, kept open until `close`; of those of workspaces only one at a time."""
-        if path not in self._open:
-            for other in [each for each in self._open if each != self.global_path]:
-                self._open.pop(other).close()
+        """Return an open database. Besides the global one, at most one database stays open until `close`."""
+        if path not in self._open_databases:
+            for other in [each for each in self._open_databases if each != self.global_path]:
+                self._open_databases.pop(other).close()
                 if other in self._row_loaders:
-                    self._row_loaders.pop(other).drop()
-            self._open[path] = Database(path)
-        return self._open[path]
+                    self._row_loaders.pop(other).clear()
+            self._open_databases[path] = Database(path)
+        return self._open_databases[path]
 
     def row_loader(self, path: Path) -> RowLoader:
         database = self.database(path)
@@ -120,113 +122,120 @@ class UserData:
             self._row_loaders[path] = RowLoader(database)
         return self._row_loaders[path]
 
-    def sessions(self, path: Path) -> dict[str, keys.Rows]:
-        """Every session that has rows in a database, from its keys alone."""
-        if path not in self._sessions:
-            found = self._try(path, lambda: self.row_loader(path).walk(_sessions))
-            self._sessions[path] = found or {}
-        return self._sessions[path]
+    def session_keys(self, path: Path) -> dict[str, keys.SessionKeys]:
+        """Return every session that has rows in a database, from its keys alone."""
+        if path not in self._session_keys:
+            found = self._catch_fault(path, lambda: self.row_loader(path).query_keys(_find_sessions))
+            self._session_keys[path] = found or {}
+        return self._session_keys[path]
 
     def global_list(self) -> session_lists.GlobalList:
-        """The list of the global database that is to be believed; one that cannot be read has no stand-in."""
+        """Return the list of the global database. An unreadable list is not replaced by an older one."""
         if self._global_list is None:
             path = self.global_path
-            found = self._ask(path, session_lists.global_list) if locations.is_file(path) else None
+            found = self._query(path, session_lists.read_global_list) if locations.is_file(path) else None
             fault = self.faults.get(path)
             self._global_list = found or (
                 session_lists.GlobalList("table", fault=str(fault)) if fault else session_lists.GlobalList()
             )
         return self._global_list
 
-    def lists(self, file: DatabaseFile) -> session_lists.DatabaseLists:
-        """What a database's own keys list."""
-        if file.storage not in self._lists:
-            self._lists[file.storage] = (
-                self._ask(file.path, session_lists.lists) or session_lists.DatabaseLists()
+    def database_lists(self, file: DatabaseFile) -> session_lists.DatabaseLists:
+        """Return the lists in the keys of a database."""
+        if file.storage_id not in self._database_lists:
+            self._database_lists[file.storage_id] = (
+                self._query(file.path, session_lists.read_lists) or session_lists.DatabaseLists()
             )
-        return self._lists[file.storage]
+        return self._database_lists[file.storage_id]
 
-    def entry(self, session: str) -> session_lists.ListEntry | None:
-        """What the believed list says of a session; a workspace's own list where no other has it."""
-        found = self.global_list().entries.get(session)
+    def list_entry(self, session_id: str) -> session_lists.ListEntry | None:
+        """Return the entry of a session in the global list, else in the list of a workspace."""
+        found = self.global_list().entries.get(session_id)
         if found is not None or self.global_list().fault:
             return found
-        for storage in self.members(session):
-            if entry := self._lists[storage].entries.get(session):
+        for storage_id in self.session_storage_ids(session_id):
+            if entry := self._database_lists[storage_id].entries.get(session_id):
                 return entry
         return None
 
-    def members(self, session: str) -> list[str]:
-        """The workspaces whose own database lists or shows a session, listing before showing."""
-        if self._members is None:
-            listed: dict[str, list[str]] = {}
-            shown: dict[str, list[str]] = {}
+    def session_storage_ids(self, session_id: str) -> list[str]:
+        """Return the storage ids of the workspaces that list a session, then of those that show it."""
+        if self._session_storage_ids is None:
+            listed_in: dict[str, list[str]] = {}
+            shown_in: dict[str, list[str]] = {}
             for file in self.databases():
-                if not file.storage:
+                if not file.storage_id:
                     continue
-                found = self.lists(file)
-                for name in found.entries:
-                    listed.setdefault(name, []).append(file.storage)
-                for name in found.shown - found.entries.keys():
-                    shown.setdefault(name, []).append(file.storage)
-            for name, storages in shown.items():
-                listed.setdefault(name, []).extend(storages)
-            self._members = listed
-        return self._members.get(session, [])
+                lists = self.database_lists(file)
+                for listed_id in lists.entries:
+                    listed_in.setdefault(listed_id, []).append(file.storage_id)
+                for shown_id in lists.open_ids - lists.entries.keys():
+                    shown_in.setdefault(shown_id, []).append(file.storage_id)
+            for shown_id, storage_ids in shown_in.items():
+                listed_in.setdefault(shown_id, []).extend(storage_ids)
+            self._session_storage_ids = listed_in
+        return self._session_storage_ids.get(session_id, [])
 
-    def inline(self, session: str) -> tuple[Path, Composer] | None:
-        """A session's record out of the workspaces' own lists, where one has its conversation; the newest."""
+    def inline_composer(self, session_id: str) -> tuple[Path, Composer] | None:
+        """Return a session's newest record with its conversation in the list of a workspace, and its path."""
         found: list[tuple[Path, Composer]] = []
         for file in self.databases():
-            if file.storage and session in self.lists(file).inline:
-                record = self._ask(file.path, lambda connection: session_lists.inline(connection, session))
-                found += [(file.path, record)] if record is not None else []
+            if file.storage_id and session_id in self.database_lists(file).inline_tokens:
+                composer = self._query(
+                    file.path, lambda connection: session_lists.inline_composer(connection, session_id)
+                )
+                found += [(file.path, composer)] if composer is not None else []
         return max(found, key=lambda each: as_int(each[1].last_updated_at) or 0, default=None)
 
-    def folders(self) -> dict[str, WorkspaceFile]:
-        """What every ``workspace.json`` says, by workspace id."""
-        if self._folders is None:
-            found = {storage.id: _workspace_file(storage) for storage in locations.storages(self.root)}
-            self._folders = {name: note for name, note in found.items() if note is not None}
-        return self._folders
+    def workspace_files(self) -> dict[str, WorkspaceFile]:
+        """Return the content of every ``workspace.json`` by storage id."""
+        if self._workspace_files is None:
+            found = {
+                storage.id: _read_workspace_file(storage)
+                for storage in locations.workspace_storages(self.root)
+            }
+            self._workspace_files = {
+                storage_id: file for storage_id, file in found.items() if file is not None
+            }
+        return self._workspace_files
 
-    def storage_ids(self, folder: Address) -> list[str]:
-        """Every id Cursor has had for a folder: moving or making it anew gives it another."""
-        if self._storage_ids is None:
-            self._storage_ids = {}
-            for name, note in self.folders().items():
-                spelling = note.folder._replace(path=normalize_path(note.folder.path))
-                self._storage_ids.setdefault(spelling, []).append(name)
-        return self._storage_ids.get(folder._replace(path=normalize_path(folder.path)), [])
+    def folder_storage_ids(self, folder: Address) -> list[str]:
+        """Return all storage ids of a folder. Cursor assigns a new one if a folder is moved or recreated."""
+        if self._folder_storage_ids is None:
+            self._folder_storage_ids = {}
+            for storage_id, file in self.workspace_files().items():
+                normalized = file.folder._replace(path=normalize_path(file.folder.path))
+                self._folder_storage_ids.setdefault(normalized, []).append(storage_id)
+        return self._folder_storage_ids.get(folder._replace(path=normalize_path(folder.path)), [])
 
-    def images(self) -> dict[str, Path]:
-        """Pasted images that are still there, by the uuid at the end of their names."""
-        if self._images is None:
-            self._images = {}
-            for storage in locations.storages(self.root):
-                for path in locations.images(storage):
-                    self._images[path.stem[-36:].lower()] = path
-        return self._images
+    def image_files(self) -> dict[str, Path]:
+        """Return the pasted images that still exist, by the UUID at the end of their names."""
+        if self._image_files is None:
+            self._image_files = {}
+            for storage in locations.workspace_storages(self.root):
+                for path in locations.pasted_images(storage):
+                    self._image_files[path.stem[-36:].lower()] = path
+        return self._image_files
 
-    def slugs(self, session: str) -> set[str]:
-        """The project folders below which the agent wrote a transcript of a session."""
-        if self._slugs is None:
-            self._slugs = {}
+    def transcript_slugs(self, session_id: str) -> set[str]:
+        """Return the names of the project folders that contain a transcript of a session."""
+        if self._transcript_slugs is None:
+            self._transcript_slugs = {}
             home = locations.agent_home(self.root)
             for path in sorted(home.glob("projects/*/agent-transcripts/*")) if home else []:
-                self._slugs.setdefault(path.stem, set()).add(path.parts[-3])
-        return self._slugs.get(session, set())
+                self._transcript_slugs.setdefault(path.stem, set()).add(path.parts[-3])
+        return self._transcript_slugs.get(session_id, set())
 
-    def _ask(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        return self._try(path, lambda: self.database(path).read(work))
+    def _query(self, path: Path, query: Callable[[sqlite3.Connection], T]) -> T | None:
+        return self._catch_fault(path, lambda: self.database(path).read(query))
 
-    def _try(self, path: Path, work: Callable[[], T]) -> T | None:
-        """The answer of a database, or None and a fault. Who holds it is not waited for a second time."""
+    def _catch_fault(self, path: Path, query: Callable[[], T]) -> T | None:
+        """Run a query. On an error, record a fault and return None. A locked database is not tried again."""
         if isinstance(self.faults.get(path), DatabaseLockedError):
             return None
         self._tokens.setdefault(path, change_token(path))
         try:
-            return work()
+            return query()
         except DatabaseNotFoundError:
             return None
         except (BackscrollError, sqlite3.Error) as error:
@@ -234,14 +243,14 @@ class UserData:
             return None
 
 
-def _sessions(connection: sqlite3.Connection) -> dict[str, keys.Rows]:
-    return keys.sessions(connection) if keys.has_table(connection, "cursorDiskKV") else {}
+def _find_sessions(connection: sqlite3.Connection) -> dict[str, keys.SessionKeys]:
+    return keys.find_sessions(connection) if keys.has_table(connection, "cursorDiskKV") else {}
 
 
-def _workspace_file(storage: locations.Storage) -> WorkspaceFile | None:
+def _read_workspace_file(storage: locations.WorkspaceStorage) -> WorkspaceFile | None:
     path = storage.folder / "workspace.json"
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_NOTE:
+        if path.is_symlink() or path.stat().st_size > _MAX_WORKSPACE_FILE_BYTES:
             return None
         fields = as_map(decode(Raw(path.read_bytes()), object))
     except (OSError, UndecodableError):

@@ -1,4 +1,4 @@
-"""Which folder a session belongs to, by the best of the records that name one."""
+"""Find the folder of a session, from the best of the records that name one."""
 
 import os.path
 import re
@@ -21,52 +21,61 @@ from backscroll.sources.cursor.database.record_types import Composer, ComposerHe
 from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["WorkspaceRecords", "find_workspace", "from_files", "from_requests", "from_storage", "parent_id"]
+__all__ = [
+    "WorkspaceRecords",
+    "find_parent_id",
+    "find_workspace",
+    "from_files",
+    "from_requests",
+    "from_storage",
+]
 
 _WORKTREES = re.compile(r"[\\/]\.cursor[\\/]worktrees[\\/]")
-_LINK = re.compile(r"^gitdir:\s*(.+?)[\\/]\.git[\\/]worktrees[\\/]", re.MULTILINE)
-_LARGEST_FILE = 1024 * 1024
-_MOST_PARENTS = 8
+_WORKTREE_LINK = re.compile(r"^gitdir:\s*(.+?)[\\/]\.git[\\/]worktrees[\\/]", re.MULTILINE)
+_MAX_FILE_BYTES = 1024 * 1024
+_MAX_PARENTS = 8
+_MIN_FILES = 2  # from which a common folder is derived
+_MIN_FOLDER_PARTS = 4  # of "/home/user/folder"; a shorter path is too general
 _NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]+")
 
 
 class WorkspaceRecords(NamedTuple):
-    """The records of one session that may name its folder."""
+    """Records of one session that may name its folder."""
 
     header: ComposerHeader
     composer: Composer
     workspace_id: str = ""
-    told: Callable[[], list[str]] = list  # folders that the agent was told it works in
+    agent_folder_uris: Callable[[], list[str]] = list  # folders in the agent's context
 
 
 def find_workspace(
     user_data: UserData,
-    session: str,
+    session_id: str,
     records: WorkspaceRecords,
     *,
-    parent: str | None = None,
+    parent_id: str | None = None,
     records_of: Callable[[str], WorkspaceRecords | None] = lambda _: None,
 ) -> Workspace | None:
-    """The folder by the session's own records, the workspaces' lists, its checkout, or its parent."""
-    first, seen = session, {session}
-    for _ in range(_MOST_PARENTS):
-        if found := _own(user_data, session, records):
+    """Return the folder of a session from its own records, its parents or its transcript."""
+    first_id, seen = session_id, {session_id}
+    for _ in range(_MAX_PARENTS):
+        if found := _from_own_records(user_data, session_id, records):
             if len(seen) > 1:
                 found = Workspace(found.path, found.authority, "parent", found.folders, found.storage_ids)
-            return _of_main_checkout(found, records)
-        if not parent or parent in seen:
+            return _resolve_worktree(found, records)
+        if not parent_id or parent_id in seen:
             break
-        seen.add(parent)
-        after = records_of(parent)
-        if after is None:
+        seen.add(parent_id)
+        parent_records = records_of(parent_id)
+        if parent_records is None:
             break
-        session, records = parent, after
-        parent = parent_id(records)
-    return _from_transcript(user_data, first)
+        session_id, records = parent_id, parent_records
+        parent_id = find_parent_id(records)
+    return _from_transcript(user_data, first_id)
 
 
-def parent_id(records: WorkspaceRecords) -> str | None:
-    """The session that started this one."""
+def find_parent_id(records: WorkspaceRecords) -> str | None:
+    """Return the id of the session that started this one."""
     header, composer = records.header, records.composer
     for record in (header.subagent_info, composer.subagent_info):
         fields = as_map(record)
@@ -79,68 +88,70 @@ def parent_id(records: WorkspaceRecords) -> str | None:
     return None
 
 
-def _own(user_data: UserData, session: str, records: WorkspaceRecords) -> Workspace | None:
+def _from_own_records(user_data: UserData, session_id: str, records: WorkspaceRecords) -> Workspace | None:
     header, composer = records.header, records.composer
     for record in (header.workspace_identifier, composer.workspace_identifier):
-        if found := _identified(user_data, as_map(record)):
+        if found := _from_identifier(user_data, as_map(record)):
             return found
     if records.workspace_id and (
         found := from_storage(user_data, records.workspace_id, "workspaceIdentifier.id")
     ):
         return found
-    project = user_data.global_list().projects.get(session, {})
-    if found := _identified(user_data, as_map(project.get("workspace"))):
+    project = user_data.global_list().projects.get(session_id, {})
+    if found := _from_identifier(user_data, as_map(project.get("workspace"))):
         return Workspace(found.path, found.authority, "project", found.folders, found.storage_ids)
-    for storage in user_data.members(session):
-        if found := from_storage(user_data, storage, "workspace list"):
+    for storage_id in user_data.session_storage_ids(session_id):
+        if found := from_storage(user_data, storage_id, "workspace list"):
             return found
     if found := _from_checkout(user_data, header, composer):
         return found
-    for uri in records.told():
-        if where := parse_uri(uri):
-            return _workspace(user_data, where, "conversationState")
+    for uri in records.agent_folder_uris():
+        if folder := parse_uri(uri):
+            return _workspace(user_data, folder, "conversationState")
     return None
 
 
-def _identified(user_data: UserData, identifier: dict[str, Any]) -> Workspace | None:
-    """``workspaceIdentifier``: a folder, the file of a multi-root workspace, or only an id."""
-    name = as_text(identifier.get("id"))
+def _from_identifier(user_data: UserData, identifier: dict[str, Any]) -> Workspace | None:
+    """Parse ``workspaceIdentifier``: a folder, the file of a multi-root workspace, or only a storage id."""
+    storage_id = as_text(identifier.get("id"))
     if found := parse_uri(identifier.get("uri")):
-        return _workspace(user_data, found, "workspaceIdentifier.uri", name)
+        return _workspace(user_data, found, "workspaceIdentifier.uri", storage_id)
     if found := parse_uri(identifier.get("configPath")):
-        return _multi_root(user_data, found, "workspaceIdentifier.configPath", name)
-    return from_storage(user_data, name, "workspaceIdentifier.id") if name else None
+        return _multi_root(user_data, found, "workspaceIdentifier.configPath", storage_id)
+    return from_storage(user_data, storage_id, "workspaceIdentifier.id") if storage_id else None
 
 
-def from_storage(user_data: UserData, storage: str, evidence: str) -> Workspace | None:
-    """The folder that a workspace id stands for, by its ``workspace.json``."""
-    note = user_data.folders().get(storage)
-    if note is None:
+def from_storage(user_data: UserData, storage_id: str, evidence: str) -> Workspace | None:
+    """Return the folder of a storage id, from its ``workspace.json``."""
+    file = user_data.workspace_files().get(storage_id)
+    if file is None:
         return None
-    if note.is_multi_root:
-        return _multi_root(user_data, note.folder, evidence, storage)
-    return _workspace(user_data, note.folder, evidence, storage)
+    if file.is_multi_root:
+        return _multi_root(user_data, file.folder, evidence, storage_id)
+    return _workspace(user_data, file.folder, evidence, storage_id)
 
 
-def _workspace(user_data: UserData, found: Address, evidence: str, storage: str = "") -> Workspace:
-    return Workspace(found.path, found.authority, evidence, (), _storage_ids(user_data, found, storage))
+def _workspace(user_data: UserData, found: Address, evidence: str, storage_id: str = "") -> Workspace:
+    return Workspace(found.path, found.authority, evidence, (), _storage_ids(user_data, found, storage_id))
 
 
-def _multi_root(user_data: UserData, found: Address, evidence: str, storage: str) -> Workspace:
-    folders = tuple(_folders(found)) if not found.authority else ()
-    return Workspace(found.path, found.authority, evidence, folders, _storage_ids(user_data, found, storage))
+def _multi_root(user_data: UserData, found: Address, evidence: str, storage_id: str) -> Workspace:
+    folders = tuple(_multi_root_folders(found)) if not found.authority else ()
+    return Workspace(
+        found.path, found.authority, evidence, folders, _storage_ids(user_data, found, storage_id)
+    )
 
 
-def _storage_ids(user_data: UserData, found: Address, storage: str) -> tuple[str, ...]:
-    ids = user_data.storage_ids(found)
-    return tuple([storage] if storage and storage not in ids else []) + tuple(ids)
+def _storage_ids(user_data: UserData, found: Address, storage_id: str) -> tuple[str, ...]:
+    ids = user_data.folder_storage_ids(found)
+    return tuple([storage_id] if storage_id and storage_id not in ids else []) + tuple(ids)
 
 
-def _folders(config: Address) -> Iterator[str]:
-    """The roots a ``.code-workspace`` file lists, when it is still there."""
+def _multi_root_folders(config: Address) -> Iterator[str]:
+    """Return the folders in a ``.code-workspace`` file, if it still exists."""
     path = Path(config.path)
     try:
-        if path.stat().st_size > _LARGEST_FILE:
+        if path.stat().st_size > _MAX_FILE_BYTES:
             return
         fields = as_map(decode(Raw(path.read_bytes()), object))
     except (OSError, ValueError, UndecodableError):
@@ -165,8 +176,8 @@ def _from_checkout(user_data: UserData, header: ComposerHeader, composer: Compos
     return None
 
 
-def _of_main_checkout(found: Workspace, records: WorkspaceRecords) -> Workspace:
-    """A worktree belongs to the repository it was made from, where a record or git itself says which."""
+def _resolve_worktree(found: Workspace, records: WorkspaceRecords) -> Workspace:
+    """Replace a worktree by the main checkout of its repository, if a record or git names it."""
     if found.authority or not _WORKTREES.search(found.path):
         return found
     for repos in (records.header.tracked_git_repos, records.composer.tracked_git_repos):
@@ -175,7 +186,7 @@ def _of_main_checkout(found: Workspace, records: WorkspaceRecords) -> Workspace:
             if main and not _WORKTREES.search(main.path):
                 return Workspace(main.path, main.authority, "worktree of", (found.path,), found.storage_ids)
     try:
-        link = _LINK.search((Path(found.path) / ".git").read_text("utf-8", "replace"))
+        link = _WORKTREE_LINK.search((Path(found.path) / ".git").read_text("utf-8", "replace"))
     except (OSError, ValueError):
         link = None
     if link is None:
@@ -183,20 +194,20 @@ def _of_main_checkout(found: Workspace, records: WorkspaceRecords) -> Workspace:
     return Workspace(link[1], "", "worktree of", (found.path,), found.storage_ids)
 
 
-def _from_transcript(user_data: UserData, session: str) -> Workspace | None:
-    """A known folder whose name, as transcripts spell it, the agent wrote this session's transcript below."""
-    slugs = user_data.slugs(session)
+def _from_transcript(user_data: UserData, session_id: str) -> Workspace | None:
+    """Return the known folder whose name matches the project folder of the session's transcript."""
+    slugs = user_data.transcript_slugs(session_id)
     if not slugs:
         return None
-    spelled = {_NOT_IN_SLUG.sub("-", slug).strip("-").lower() for slug in slugs}
-    for storage, note in user_data.folders().items():
-        if _NOT_IN_SLUG.sub("-", normalize_path(note.folder.path)).strip("-").lower() in spelled:
-            return from_storage(user_data, storage, "transcript")
+    names = {_NOT_IN_SLUG.sub("-", slug).strip("-").lower() for slug in slugs}
+    for storage_id, file in user_data.workspace_files().items():
+        if _NOT_IN_SLUG.sub("-", normalize_path(file.folder.path)).strip("-").lower() in names:
+            return from_storage(user_data, storage_id, "transcript")
     return None
 
 
 def from_requests(user_data: UserData, values: Iterable[bytes]) -> Workspace | None:
-    """The folder whose layout was sent along with a request."""
+    """Return the folder whose layout was sent with a request."""
     for value in values:
         try:
             fields = as_map(decode(value, object))
@@ -210,15 +221,15 @@ def from_requests(user_data: UserData, values: Iterable[bytes]) -> Workspace | N
 
 
 def from_files(user_data: UserData, files: Iterable[str]) -> Workspace | None:
-    """The folder that holds every file the session named, unless that is no folder of its own."""
+    """Return the common folder of all files that the session names, unless it is too general."""
     parts: list[str] | None = None
-    folders: list[list[str]] = []  # named as such
-    number = 0
+    folders: list[list[str]] = []  # named as a folder, not as a file
+    file_count = 0
     for file in files:
         found = parse_uri(file)
         if found is None or found.authority:
             continue
-        number += 1
+        file_count += 1
         folder = normalize_path(found.path).split("/")
         if file.endswith("/"):
             folders.append(folder)
@@ -227,10 +238,10 @@ def from_files(user_data: UserData, files: Iterable[str]) -> Workspace | None:
         if parts is None:
             parts = folder
         else:
-            same = zip(parts, folder, strict=False)
+            pairs = zip(parts, folder, strict=False)
             parts = parts[
-                : next((n for n, (a, b) in enumerate(same) if a != b), min(len(parts), len(folder)))
+                : next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(parts), len(folder)))
             ]
-    if not parts or (parts not in folders and (number < 2 or len(parts) < 4)):
+    if not parts or (parts not in folders and (file_count < _MIN_FILES or len(parts) < _MIN_FOLDER_PARTS)):
         return None
     return _workspace(user_data, Address("/".join(parts)), "common folder of its files")

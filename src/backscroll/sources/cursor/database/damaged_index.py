@@ -1,4 +1,4 @@
-"""The keys of a table whose index is damaged, gathered from the table itself."""
+"""Copy of a table's keys, read from the table itself because its index is damaged."""
 
 import sqlite3
 from sqlite3 import Connection
@@ -17,20 +17,20 @@ class _Scan(NamedTuple):
 
 
 def copy_keys(connection: Connection) -> Connection:
-    """A database in memory with the same table, its keys and its rowids, and no values.
+    """Return an in-memory database with the same table, keys and rowids, but without values.
 
-    Where the table is damaged too, it has the rows before the first bad page and those after the last.
-    Raises what SQLite says when not one row can be reached.
+    If the table is damaged too, the copy has the rows before the first damaged page and after the last one.
+    Raises the error of SQLite if no row can be read.
     """
     if not has_table(connection, "cursorDiskKV"):
-        return _copy([])
+        return _build_copy([])
     found = _scan(connection, "asc")
     if found.fault is None:
-        return _copy(found.rows)
+        return _build_copy(found.rows)
     rest = _scan(connection, "desc")
     if not found.rows and not rest.rows:
         raise found.fault
-    return _copy([*found.rows, *rest.rows])
+    return _build_copy([*found.rows, *rest.rows])
 
 
 def _scan(connection: Connection, direction: Literal["asc", "desc"]) -> _Scan:
@@ -38,7 +38,7 @@ def _scan(connection: Connection, direction: Literal["asc", "desc"]) -> _Scan:
     try:
         rows.extend(
             connection.execute(
-                f"select rowid, key, typeof(key) = 'blob' from cursorDiskKV not indexed order by rowid {direction}"  # noqa: S608, E501 - one of two words
+                f"select rowid, key, typeof(key) = 'blob' from cursorDiskKV not indexed order by rowid {direction}"  # noqa: S608, E501 - asc or desc
             )
         )
     except sqlite3.DatabaseError as error:
@@ -48,7 +48,7 @@ def _scan(connection: Connection, direction: Literal["asc", "desc"]) -> _Scan:
     return _Scan(rows, None)
 
 
-def _copy(rows: list[_Row]) -> Connection:
+def _build_copy(rows: list[_Row]) -> Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     copy.text_factory = bytes
     copy.execute("create table cursorDiskKV (key text unique on conflict replace, value blob)")

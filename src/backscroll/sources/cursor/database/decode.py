@@ -1,7 +1,6 @@
-"""JSON as Cursor left it, read so that one wrong field never costs the record.
+"""Tolerant JSON decoding: a field with an unexpected value does not lose the record.
 
-Every declared field takes any value, so only text that is no JSON at all, or
-is no object, is refused.
+Every declared field accepts any value. Only text that is not JSON, or not an object, is rejected.
 """
 
 import json
@@ -21,129 +20,129 @@ __all__ = [
     "decode",
     "decode_each",
     "decode_map",
-    "storable",
+    "make_encodable",
     "unwrap",
 ]
 
 T = TypeVar("T")
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-_any = msgspec.json.Decoder().decode
+_decode_any = msgspec.json.Decoder().decode
 _JSON_STARTS = frozenset('{["')
-_LARGEST_COUNT = 2**53
+_MAX_INT = 2**53  # larger floats are not exact
 
 
 class UndecodableError(ValueError):
-    """Text that is not the JSON it should be; says why."""
+    """Raised for text that is not the expected JSON. The message has the reason."""
 
 
-def decode(data: bytes | Raw, shape: type[T]) -> T:
-    """One document as the given shape. Raises `UndecodableError`."""
-    decoder = _decoders.get(shape)
+def decode(data: bytes | Raw, type_: type[T]) -> T:
+    """Decode a document as the given type. Raises `UndecodableError`."""
+    decoder = _decoders.get(type_)
     if decoder is None:
-        decoder = _decoders[shape] = msgspec.json.Decoder(shape)
+        decoder = _decoders[type_] = msgspec.json.Decoder(type_)
     try:
         return decoder.decode(data)  # type: ignore[no-any-return]
     except lenient_json.FAILURES as error:
-        return _mend(bytes(data), decoder, error)  # type: ignore[no-any-return]
+        return _decode_leniently(bytes(data), decoder, error)  # type: ignore[no-any-return]
 
 
-def _mend(data: bytes, decoder: msgspec.json.Decoder[Any], first: Exception) -> Any:
-    """A second try without the spelling mistakes; a document inside a JSON string is opened."""
+def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any], first_error: Exception) -> Any:
+    """Decode with the lenient parser. A document inside a JSON string is decoded too."""
     try:
         value = lenient_json.load(data)
         if isinstance(value, str):
             value = lenient_json.load(value)
         return decoder.decode(msgspec.json.encode(value))
     except lenient_json.FAILURES as error:
-        reason = first if isinstance(error, msgspec.ValidationError) else error
+        reason = first_error if isinstance(error, msgspec.ValidationError) else error
         raise UndecodableError(str(reason) or type(reason).__name__) from error
 
 
-def decode_each(data: Raw, shape: type[T]) -> tuple[list[T], list[str]]:
-    """The items of a list, and why some could not be read. Anything but a list is empty."""
-    if _first(data) != b"[":
+def decode_each(data: Raw, type_: type[T]) -> tuple[list[T], list[str]]:
+    """Return the items of a list, and an error for each undecodable item. Nothing if it is not a list."""
+    if _first_byte(data) != b"[":
         return [], []
     try:
-        return decode(data, list[shape]), []  # type: ignore[valid-type]
+        return decode(data, list[type_]), []  # type: ignore[valid-type]
     except UndecodableError:
         pass
     try:
         items = decode(data, list[Raw])
     except UndecodableError:
         return [], []
-    good: list[T] = []
-    faults: list[str] = []
-    for number, item in enumerate(items):
+    decoded: list[T] = []
+    errors: list[str] = []
+    for index, item in enumerate(items):
         try:
-            good.append(decode(item, shape))
+            decoded.append(decode(item, type_))
         except UndecodableError as error:
-            faults.append(f"item {number}: {error}")
-    return good, faults
+            errors.append(f"item {index}: {error}")
+    return decoded, errors
 
 
-def decode_map(data: Raw, shape: type[T]) -> dict[str, T]:
-    """The entries of an object that have the given shape."""
-    if _first(data) != b"{":
+def decode_map(data: Raw, type_: type[T]) -> dict[str, T]:
+    """Return the entries of an object that have the given type."""
+    if _first_byte(data) != b"{":
         return {}
     try:
-        return decode(data, dict[str, shape])  # type: ignore[valid-type]
+        return decode(data, dict[str, type_])  # type: ignore[valid-type]
     except UndecodableError:
         pass
-    found: dict[str, T] = {}
+    decoded: dict[str, T] = {}
     try:
         entries = decode(data, dict[str, Raw])
     except UndecodableError:
         return {}
     for key, item in entries.items():
         try:
-            found[key] = decode(item, shape)
+            decoded[key] = decode(item, type_)
         except UndecodableError:
             continue
-    return found
+    return decoded
 
 
-def _first(data: Raw) -> bytes:
+def _first_byte(data: Raw) -> bytes:
     return bytes(memoryview(data)[:1])
 
 
 def unwrap(value: Any, *, levels: int = 2) -> Any:
-    """A value that may be JSON text, which may hold JSON text again; text that is neither stays text."""
+    """Decode JSON text, up to ``levels`` times if it contains JSON text. Other values stay unchanged."""
     while levels and isinstance(value, str):
         if value[:1] not in _JSON_STARTS and value.lstrip()[:1] not in _JSON_STARTS:
             return value
         try:
-            value = _load(value)
+            value = _load_json(value)
         except lenient_json.FAILURES:
             return value
         levels -= 1
     return value
 
 
-def _load(text: str) -> Any:
+def _load_json(text: str) -> Any:
     try:
-        return _any(text)
+        return _decode_any(text)
     except lenient_json.FAILURES:
         return lenient_json.load(text.encode("utf-8", "surrogatepass"))
 
 
-def storable(value: Any) -> Any:
-    """The same value, with numbers that 64 bits cannot hold, which no encoder takes, made ones they can."""
-    return value if _is_storable(value) else lenient_json.load(json.dumps(value))
+def make_encodable(value: Any) -> Any:
+    """Return the value, with integers beyond 64 bits, which msgspec cannot encode, as floats."""
+    return value if _is_encodable(value) else lenient_json.load(json.dumps(value))
 
 
-def _is_storable(value: Any) -> bool:
+def _is_encodable(value: Any) -> bool:
     if isinstance(value, str):
         return True
     if isinstance(value, dict):
-        return all(map(_is_storable, value.values()))
+        return all(map(_is_encodable, value.values()))
     if isinstance(value, list):
-        return all(map(_is_storable, value))
+        return all(map(_is_encodable, value))
     return not isinstance(value, int) or -(2**63) <= value < 2**64
 
 
 def as_text(value: Any) -> str:
-    """The text itself, or nothing."""
+    """Return the value if it is text, else an empty text."""
     return value if isinstance(value, str) else ""
 
 
@@ -156,7 +155,7 @@ def as_map(value: Any) -> dict[str, Any]:
 
 
 def as_int(value: Any) -> int | None:
-    """A whole number that somebody may have counted; None for anything else, truth values included."""
+    """Return a number as an integer; None for other values, booleans and numbers beyond 2**53."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
-    return int(value) if -_LARGEST_COUNT < value < _LARGEST_COUNT else None
+    return int(value) if -_MAX_INT < value < _MAX_INT else None

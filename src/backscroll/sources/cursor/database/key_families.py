@@ -1,4 +1,4 @@
-"""The rows of ``cursorDiskKV`` that belong to no session, counted by key family."""
+"""Row counts of ``cursorDiskKV`` by key family, for rows without a session."""
 
 import re
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode
 
-__all__ = ["Count", "count"]
+__all__ = ["FamilyCount", "count_families"]
 
-# Families that tell nothing of a session by their keys: the shared store of the agent, of file
-# contents, of cloud agents, and of the edit engine.
-_SHARED = {
+# Families without a session id in their keys: shared stores of the agent, of file contents, of cloud agents
+# and of the edit engine.
+_SHARED_FAMILIES = {
     "agentKv:artifact:": "agentKv:artifact",
     "agentKv:blob:": "agentKv:blob",
     "cloudAgent:": "cloudAgent",
@@ -25,129 +25,142 @@ _SHARED = {
     "inlineDiffs-": "inlineDiffs",
     "patch-graph:": "patch-graph",
 }
-_SINGLE = frozenset({"inlineDiffsData", "composer.composerHeaders.migratedToTable"})
+_SINGLE_KEYS = frozenset({"inlineDiffsData", "composer.composerHeaders.migratedToTable"})
 _CLOUD_AGENT = re.compile(
     r"(?:bc-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:", re.IGNORECASE
 )
-_FAMILY = re.compile(r"[^:]{1,60}(?=:)|[A-Za-z_.]{1,60}")
+_FAMILY_NAME = re.compile(r"[^:]{1,60}(?=:)|[A-Za-z_.]{1,60}")
 
-_NEXT = "select key from cursorDiskKV where key >= cast(? as text) and key < x'' order by key limit 1"
-_COUNT = "select count(*) from cursorDiskKV where key >= cast(? as text) and key < cast(? as text)"
+_NEXT_KEY = "select key from cursorDiskKV where key >= cast(? as text) and key < x'' order by key limit 1"
+_COUNT_RANGE = "select count(*) from cursorDiskKV where key >= cast(? as text) and key < cast(? as text)"
 
 
-class Count(NamedTuple):
-    """Rows of one family, and whether they are as they should be."""
+class FamilyCount(NamedTuple):
+    """Number of rows of one family, and the fault if they cannot be used."""
 
     family: str
-    number: int
+    row_count: int
     is_known: bool = True
     fault: Fault | None = None
 
 
-def count(connection: Connection, sessions: frozenset[str], copied: frozenset[str]) -> list[Count]:
-    """All rows but those of ``sessions``; rows of ``copied`` ones are told by another database."""
+def count_families(
+    connection: Connection, sessions: frozenset[str], copied: frozenset[str]
+) -> list[FamilyCount]:
+    """Count all rows except those of ``sessions``. Sessions in ``copied`` are read from another database."""
     if not keys.has_table(connection, "cursorDiskKV"):
         return []
-    owned = {name.encode() for name in sessions}
-    known = {name.encode() for name in copied}
-    return list(_families(connection, owned, known))
+    owned_ids = {session_id.encode() for session_id in sessions}
+    copied_ids = {session_id.encode() for session_id in copied}
+    return list(_iter_families(connection, owned_ids, copied_ids))
 
 
-def _families(connection: Connection, owned: set[bytes], copied: set[bytes]) -> Iterator[Count]:
-    """One family after the other, from the index alone."""
-    at = b""
-    while found := connection.execute(_NEXT, [at]).fetchone():
+def _iter_families(
+    connection: Connection, owned_ids: set[bytes], copied_ids: set[bytes]
+) -> Iterator[FamilyCount]:
+    """Return the families in the order of their keys, from the index alone."""
+    start = b""
+    while found := connection.execute(_NEXT_KEY, [start]).fetchone():
         key: bytes = found[0]
         text = key.decode("utf-8", "replace")
-        family = _owned_family(text)
+        family = _session_family(text)
         if family:
-            yield from _left_over(connection, family, owned, copied)
-            at = family.encode() + b";"
+            yield from _rows_without_unit(connection, family, owned_ids, copied_ids)
+            start = family.encode() + b";"
             continue
-        prefix = next((name for name in _SHARED if text.startswith(name)), "")
+        prefix = next((prefix for prefix in _SHARED_FAMILIES if text.startswith(prefix)), "")
         if prefix:
             end = prefix[:-1].encode() + bytes([ord(prefix[-1]) + 1])
-            yield Count(_SHARED[prefix], _number(connection, prefix.encode(), end))
-            at = end
-        elif text in _SINGLE:
-            yield Count(text, 1)
-            at = key + b"\0"
+            yield FamilyCount(_SHARED_FAMILIES[prefix], _count_range(connection, prefix.encode(), end))
+            start = end
+        elif text in _SINGLE_KEYS:
+            yield FamilyCount(text, 1)
+            start = key + b"\0"
         elif cloud := _CLOUD_AGENT.match(text):
             end = cloud[0][:-1].encode() + b";"
-            yield Count("cloud agent", _number(connection, cloud[0].encode(), end))
-            at = end
+            yield FamilyCount("cloud agent", _count_range(connection, cloud[0].encode(), end))
+            start = end
         else:
-            at, count = _unknown(connection, key, text)
-            yield count
-    yield from _keyless(connection)
+            start, family_count = _unknown_family(connection, key, text)
+            yield family_count
+    yield from _rows_without_key(connection)
 
 
-def _owned_family(text: str) -> str:
+def _session_family(text: str) -> str:
     return next(
-        (family for family in ("composerData", "bubbleId", *keys.OWNED) if text.startswith(family + ":")), ""
+        (
+            family
+            for family in ("composerData", "bubbleId", *keys.SESSION_FAMILIES)
+            if text.startswith(family + ":")
+        ),
+        "",
     )
 
 
-def _left_over(connection: Connection, family: str, owned: set[bytes], copied: set[bytes]) -> Iterator[Count]:
-    """Rows of a family whose session has no unit, and keys that name none."""
+def _rows_without_unit(
+    connection: Connection, family: str, owned_ids: set[bytes], copied_ids: set[bytes]
+) -> Iterator[FamilyCount]:
+    """Count the rows of a family that belong to no unit: of an unlisted session, or without a session id."""
     prefix = family.encode() + b":"
     is_message = family in ("composerData", "bubbleId")
-    left = odd = 0
-    for owner, key, _ in keys.owners(connection, family):
-        is_whole = key == prefix + owner
-        fits = is_whole if family == "composerData" else not (is_whole and family == "bubbleId")
-        if fits and owner in owned:
+    ignored_count = orphan_count = 0
+    for owner, key, _ in keys.first_keys(connection, family):
+        is_bare_id = key == prefix + owner
+        is_valid = is_bare_id if family == "composerData" else not (is_bare_id and family == "bubbleId")
+        if is_valid and owner in owned_ids:
             continue
-        number = 1 if is_whole else _number(connection, prefix + owner + b":", prefix + owner + b";")
-        if is_message and not (fits and owner in copied):
-            odd += number
+        row_count = (
+            1 if is_bare_id else _count_range(connection, prefix + owner + b":", prefix + owner + b";")
+        )
+        if is_message and not (is_valid and owner in copied_ids):
+            orphan_count += row_count
         else:
-            left += number
-    if left:
-        yield Count(family, left)
-    if odd:
-        yield Count(
+            ignored_count += row_count
+    if ignored_count:
+        yield FamilyCount(family, ignored_count)
+    if orphan_count:
+        yield FamilyCount(
             family,
-            odd,
+            orphan_count,
             False,
-            Fault("orphaned-record", f"{odd} keys of the family '{family}' name no session"),
+            Fault("orphaned-record", f"{orphan_count} keys of the family '{family}' have no known session"),
         )
 
 
-def _number(connection: Connection, start: bytes, end: bytes) -> int:
-    return int(connection.execute(_COUNT, [start, end]).fetchone()[0])
+def _count_range(connection: Connection, start: bytes, end: bytes) -> int:
+    return int(connection.execute(_COUNT_RANGE, [start, end]).fetchone()[0])
 
 
-def _unknown(connection: Connection, key: bytes, text: str) -> tuple[bytes, Count]:
-    name = _FAMILY.match(text)
-    family = name[0] if name else "?"
+def _unknown_family(connection: Connection, key: bytes, text: str) -> tuple[bytes, FamilyCount]:
+    match = _FAMILY_NAME.match(text)
+    family = match[0] if match else "?"
     if not text.startswith(family + ":"):
-        return key + b"\0", Count(family, 1, False)
+        return key + b"\0", FamilyCount(family, 1, False)
     end = family.encode() + b";"
-    return end, Count(family, _number(connection, family.encode() + b":", end), False)
+    return end, FamilyCount(family, _count_range(connection, family.encode() + b":", end), False)
 
 
-def _keyless(connection: Connection) -> Iterator[Count]:
-    """Rows whose key is NULL or binary. One that holds a message is lost: nobody can say whose it is."""
-    empty = spoken = 0
+def _rows_without_key(connection: Connection) -> Iterator[FamilyCount]:
+    """Count rows with a NULL or binary key. A message in such a row is lost: its session is unknown."""
+    empty_count = message_count = 0
     for (value,) in connection.execute("select value from cursorDiskKV where key is null"):
-        is_spoken = _is_record(as_bytes(value))
-        empty, spoken = empty + (not is_spoken), spoken + is_spoken
-    if empty:
-        yield Count("row without key", empty)
-    if spoken:
-        yield Count(
+        is_message = _is_message(as_bytes(value))
+        empty_count, message_count = empty_count + (not is_message), message_count + is_message
+    if empty_count:
+        yield FamilyCount("row without key", empty_count)
+    if message_count:
+        yield FamilyCount(
             "row without key",
-            spoken,
+            message_count,
             False,
-            Fault("orphaned-record", f"{spoken} rows hold a message and no key"),
+            Fault("orphaned-record", f"{message_count} rows contain a message but have no key"),
         )
     binary = connection.execute("select count(*) from cursorDiskKV where key >= x''").fetchone()[0]
     if binary:
-        yield Count("binary key", binary, False)
+        yield FamilyCount("binary key", binary, False)
 
 
-def _is_record(value: bytes | None) -> bool:
+def _is_message(value: bytes | None) -> bool:
     try:
         fields = as_map(decode(Raw(value), object)) if value else {}
     except UndecodableError:

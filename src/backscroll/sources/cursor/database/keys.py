@@ -1,7 +1,6 @@
-"""The keys of ``cursorDiskKV``, walked through the index alone.
+"""Sessions and row counts of ``cursorDiskKV``, from its key index alone.
 
-A database of many GB answers these without a value being touched: from one key
-to the next family or session in one step each.
+No value is read, so a database of many GB is fast too. One query skips to the next key family or session.
 """
 
 import re
@@ -10,21 +9,22 @@ from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR, Connection, DatabaseError
 from typing import Any, NamedTuple
 
 __all__ = [
-    "OWNED",
-    "Rows",
-    "count_owned",
+    "SESSION_FAMILIES",
+    "SessionIndex",
+    "SessionKeys",
+    "find_sessions",
+    "first_keys",
     "has_table",
     "is_damage",
-    "owners",
-    "readable",
+    "readable_rows",
     "row_count",
     "rowid_of",
     "rows_with_prefix",
-    "sessions",
+    "session_indexes",
 ]
 
-# Families whose keys name a session right after their own name, beside composerData and bubbleId.
-OWNED = (
+# Key families with the session id after the family name, other than composerData and bubbleId.
+SESSION_FAMILIES = (
     "agentKv:bubbleCheckpoint",
     "agentKv:checkpoint",
     "checkpointId",
@@ -40,27 +40,35 @@ OWNED = (
     "ofsContent",
 )
 
-_CHANGING = ("codeBlockDiff", "codeBlockPartialInlineDiffFates")  # may be written after the last bubble
-_CHECKPOINT = "agentKv:checkpoint"  # names the root of the agent's own record
-_BAD_TEXT = re.compile("[\ud800-\udfff]")
+_LATE_FAMILIES = ("codeBlockDiff", "codeBlockPartialInlineDiffFates")  # may be written after the last bubble
+_CHECKPOINT = "agentKv:checkpoint"  # its value is the root id of the agent's record
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
-_NEXT = """
+_NEXT_KEY = """
     select key, rowid from cursorDiskKV
     where key >= cast(? as text) and key < cast(? as text) order by key limit 1
 """
-_COUNT = """
+_SUMMARIZE_RANGE = """
     select count(*), coalesce(sum(rowid & 0xffffffffff), 0), coalesce(max(rowid), 0)
     from cursorDiskKV where key >= cast(? as text) and key < cast(? as text)
 """
 
 
-class Rows(NamedTuple):
-    """The rows of one session, as far as the index tells."""
+class SessionKeys(NamedTuple):
+    """Rows of one session, as far as the key index shows."""
 
-    data: int = 0  # rowid of its composerData row; 0 when there is none
-    bubbles: int = 0
-    token: str = ""  # changes whenever a row is added, removed or written again
-    newest: int = 0  # the largest rowid
+    composer_rowid: int = 0  # of the composerData row; 0 if there is none
+    bubble_count: int = 0
+    token: str = ""  # changes whenever a row is added, removed or rewritten
+    max_rowid: int = 0
+
+
+class SessionIndex(NamedTuple):
+    """Rowids and row counts of one session."""
+
+    composer_rowid: int
+    bubble_rowids: dict[str, int]  # by bubble id
+    related_counts: dict[str, int]  # by family
 
 
 def has_table(connection: Connection, name: str) -> bool:
@@ -69,19 +77,19 @@ def has_table(connection: Connection, name: str) -> bool:
 
 
 def row_count(connection: Connection, table: str) -> int:
-    """How many rows a table has, by its index or, where that is damaged, by itself."""
+    """Count the rows of a table from its index or, if that is damaged, from the table itself."""
     try:
-        found = connection.execute(f"select count(*) from {table}")  # noqa: S608 - a name of ours
+        found = connection.execute(f"select count(*) from {table}")  # noqa: S608 - a constant
         return int(found.fetchone()[0])
     except DatabaseError as error:
         if not is_damage(error):
             raise
-        found = connection.execute(f"select count(*) from {table} not indexed")  # noqa: S608 - as above
+        found = connection.execute(f"select count(*) from {table} not indexed")  # noqa: S608 - a constant
         return int(found.fetchone()[0])
 
 
-def readable(connection: Connection, query: str) -> list[tuple[Any, ...]]:
-    """The rows before the first damaged page."""
+def readable_rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows before the first damaged page."""
     rows: list[tuple[Any, ...]] = []
     try:
         rows.extend(connection.execute(query))
@@ -92,98 +100,124 @@ def readable(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 def is_damage(error: DatabaseError) -> bool:
-    """Whether SQLite met a page that is not what it should be, and other pages may still be."""
+    """Return whether SQLite found a damaged page. Other pages may still be readable."""
     code: int = getattr(error, "sqlite_errorcode", SQLITE_ERROR)
     return code & 0xFF == SQLITE_CORRUPT
 
 
 def rowid_of(connection: Connection, key: str) -> int:
-    """Where a row is; 0 when there is none."""
-    if _BAD_TEXT.search(key):
+    """Return the rowid of a key; 0 if there is no row."""
+    if _SURROGATE.search(key):
         return 0
     found = connection.execute("select rowid from cursorDiskKV where key = ?", [key]).fetchone()
     return int(found[0]) if found else 0
 
 
-def owners(connection: Connection, family: str) -> Iterator[tuple[bytes, bytes, int]]:
-    """``(session id, key, rowid)`` of each session's first row in a family, and of each key without one."""
+def first_keys(connection: Connection, family: str) -> Iterator[tuple[bytes, bytes, int]]:
+    """Return ``(session id, key, rowid)`` of each session's first row in a family.
+
+    A key with nothing after the session id is returned too.
+    """
     prefix = family.encode() + b":"
     end = family.encode() + b";"
-    at = prefix
-    while found := connection.execute(_NEXT, [at, end]).fetchone():
+    start = prefix
+    while found := connection.execute(_NEXT_KEY, [start, end]).fetchone():
         key: bytes = found[0]
         owner, colon, _ = key[len(prefix) :].partition(b":")
         yield (owner, key, found[1])
-        at = prefix + owner + b";" if colon else key + b"\0"
+        start = prefix + owner + b";" if colon else key + b"\0"
 
 
-def sessions(connection: Connection) -> dict[str, Rows]:
-    """Every session that has rows. Keys that name none are left to the account."""
-    found: dict[str, Rows] = {}
-    for owner, key, rowid in owners(connection, "composerData"):
-        if key == b"composerData:" + owner and (name := _name(owner)):
-            found[name] = Rows(data=rowid, token=f"{rowid:x}", newest=rowid)
-    for owner, key, _ in owners(connection, "bubbleId"):
-        name = _name(owner)
-        if not name or key == b"bubbleId:" + owner:
+def find_sessions(connection: Connection) -> dict[str, SessionKeys]:
+    """Return every session that has rows. Keys without a session id are skipped."""
+    found: dict[str, SessionKeys] = {}
+    for owner, key, rowid in first_keys(connection, "composerData"):
+        if key == b"composerData:" + owner and (session_id := _decode_id(owner)):
+            found[session_id] = SessionKeys(composer_rowid=rowid, token=f"{rowid:x}", max_rowid=rowid)
+    for owner, key, _ in first_keys(connection, "bubbleId"):
+        session_id = _decode_id(owner)
+        if not session_id or key == b"bubbleId:" + owner:
             continue
-        number, total, newest = _range(connection, "bubbleId", owner)
-        before = found.get(name, Rows())
-        token = f"{before.token}-{number}-{total:x}-{newest:x}"
-        for family in _CHANGING:
-            others = _range(connection, family, owner)
-            token += f"-{others[1]:x}" if others[0] else ""
-        found[name] = Rows(before.data, number, token, max(newest, before.newest))
-    for owner, key, rowid in owners(connection, _CHECKPOINT):
-        name = _name(owner)
-        if name in found and key == f"{_CHECKPOINT}:{name}".encode():
-            found[name] = found[name]._replace(token=f"{found[name].token}-{rowid:x}")
-    return _awaiting(connection, found)
+        count, rowid_sum, max_rowid = _summarize_range(connection, "bubbleId", owner)
+        keys = found.get(session_id, SessionKeys())
+        token = f"{keys.token}-{count}-{rowid_sum:x}-{max_rowid:x}"
+        for family in _LATE_FAMILIES:
+            related = _summarize_range(connection, family, owner)
+            token += f"-{related[1]:x}" if related[0] else ""
+        found[session_id] = SessionKeys(keys.composer_rowid, count, token, max(max_rowid, keys.max_rowid))
+    for owner, key, rowid in first_keys(connection, _CHECKPOINT):
+        session_id = _decode_id(owner)
+        if session_id in found and key == f"{_CHECKPOINT}:{session_id}".encode():
+            found[session_id] = found[session_id]._replace(token=f"{found[session_id].token}-{rowid:x}")
+    return _track_pending_blobs(connection, found)
 
 
-def _awaiting(connection: Connection, found: dict[str, Rows]) -> dict[str, Rows]:
-    """The same, with the session written last changing whenever any row is added.
+def _track_pending_blobs(connection: Connection, found: dict[str, SessionKeys]) -> dict[str, SessionKeys]:
+    """Add the table's largest rowid to the token of the session that was written last.
 
-    Its record names blobs, whose keys name no session, and some may be written after it. When another session
-    is written to, it changes once more, and what has come by then is read.
+    Its record refers to blobs, which have no session id in their keys and may be written later. So the token
+    changes with every new row, and once more when another session is written.
     """
     if found:
-        last = max(found, key=lambda name: (found[name].newest, name))
-        for (newest,) in readable(connection, "select max(rowid) from cursorDiskKV"):
-            found[last] = found[last]._replace(token=f"{found[last].token}+{newest:x}")
+        last_id = max(found, key=lambda session_id: (found[session_id].max_rowid, session_id))
+        for (max_rowid,) in readable_rows(connection, "select max(rowid) from cursorDiskKV"):
+            found[last_id] = found[last_id]._replace(token=f"{found[last_id].token}+{max_rowid:x}")
     return found
 
 
 def rows_with_prefix(connection: Connection, prefix: bytes) -> list[tuple[bytes, int]]:
-    """``(rest of the key, rowid)`` of the rows below a prefix that ends in a colon, in the order of keys."""
+    """Return ``(rest of the key, rowid)`` of the rows with a key prefix that ends in a colon, by key."""
     rows = connection.execute(
         "select key, rowid from cursorDiskKV where key >= cast(? as text) and key < cast(? as text)",
         [prefix, prefix[:-1] + b";"],
     )
-    start = len(prefix)
-    return [(key[start:], rowid) for key, rowid in rows]
+    prefix_length = len(prefix)
+    return [(key[prefix_length:], rowid) for key, rowid in rows]
 
 
-def count_owned(connection: Connection, session: str) -> dict[str, int]:
-    """How many rows of the other families belong to a session."""
-    owner = session.encode()
+def session_indexes(connection: Connection, session_ids: list[str]) -> dict[str, SessionIndex]:
+    """Return the rowids and row counts of each session."""
+    if not has_table(connection, "cursorDiskKV"):
+        return {session_id: SessionIndex(0, {}, {}) for session_id in session_ids}
+    return {session_id: _session_index(connection, session_id) for session_id in session_ids}
+
+
+def _session_index(connection: Connection, session_id: str) -> SessionIndex:
+    bubble_rowids: dict[str, int] = {}
+    for raw_id, rowid in rows_with_prefix(connection, f"bubbleId:{session_id}:".encode()):
+        bubble_id = raw_id.decode("utf-8", "replace")
+        bubble_rowids[bubble_id if bubble_id not in bubble_rowids else f"{bubble_id}#{rowid}"] = rowid
+    return SessionIndex(
+        rowid_of(connection, f"composerData:{session_id}"),
+        bubble_rowids,
+        _count_related(connection, session_id),
+    )
+
+
+def _count_related(connection: Connection, session_id: str) -> dict[str, int]:
+    """Count the rows of a session in each of `SESSION_FAMILIES`."""
+    owner = session_id.encode()
     counts: dict[str, int] = {}
-    for family in OWNED:
-        number = _range(connection, family, owner)[0] + bool(rowid_of(connection, f"{family}:{session}"))
-        if number:
-            counts[family] = number
+    for family in SESSION_FAMILIES:
+        count = _summarize_range(connection, family, owner)[0] + bool(
+            rowid_of(connection, f"{family}:{session_id}")
+        )
+        if count:
+            counts[family] = count
     return counts
 
 
-def _range(connection: Connection, family: str, owner: bytes) -> tuple[int, int, int]:
-    """Number, sum and maximum of the rowids of one session's rows in a family."""
+def _summarize_range(connection: Connection, family: str, owner: bytes) -> tuple[int, int, int]:
+    """Return count, sum and maximum of the rowids of a session's rows in a family."""
     prefix = family.encode() + b":" + owner
-    number, total, newest = connection.execute(_COUNT, [prefix + b":", prefix + b";"]).fetchone()
-    return number, total, newest
+    count, rowid_sum, max_rowid = connection.execute(
+        _SUMMARIZE_RANGE, [prefix + b":", prefix + b";"]
+    ).fetchone()
+    return count, rowid_sum, max_rowid
 
 
-def _name(owner: bytes) -> str:
-    """A session id as text; empty when it is none that could be asked for again."""
+def _decode_id(owner: bytes) -> str:
+    """Decode a session id; empty if it is not UTF-8, which no query could find again."""
     try:
         return owner.decode()
     except UnicodeDecodeError:

@@ -1,9 +1,8 @@
-"""The records of Cursor's databases, as far as anything here needs them.
+"""Records of Cursor's databases, with the fields that are used.
 
-Every field takes any JSON value: which types a version really wrote is decided
-where the value is used. What is large and seldom needed stays undecoded
-(`Raw`); what is not declared (file snapshots, encryption keys) is never decoded
-at all.
+Every field accepts any JSON value, because types differ between versions; the code that uses a value checks
+its type. Large, rarely used fields stay undecoded (`Raw`). Undeclared fields, such as file snapshots and
+encryption keys, are never decoded.
 """
 
 from typing import Any
@@ -22,12 +21,12 @@ __all__ = [
     "Tab",
 ]
 
-NEWEST_COMPOSER_VERSION = 18  # the newest record versions whose meaning is known
+NEWEST_COMPOSER_VERSION = 18  # newest known record versions
 NEWEST_BUBBLE_VERSION = 3
 
 
 class ComposerHeader(Struct, rename="camel", gc=False):
-    """An entry of a session list: of the header table, of the older JSON list, or of a workspace's own."""
+    """Entry of a session list: the header table, the older JSON list or the list of a workspace."""
 
     composer_id: Any = None
     name: Any = None
@@ -55,14 +54,14 @@ class ComposerHeader(Struct, rename="camel", gc=False):
 
 
 class InlineConversation(Struct, rename="camel", gc=False):
-    """Whether a list entry carries its conversation with it, as the earliest builds wrote it."""
+    """List entry that contains its conversation, as the earliest builds stored it."""
 
     composer_id: Any = None
     conversation: Raw = Raw()
 
 
 class Composer(Struct, rename="camel", gc=False):
-    """``composerData:<composerId>``: one session without the bodies of its messages."""
+    """``composerData:<composerId>``: a session without the content of its messages."""
 
     v: Any = field(default=None, name="_v")
     composer_id: Any = None
@@ -106,7 +105,7 @@ class Composer(Struct, rename="camel", gc=False):
 
 
 class BubbleHeader(Struct, rename="camel", gc=False):
-    """An entry of the ordered list of a session's bubbles."""
+    """Entry of the ordered list of a session's bubbles."""
 
     bubble_id: Any = None
     type: Any = None
@@ -116,7 +115,7 @@ class BubbleHeader(Struct, rename="camel", gc=False):
 
 
 class Bubble(Struct, rename="camel", gc=False):
-    """``bubbleId:<composerId>:<bubbleId>``: text, thinking or a tool call, or several of them."""
+    """``bubbleId:<composerId>:<bubbleId>``: text, thinking, a tool call, or several of these."""
 
     v: Any = field(default=None, name="_v")
     bubble_id: Any = None
@@ -146,7 +145,7 @@ class Bubble(Struct, rename="camel", gc=False):
 
 
 class CodeBlock(Struct, rename="camel", gc=False):
-    """Code that an answer proposed for a file, and what became of it."""
+    """Code that an answer proposed for a file, with its status."""
 
     uri: Any = None
     version: Any = None
@@ -159,7 +158,7 @@ class CodeBlock(Struct, rename="camel", gc=False):
 
 
 class Tab(Struct, rename="camel", gc=False):
-    """A conversation of the chat panel that came before composers, in both of its spellings."""
+    """Conversation of the chat panel, the predecessor of composers. Two formats share this type."""
 
     tab_id: Any = None
     id: Any = None

@@ -1,8 +1,7 @@
-"""The rows of one session, fetched in the order in which they lie on disk.
+"""Rows of one session, fetched in the order in which they are on disk.
 
-A session read by itself costs its own rows. Sessions read one after the other,
-as a first import does, are fetched several at a time and in row order, so that
-a database of many GB is read mostly from front to back.
+For a single session, only its own rows are read. If sessions are read one after the other, as in a first
+import, several are fetched together in row order. So a large database is read mostly from front to back.
 """
 
 from bisect import bisect_right
@@ -16,16 +15,18 @@ import msgspec
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor.database import damaged_index, keys
+from backscroll.sources.cursor.database.keys import SessionIndex
 
 __all__ = ["DamagedValue", "RelatedRows", "RowLoader", "SessionRows", "StoredRow", "Value"]
 
 T = TypeVar("T")
 
-MAX_FETCH_BYTES = 32 * 1024 * 1024  # bytes of values held at a time
-_HELD = 24 * 1024 * 1024  # bytes of values that stay in hand, to be kept after they were told
-_GUESS = 16 * 1024  # bytes of a bubble, before any was seen
-_MOST_AT_ONCE = 2000  # rows asked for together
-_ENOUGH = 16  # values that tell how large the others are
+MAX_FETCH_BYTES = 32 * 1024 * 1024  # values in memory at a time
+_MAX_CACHE_BYTES = 24 * 1024 * 1024  # values that `stored_rows` need not read again
+_INITIAL_AVERAGE_BYTES = 16 * 1024  # estimated size of a bubble, before the first is read
+_MIN_AVERAGE_BYTES = 1024.0
+_MAX_BATCH_ROWS = 2000  # per query
+_MIN_SAMPLE_ROWS = 16  # rows from which the average size is estimated
 
 _BY_ROWID = """
     select rowid, value, typeof(value) = 'text' from cursorDiskKV
@@ -38,186 +39,181 @@ _BY_KEY = """
 
 
 class DamagedValue(NamedTuple):
-    """A value that lies on a damaged page."""
+    """Value on a damaged page."""
 
     reason: str
 
 
 Value = bytes | DamagedValue | None
-
-
-StoredRow = tuple[Any, bytes | None, int]  # rowid or key, the value, and 1 when SQLite has it as text
+StoredRow = tuple[Any, bytes | None, int]  # rowid or key, value, 1 if SQLite stores it as text else 0
 
 
 class SessionRows:
-    """All rows of one session: which there are, and their values when asked for."""
+    """Rows of one session: their rowids, and their values on demand."""
 
     def __init__(
-        self, row_loader: "RowLoader", session: str, outline: "_Outline", values: dict[int, Value]
+        self, row_loader: "RowLoader", session_id: str, index: SessionIndex, values: dict[int, Value]
     ) -> None:
         self._row_loader = row_loader
-        self._session = session
+        self._session_id = session_id
         self._values = values
-        self.composer_rowid = outline.data
-        self.bubbles = outline.bubbles  # bubble id to rowid
-        self.others = outline.others  # rows by family
+        self.composer_rowid = index.composer_rowid
+        self.bubble_rowids = index.bubble_rowids  # by bubble id
+        self.related_counts = index.related_counts  # row counts by family
 
-    def data(self) -> Value:
-        """The composerData row; None when there is none or it was emptied."""
+    def composer_value(self) -> Value:
+        """Return the value of the composerData row; None if there is no row or it is NULL."""
         if not self.composer_rowid:
             return None
         values = self._row_loader.fetch([self.composer_rowid]) or {}
         if self.composer_rowid in values:
             return values[self.composer_rowid]
-        return self._row_loader.value_by_key(f"composerData:{self._session}")
+        return self._row_loader.value_by_key(f"composerData:{self._session_id}")
 
-    def bodies(self, order: Iterable[str]) -> Iterator[tuple[str, Value]]:
-        """The given bubbles' values in the given order; ids without a row give nothing."""
-        wanted = [(name, self.bubbles[name]) for name in order if name in self.bubbles]
+    def bubble_values(self, order: Iterable[str]) -> Iterator[tuple[str, Value]]:
+        """Return the values of bubbles in the given order. Ids without a row are skipped."""
+        bubbles = [
+            (bubble_id, self.bubble_rowids[bubble_id])
+            for bubble_id in order
+            if bubble_id in self.bubble_rowids
+        ]
         start = 0
-        while start < len(wanted):
-            some = wanted[start : start + self._row_loader.step]
-            values = self._row_loader.fetch([rowid for _, rowid in some if rowid not in self._values])
+        while start < len(bubbles):
+            batch = bubbles[start : start + self._row_loader.batch_size]
+            values = self._row_loader.fetch([rowid for _, rowid in batch if rowid not in self._values])
             if values is None:
-                continue  # larger than expected; from now on the step is smaller
-            start += len(some)
-            for name, rowid in some:
+                continue  # larger than expected; the batch size is smaller now
+            start += len(batch)
+            for bubble_id, rowid in batch:
                 if rowid in self._values:
-                    yield name, self._values.pop(rowid)
+                    yield bubble_id, self._values.pop(rowid)
                 elif rowid in values:
-                    yield name, values.pop(rowid)
-                else:  # written again since the rows were counted, under a new rowid
-                    yield name, self._row_loader.value_by_key(f"bubbleId:{self._session}:{name}")
-
-
-class _Outline(NamedTuple):
-    data: int
-    bubbles: dict[str, int]
-    others: dict[str, int]
+                    yield bubble_id, values.pop(rowid)
+                else:  # rewritten since the rows were listed, with a new rowid
+                    yield bubble_id, self._row_loader.value_by_key(f"bubbleId:{self._session_id}:{bubble_id}")
 
 
 class RowLoader:
-    """The rows of one database, session by session."""
+    """Loads the rows of one database, session by session."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._order: list[tuple[str, int]] = []
-        self._place: dict[str, int] = {}
-        self._last = -2
-        self._ahead = 1
-        self._ready: dict[str, SessionRows] = {}
-        self._held: dict[int, StoredRow] = {}
-        self._room = _HELD
-        self._average = float(_GUESS)
+        self._positions: dict[str, int] = {}
+        self._last_position = -2
+        self._session_batch = 1
+        self._prefetched: dict[str, SessionRows] = {}
+        self._row_cache: dict[int, StoredRow] = {}
+        self._cache_room_bytes = _MAX_CACHE_BYTES
+        self._average_bytes = float(_INITIAL_AVERAGE_BYTES)
         self._key_copy: Connection | None = None
 
     @property
-    def step(self) -> int:
-        """How many bubbles to fetch together."""
-        return max(1, int(MAX_FETCH_BYTES / self._average))
+    def batch_size(self) -> int:
+        """Return the number of bubbles to fetch together."""
+        return max(1, int(MAX_FETCH_BYTES / self._average_bytes))
 
     @property
     def uses_key_copy(self) -> bool:
-        """Whether a list of keys stands in for a damaged index."""
+        """Return whether a copy of the keys replaces a damaged index."""
         return self._key_copy is not None
 
-    def walk(self, work: Callable[[Connection], T]) -> T:
-        """Run work that looks at keys alone; where their index is damaged, on a list made from the table."""
+    def query_keys(self, query: Callable[[Connection], T]) -> T:
+        """Run a query that reads only keys. If the key index is damaged, it runs on a copy of the keys."""
         if self._key_copy is None:
             try:
-                return self._database.read(work)
+                return self._database.read(query)
             except DatabaseLockedError:
                 raise
             except DatabaseUnreadableError:
                 self._key_copy = self._database.read(damaged_index.copy_keys)
-        return work(self._key_copy)
+        return query(self._key_copy)
 
-    def expect(self, order: list[tuple[str, int]]) -> None:
-        """Sessions, with the number of their bubbles, in the order in which they may be asked for."""
+    def set_order(self, order: list[tuple[str, int]]) -> None:
+        """Set the expected order of `load_session` calls, with the bubble count of each session."""
         self._order = order
-        self._place = {name: place for place, (name, _) in enumerate(order)}
-        self._last, self._ahead = -2, 1
-        self._let_go()
+        self._positions = {session_id: position for position, (session_id, _) in enumerate(order)}
+        self._last_position, self._session_batch = -2, 1
+        self._clear_caches()
 
-    def take(self, session: str) -> SessionRows:
-        """One session's rows. When it follows the one taken last, the next ones are fetched with it."""
-        place = self._place.get(session, -2)
-        follows = place == self._last + 1
-        self._last = place
-        if session in self._ready:
-            return self._ready.pop(session)
-        self._let_go()
-        self._ahead = self._ahead * 2 if follows else 1
-        names = self._together(session, place) if self._ahead > 1 else [session]
-        outlines = self._outline(names)
-        if len(names) == 1:
-            return SessionRows(self, session, outlines[session], {})
-        rowids = [rowid for outline in outlines.values() for rowid in outline.bubbles.values()]
+    def load_session(self, session_id: str) -> SessionRows:
+        """Return the rows of a session. Prefetch the next sessions if it follows the last one loaded."""
+        position = self._positions.get(session_id, -2)
+        follows = position == self._last_position + 1
+        self._last_position = position
+        if session_id in self._prefetched:
+            return self._prefetched.pop(session_id)
+        self._clear_caches()
+        self._session_batch = self._session_batch * 2 if follows else 1
+        batch = self._sessions_to_fetch(session_id, position) if self._session_batch > 1 else [session_id]
+        indexes = self.query_keys(lambda connection: keys.session_indexes(connection, batch))
+        if len(batch) == 1:
+            return SessionRows(self, session_id, indexes[session_id], {})
+        rowids = [rowid for index in indexes.values() for rowid in index.bubble_rowids.values()]
         values = self.fetch(rowids) or {}
-        for name, outline in outlines.items():
-            mine = {rowid: values[rowid] for rowid in outline.bubbles.values() if rowid in values}
-            self._ready[name] = SessionRows(self, name, outline, mine)
-        return self._ready.pop(session)
+        for each_id, index in indexes.items():
+            own_values = {rowid: values[rowid] for rowid in index.bubble_rowids.values() if rowid in values}
+            self._prefetched[each_id] = SessionRows(self, each_id, index, own_values)
+        return self._prefetched.pop(session_id)
 
-    def _let_go(self) -> None:
-        self._ready.clear()
-        self._held.clear()
-        self._room = _HELD
+    def _clear_caches(self) -> None:
+        self._prefetched.clear()
+        self._row_cache.clear()
+        self._cache_room_bytes = _MAX_CACHE_BYTES
 
-    def empty(self, session: str) -> SessionRows:
-        """The shelf of a session without rows."""
-        return SessionRows(self, session, _Outline(0, {}, {}), {})
+    def empty_session(self, session_id: str) -> SessionRows:
+        """Return the rows of a session without rows."""
+        return SessionRows(self, session_id, SessionIndex(0, {}, {}), {})
 
-    def _together(self, session: str, place: int) -> list[str]:
-        names, room = [session], MAX_FETCH_BYTES - self._order[place][1] * self._average
-        for name, number in self._order[place + 1 : place + self._ahead]:
-            room -= number * self._average
-            if room < 0:
+    def _sessions_to_fetch(self, session_id: str, position: int) -> list[str]:
+        """Return the sessions to fetch together, starting with the given one."""
+        session_ids = [session_id]
+        room_bytes = MAX_FETCH_BYTES - self._order[position][1] * self._average_bytes
+        for next_id, bubble_count in self._order[position + 1 : position + self._session_batch]:
+            room_bytes -= bubble_count * self._average_bytes
+            if room_bytes < 0:
                 break
-            names.append(name)
-        return names
-
-    def _outline(self, names: list[str]) -> dict[str, _Outline]:
-        return self.walk(lambda connection: _outlines(connection, names))
+            session_ids.append(next_id)
+        return session_ids
 
     def fetch(self, rowids: list[int]) -> dict[int, Value] | None:
-        """Values by rowid; None when together they are far larger than expected, which is then remembered.
+        """Return values by rowid. A damaged page loses only its own rows.
 
-        A damaged page costs its own rows only.
+        If the values are much larger than estimated, raise the estimate and return None.
         """
         if not rowids:
             return {}
-        listed = msgspec.json.encode(sorted(rowids)).decode()
+        rowids_json = msgspec.json.encode(sorted(rowids)).decode()
         limit = 2 * MAX_FETCH_BYTES if len(rowids) > 1 else None
-        work = partial(_whole, query=_BY_ROWID, wanted=listed, limit=limit)
-        found: dict[int, Value] = {}
-        held, room, size = self._held, self._room, 0
+        read_rows = partial(_select_rows, query=_BY_ROWID, wanted_json=rowids_json, limit=limit)
+        values: dict[int, Value] = {}
+        cache, room_bytes, total_bytes = self._row_cache, self._cache_room_bytes, 0
         try:
-            for row in self._database.read(work)[0]:
+            for row in self._database.read(read_rows)[0]:
                 rowid, value, _ = row
-                found[rowid] = value
+                values[rowid] = value
                 if value is not None:
-                    size += len(value)
-                    if len(value) <= room:
-                        held[rowid] = row
-                        room -= len(value)
-            self._room = room
+                    total_bytes += len(value)
+                    if len(value) <= room_bytes:
+                        cache[rowid] = row
+                        room_bytes -= len(value)
+            self._cache_room_bytes = room_bytes
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
-            found = {rowid: self._value(rowid) for rowid in rowids}
-            size = sum(len(value) for value in found.values() if isinstance(value, bytes))
-        if limit is not None and size > limit:
-            self._average = max(2 * self._average, size / len(found))
+            values = {rowid: self._fetch_one(rowid) for rowid in rowids}
+            total_bytes = sum(len(value) for value in values.values() if isinstance(value, bytes))
+        if limit is not None and total_bytes > limit:
+            self._average_bytes = max(2 * self._average_bytes, total_bytes / len(values))
             return None
-        if len(found) >= _ENOUGH:
-            self._average = max(1024.0, size / len(found))
-        return found
+        if len(values) >= _MIN_SAMPLE_ROWS:
+            self._average_bytes = max(_MIN_AVERAGE_BYTES, total_bytes / len(values))
+        return values
 
-    def _value(self, rowid: int) -> Value:
-        work = partial(_whole, query=_BY_ROWID, wanted=f"[{rowid}]", limit=None)
+    def _fetch_one(self, rowid: int) -> Value:
+        read_rows = partial(_select_rows, query=_BY_ROWID, wanted_json=f"[{rowid}]", limit=None)
         try:
-            rows, _ = self._database.read(work)
+            rows, _ = self._database.read(read_rows)
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError as error:
@@ -225,150 +221,145 @@ class RowLoader:
         return rows[0][1] if rows else None
 
     def value_by_key(self, key: str) -> Value:
-        """The value under a key; None when there is none or it was emptied."""
+        """Return the value of a key; None if there is no row or it is NULL."""
         try:
             return self._database.read(lambda connection: _value_by_key(connection, key))
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
-            rowid = self.walk(lambda connection: _rowid(connection, key))
-            return self._value(rowid) if rowid else None
+            rowid = self.query_keys(lambda connection: _rowid(connection, key))
+            return self._fetch_one(rowid) if rowid else None
 
     def rowids_with_prefix(self, prefix: str) -> dict[str, int]:
-        """Rows whose keys begin with a prefix that ends in a colon, by what follows it."""
-        return self.walk(lambda connection: _rowids_with_prefix(connection, prefix))
+        """Return the rowids of keys with a prefix that ends in a colon, by the rest of the key."""
+        return self.query_keys(lambda connection: _rowids_with_prefix(connection, prefix))
 
     def value_by_rowid(self, rowid: int) -> bytes | None:
-        """One value; None when it is not there, was emptied, or cannot be read."""
+        """Return a value; None if there is no row, it is NULL, or it cannot be read."""
         value = (self.fetch([rowid]) or {}).get(rowid)
         return value if isinstance(value, bytes) else None
 
     def values_by_key(self, names: list[str]) -> dict[str, bytes]:
-        """The values under those of the keys that are there, not emptied, and can be read."""
-        listed = msgspec.json.encode(names).decode()
+        """Return the values of keys. Missing, NULL and unreadable values are omitted."""
+        names_json = msgspec.json.encode(names).decode()
         try:
-            return self._database.read(lambda connection: _values_by_key(connection, listed))
+            return self._database.read(lambda connection: _values_by_key(connection, names_json))
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
-            single = {name: self.value_by_key(name) for name in names}
-            return {name: value for name, value in single.items() if value and isinstance(value, bytes)}
+            values = {name: self.value_by_key(name) for name in names}
+            return {name: value for name, value in values.items() if value and isinstance(value, bytes)}
 
     def stored_rows(self, rowids: Iterable[int], limit: int) -> Iterator[StoredRow]:
-        """Rows that are there and can be read, in row order; of those that are not in hand because they were
-        just told, about ``limit`` bytes at a time."""
-        held, self._held = self._held, {}
-        wanted = sorted(rowids)
-        told = [rowid for rowid in wanted if rowid in held]
-        start = 0
-        for rows, last in self._asked_for([rowid for rowid in wanted if rowid not in held], limit):
-            stop = bisect_right(told, last, start)
-            yield from sorted([*map(held.__getitem__, told[start:stop]), *rows]) if stop > start else rows
-            start = stop
-        yield from map(held.__getitem__, told[start:])
+        """Return the existing, readable rows in row order.
 
-    def _asked_for(self, left: list[int], limit: int) -> Iterator[tuple[list[StoredRow], int]]:
-        """Some rows at a time, and up to which rowid these are all."""
-        while left:
-            some = left[:_MOST_AT_ONCE]
-            listed = msgspec.json.encode(some).decode()
-            work = partial(_whole, query=_BY_ROWID, wanted=listed, limit=limit)
+        Rows that are not in the cache are read in batches of about ``limit`` bytes.
+        """
+        cache, self._row_cache = self._row_cache, {}
+        sorted_rowids = sorted(rowids)
+        cached_rowids = [rowid for rowid in sorted_rowids if rowid in cache]
+        start = 0
+        for rows, last_rowid in self._read_batches(
+            [rowid for rowid in sorted_rowids if rowid not in cache], limit
+        ):
+            stop = bisect_right(cached_rowids, last_rowid, start)
+            yield from (
+                sorted([*map(cache.__getitem__, cached_rowids[start:stop]), *rows]) if stop > start else rows
+            )
+            start = stop
+        yield from map(cache.__getitem__, cached_rowids[start:])
+
+    def _read_batches(self, remaining: list[int], limit: int) -> Iterator[tuple[list[StoredRow], int]]:
+        """Return batches of rows, each with the last rowid that it covers."""
+        while remaining:
+            batch = remaining[:_MAX_BATCH_ROWS]
+            rowids_json = msgspec.json.encode(batch).decode()
+            read_rows = partial(_select_rows, query=_BY_ROWID, wanted_json=rowids_json, limit=limit)
             try:
-                rows, is_cut = self._database.read(work)
+                rows, is_limited = self._database.read(read_rows)
             except DatabaseLockedError:
                 raise
             except DatabaseUnreadableError:
-                is_cut = False
-                single = ((rowid, self._value(rowid)) for rowid in some)
-                rows = [(rowid, one, 1) for rowid, one in single if not isinstance(one, DamagedValue)]
-            last = rows[-1][0] if is_cut else some[-1]
-            yield rows, last
-            left = left[bisect_right(left, last) :]
+                is_limited = False
+                values = ((rowid, self._fetch_one(rowid)) for rowid in batch)
+                rows = [(rowid, value, 1) for rowid, value in values if not isinstance(value, DamagedValue)]
+            last_rowid = rows[-1][0] if is_limited else batch[-1]
+            yield rows, last_rowid
+            remaining = remaining[bisect_right(remaining, last_rowid) :]
 
     def stored_values(self, names: list[str], limit: int) -> list[tuple[str, bytes, int]]:
-        """The values under those of the keys that are there, not emptied, and can be read.
+        """Return key, value and text flag of keys. Missing, NULL and unreadable values are omitted.
 
-        Where they are more than ``limit`` bytes, only some; ask for the others again.
+        At most about ``limit`` bytes are returned. Call again for the remaining keys.
         """
         if not names:
             return []
-        listed = msgspec.json.encode(names).decode()
+        names_json = msgspec.json.encode(names).decode()
         try:
-            rows, _ = self._database.read(partial(_whole, query=_BY_KEY, wanted=listed, limit=limit))
+            rows, _ = self._database.read(
+                partial(_select_rows, query=_BY_KEY, wanted_json=names_json, limit=limit)
+            )
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
             return [(name, value, 0) for name, value in self.values_by_key(names).items()]
         return [
-            (key.decode("utf-8", "replace"), value, text) for key, value, text in rows if value is not None
+            (key.decode("utf-8", "replace"), value, is_text)
+            for key, value, is_text in rows
+            if value is not None
         ]
 
-    def drop(self) -> None:
-        """Forget what was fetched ahead, and the list of keys that stood in for a damaged index."""
-        self.expect([])
+    def clear(self) -> None:
+        """Discard prefetched rows and the copy of the keys."""
+        self.set_order([])
         if self._key_copy is not None:
             self._key_copy.close()
             self._key_copy = None
 
 
 class RelatedRows:
-    """The rows beside a session's messages, by family and name; values are fetched one at a time."""
+    """Rows of a session other than its bubbles, by family and name. Values are fetched one at a time."""
 
-    def __init__(self, row_loader: RowLoader, session: str) -> None:
+    def __init__(self, row_loader: RowLoader, session_id: str) -> None:
         self._row_loader = row_loader
-        self._session = session
+        self._session_id = session_id
         self._rowids: dict[str, dict[str, int]] = {}
 
     def get(self, family: str, name: str) -> bytes | None:
+        """Return the value of a row; None if there is none or it cannot be read."""
         rowid = self._family(family).get(name)
         return self._row_loader.value_by_rowid(rowid) if rowid is not None else None
 
     def values(self, family: str) -> Iterator[bytes]:
-        """The values of a family that can be read."""
+        """Return the readable values of a family."""
         for rowid in self._family(family).values():
             if value := self._row_loader.value_by_rowid(rowid):
                 yield value
 
     def _family(self, family: str) -> dict[str, int]:
         if family not in self._rowids:
-            self._rowids[family] = self._row_loader.rowids_with_prefix(f"{family}:{self._session}:")
+            self._rowids[family] = self._row_loader.rowids_with_prefix(f"{family}:{self._session_id}:")
         return self._rowids[family]
 
 
-def _outlines(connection: Connection, names: list[str]) -> dict[str, _Outline]:
-    if not keys.has_table(connection, "cursorDiskKV"):
-        return {name: _Outline(0, {}, {}) for name in names}
-    return {name: _outline(connection, name) for name in names}
-
-
-def _outline(connection: Connection, name: str) -> _Outline:
-    found: dict[str, int] = {}
-    for bubble, rowid in keys.rows_with_prefix(connection, f"bubbleId:{name}:".encode()):
-        text = bubble.decode("utf-8", "replace")
-        found[text if text not in found else f"{text}#{rowid}"] = rowid
-    return _Outline(
-        keys.rowid_of(connection, f"composerData:{name}"), found, keys.count_owned(connection, name)
-    )
-
-
-def _whole(
-    connection: Connection, query: str, wanted: str, limit: int | None
+def _select_rows(
+    connection: Connection, query: str, wanted_json: str, limit: int | None
 ) -> tuple[list[StoredRow], bool]:
-    """Rows, and whether there are more of them than the limit allows."""
-    found: list[StoredRow] = []
+    """Return rows, and whether the query stopped at the limit (in bytes)."""
+    rows: list[StoredRow] = []
     if not keys.has_table(connection, "cursorDiskKV"):
-        return found, False
-    size = 0
-    for row in connection.execute(query, [wanted]):
+        return rows, False
+    total_bytes = 0
+    for row in connection.execute(query, [wanted_json]):
         value = row[1]
         if type(value) is not bytes:
             value = as_bytes(value)
             row = (row[0], value, row[2])
-        found.append(row)
-        size += len(value) if value else 0
-        if limit is not None and size > limit:
-            return found, True
-    return found, False
+        rows.append(row)
+        total_bytes += len(value) if value else 0
+        if limit is not None and total_bytes > limit:
+            return rows, True
+    return rows, False
 
 
 def _rowid(connection: Connection, key: str) -> int:
@@ -382,11 +373,11 @@ def _value_by_key(connection: Connection, key: str) -> bytes | None:
     return as_bytes(found[0]) if found else None
 
 
-def _values_by_key(connection: Connection, names: str) -> dict[str, bytes]:
+def _values_by_key(connection: Connection, names_json: str) -> dict[str, bytes]:
     if not keys.has_table(connection, "cursorDiskKV"):
         return {}
     rows = connection.execute(
-        "select key, value from cursorDiskKV where key in (select value from json_each(?))", [names]
+        "select key, value from cursorDiskKV where key in (select value from json_each(?))", [names_json]
     )
     return {key.decode("utf-8", "replace"): data for key, value in rows if (data := as_bytes(value))}
 
@@ -394,7 +385,8 @@ def _values_by_key(connection: Connection, names: str) -> dict[str, bytes]:
 def _rowids_with_prefix(connection: Connection, prefix: str) -> dict[str, int]:
     if not keys.has_table(connection, "cursorDiskKV"):
         return {}
-    start = prefix.encode("utf-8", "replace")
+    raw_prefix = prefix.encode("utf-8", "replace")
     return {
-        name.decode("utf-8", "replace"): rowid for name, rowid in keys.rows_with_prefix(connection, start)
+        name.decode("utf-8", "replace"): rowid
+        for name, rowid in keys.rows_with_prefix(connection, raw_prefix)
     }

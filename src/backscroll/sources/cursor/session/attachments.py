@@ -1,4 +1,4 @@
-"""What came along with a message: files, selections, images, links, rules."""
+"""Attachments of a message: files, selections, images, links, rules."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -17,9 +17,9 @@ from backscroll.sources.cursor.database.decode import (
 )
 from backscroll.sources.cursor.uri import file_path
 
-__all__ = ["attachments", "inline_images", "paths"]
+__all__ = ["attached_paths", "parse_attachments"]
 
-# The lists of a message's context, and what their items are.
+# Lists in the context of a message, and the kind of their items.
 _KINDS = {
     "fileSelections": "file",
     "folderSelections": "folder",
@@ -48,8 +48,8 @@ _KINDS = {
     "diffHistory": "diff",
     "extraContext": "context",
 }
-_NAMES = ("name", "filename", "title", "label", "message", "url", "sha", "commandName", "rawText", "text")
-_MEDIA = {
+_NAME_KEYS = ("name", "filename", "title", "label", "message", "url", "sha", "commandName", "rawText", "text")
+_MEDIA_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
@@ -58,42 +58,42 @@ _MEDIA = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
 }
-_LONGEST_NAME = 200
-_UNSET = (b"", b"{}", b"[]", b"null")
+_MAX_NAME_CHARS = 200
+_EMPTY_VALUES = (b"", b"{}", b"[]", b"null")
 
 ImageFinder = Callable[[], Mapping[str, Path]]
 
 
 class _Image(Struct):
-    """An image kept inside the record; its bytes are an object of numbered numbers."""
+    """Image inside the record. Its data is a JSON object from byte position to byte value."""
 
     uuid: Any = None
     path: Any = None
     data: Raw = Raw()
 
 
-def attachments(context: Raw, images: Raw, find: ImageFinder) -> tuple[Attachment, ...]:
-    """Everything attached, each thing once. ``find`` tells which image files are still there."""
+def parse_attachments(context: Raw, images: Raw, find_images: ImageFinder) -> tuple[Attachment, ...]:
+    """Return all attachments without duplicates. ``find_images`` returns the existing image files."""
     if len(context) <= 2 and len(images) <= 2:
         return ()
     found: dict[tuple[str, str], Attachment] = {}
-    for name, attachment in inline_images(images):
-        found[("image", name or str(len(found)))] = attachment
-    if len(context) > 2 and bytes(memoryview(context)[:5]) not in _UNSET:
-        for key, attachment in _from_context(context, find):
+    for uuid, attachment in _inline_images(images):
+        found[("image", uuid or str(len(found)))] = attachment
+    if len(context) > 2 and bytes(memoryview(context)[:5]) not in _EMPTY_VALUES:
+        for key, attachment in _parse_context(context, find_images):
             known = found.get(key)
             if known is None or (known.path is None and attachment.path is not None):
-                found[key] = attachment if known is None else _joined(known, attachment)
+                found[key] = attachment if known is None else _merge_image(known, attachment)
     return tuple(found.values())
 
 
-def _joined(inline: Attachment, named: Attachment) -> Attachment:
+def _merge_image(inline: Attachment, named: Attachment) -> Attachment:
     return Attachment("image", named.name, named.media_type, inline.size or named.size, named.path)
 
 
-def inline_images(images: Raw) -> Iterator[tuple[str, Attachment]]:
-    """Images in the record itself, by uuid. Counting colons measures them without decoding a byte."""
-    if bytes(memoryview(images)[:5]) in _UNSET:
+def _inline_images(images: Raw) -> Iterator[tuple[str, Attachment]]:
+    """Return the images in the record with their UUIDs. The number of colons is the size in bytes."""
+    if bytes(memoryview(images)[:5]) in _EMPTY_VALUES:
         return
     for image in decode_each(images, _Image)[0]:
         data = bytes(image.data)
@@ -102,11 +102,13 @@ def inline_images(images: Raw) -> Iterator[tuple[str, Attachment]]:
         path = as_text(image.path)
         yield (
             as_text(image.uuid).lower(),
-            Attachment("image", _last(path) or None, media_type or _media(path), size or None, path or None),
+            Attachment(
+                "image", _file_name(path) or None, media_type or _media_type(path), size or None, path or None
+            ),
         )
 
 
-def _from_context(context: Raw, find: ImageFinder) -> Iterator[tuple[tuple[str, str], Attachment]]:
+def _parse_context(context: Raw, find_images: ImageFinder) -> Iterator[tuple[tuple[str, str], Attachment]]:
     try:
         fields = as_map(decode(context, object))
     except UndecodableError:
@@ -115,38 +117,41 @@ def _from_context(context: Raw, find: ImageFinder) -> Iterator[tuple[tuple[str, 
     for name, kind in _KINDS.items():
         items = as_list(fields.get(name))
         for item in items:
-            yield _one(kind, item, find)
+            yield _parse_item(kind, item, find_images)
         if not items and (mentioned := mentions.get(name)):
-            yield from _mentioned(kind, mentioned)
+            yield from _parse_mentions(kind, mentioned)
 
 
-def _mentioned(kind: str, mentioned: Any) -> Iterator[tuple[tuple[str, str], Attachment]]:
-    """What is only named among the mentions, by URI or uuid."""
+def _parse_mentions(kind: str, mentioned: Any) -> Iterator[tuple[tuple[str, str], Attachment]]:
+    """Return attachments that are only mentioned, by URI or UUID."""
     for name in as_map(mentioned):
         path = file_path(name)
-        yield (kind, path or name), Attachment(kind, _last(path) or name[:_LONGEST_NAME], path=path or None)
-    for number, _ in enumerate(as_list(mentioned)):
-        yield (kind, str(number)), Attachment(kind)
+        yield (
+            (kind, path or name),
+            Attachment(kind, _file_name(path) or name[:_MAX_NAME_CHARS], path=path or None),
+        )
+    for index, _ in enumerate(as_list(mentioned)):
+        yield (kind, str(index)), Attachment(kind)
 
 
-def _one(kind: str, item: Any, find: ImageFinder) -> tuple[tuple[str, str], Attachment]:
+def _parse_item(kind: str, item: Any, find_images: ImageFinder) -> tuple[tuple[str, str], Attachment]:
     fields = as_map(item)
     path = file_path(fields.get("uri")) or as_text(fields.get("path")) or as_text(fields.get("relativePath"))
-    name = as_text(item) if isinstance(item, str) else _last(path)
+    name = as_text(item) if isinstance(item, str) else _file_name(path)
     if not name:
-        name = next((text for key in _NAMES if (text := as_text(fields.get(key)).strip())), "")
-    name = name.partition("\n")[0][:_LONGEST_NAME]
+        name = next((text for key in _NAME_KEYS if (text := as_text(fields.get(key)).strip())), "")
+    name = name.partition("\n")[0][:_MAX_NAME_CHARS]
     size = None
     key = path or name
     if kind == "image":
         key = as_text(fields.get("uuid")).lower() or key
-        file = find().get(key)
+        file = find_images().get(key)
         size = _size(file) if file else None
     if kind in ("selection", "terminal", "quote"):
         text = as_text(fields.get("rawText")) or as_text(fields.get("text"))
         size = len(text.encode("utf-8", "replace")) or None
         key = f"{key}:{fields.get('range')}"
-    return (kind, key), Attachment(kind, name or None, _media(path), size, path or None)
+    return (kind, key), Attachment(kind, name or None, _media_type(path), size, path or None)
 
 
 def _size(path: Path) -> int | None:
@@ -156,9 +161,9 @@ def _size(path: Path) -> int | None:
         return None
 
 
-def paths(context: Raw) -> Iterator[str]:
-    """The files a context names: signs of where the work took place."""
-    if bytes(memoryview(context)[:5]) in _UNSET:
+def attached_paths(context: Raw) -> Iterator[str]:
+    """Return the paths of attached files, folders and selections, which are evidence of the workspace."""
+    if bytes(memoryview(context)[:5]) in _EMPTY_VALUES:
         return
     try:
         fields = as_map(decode(context, object))
@@ -170,11 +175,11 @@ def paths(context: Raw) -> Iterator[str]:
                 yield path
 
 
-def _last(path: str) -> str:
+def _file_name(path: str) -> str:
     if "\\" in path:
         return PureWindowsPath(path).name
     return PurePosixPath(path).name
 
 
-def _media(path: str) -> str | None:
-    return _MEDIA.get(PurePosixPath(path).suffix.lower()) if path else None
+def _media_type(path: str) -> str | None:
+    return _MEDIA_TYPES.get(PurePosixPath(path).suffix.lower()) if path else None

@@ -1,4 +1,4 @@
-"""One bubble as messages: thinking, text, tool call and error are each kept, none chosen over another."""
+"""Parse one bubble into messages: thinking, text, tool call and error are separate messages."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,22 +12,23 @@ from msgspec.structs import replace
 from backscroll.model import Attachment, Message, Origin, Role, SubagentLink, TokenUsage, ToolCall
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, decode_each, unwrap
 from backscroll.sources.cursor.database.record_types import Bubble, BubbleHeader, CodeBlock
-from backscroll.sources.cursor.session import attachments as attachment
 from backscroll.sources.cursor.session import timestamps, tool_calls
+from backscroll.sources.cursor.session.attachments import attached_paths, parse_attachments
 from backscroll.sources.cursor.session.code_proposals import CodeProposals
-from backscroll.sources.cursor.session.edits import target
-from backscroll.sources.cursor.session.tool_results import failure
+from backscroll.sources.cursor.session.edits import target_path
+from backscroll.sources.cursor.session.tool_results import error_text
 from backscroll.sources.cursor.uri import file_path
 
-__all__ = ["AUTO", "BubbleParser", "document_text", "role_of"]
+__all__ = ["AUTO_MODELS", "BubbleParser", "document_text", "role_of"]
 
-AUTO = ("", "default", "auto", "Auto")
-_USER, _ASSISTANT = (1, "user"), (2, "ai", "assistant")
-_DEEPEST = 64  # nodes within nodes of an editor document
+AUTO_MODELS = ("", "default", "auto", "Auto")  # names that stand for no particular model
+_USER_TYPES, _ASSISTANT_TYPES = (1, "user"), (2, "ai", "assistant")
+_MAX_DOCUMENT_DEPTH = 64  # nested nodes of an editor document
+_MAX_KIND_CHARS = 40
 
 
 class MessageDraft(Struct):
-    """A message to be, before it has an id and a time."""
+    """A message before it has an id and a time."""
 
     role: Role
     content: str
@@ -38,7 +39,7 @@ class MessageDraft(Struct):
 
 
 class BubbleParser:
-    """Turns the bubbles of one session into messages, in the order in which they are said."""
+    """Parses the bubbles of one session, in order."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class BubbleParser:
         proposals: CodeProposals,
         images: Callable[[], Mapping[str, Path]],
         model: str | None,
-        is_auto: bool = True,  # the session as a whole was left to "Auto"
+        is_auto: bool = True,  # the session's model is "Auto"
         collects_files: bool,
     ) -> None:
         self._path = path
@@ -58,147 +59,150 @@ class BubbleParser:
         self._proposals = proposals
         self._images = images
         self._model = model
-        self._seeks_files = collects_files
+        self._collects_files = collects_files
         self._is_auto = is_auto
         self._turn_model: str | None = None
         self._is_auto_turn = False
-        self._calls: set[str] = set()
+        self._call_ids: set[str] = set()
         self.decisions: Counter[str] = Counter()  # by evidence
         self.links: list[SubagentLink] = []
-        self.files: dict[str, None] = {}  # named so far: signs of the workspace
+        self.files: dict[str, None] = {}  # ordered set of paths, evidence of the workspace
 
     def parse(
         self,
         bubble: Bubble,
         bubble_id: str,
-        place: str,
+        location: str,
         *,
         header: BubbleHeader | None = None,
         record: Any = None,
         is_active: bool = True,
         kind: str | None = None,
     ) -> list[Message]:
-        """The messages of one bubble; none of an empty shell. ``record`` is a tool call kept elsewhere."""
-        role, odd = role_of(bubble.type, header)
-        calls = bubble.tool_former_data
-        is_call = calls is not None and tool_calls.is_call(calls)
+        """Return the messages of a bubble; none if it is empty. ``record`` is a separately stored call."""
+        role, unknown_type = role_of(bubble.type, header)
+        call = bubble.tool_former_data
+        is_call = call is not None and tool_calls.is_call(call)
         if not is_call:
-            calls = record
+            call = record
             is_call = record is not None and tool_calls.is_call(record)
-        model = self._model_of(bubble, role)
-        pieces = self._pieces(bubble, bubble_id, role, calls if is_call else None)
-        if not pieces:
+        model = self._bubble_model(bubble, role)
+        drafts = self._build_drafts(bubble, bubble_id, role, call if is_call else None)
+        if not drafts:
             return []
-        when = timestamps.bubble_timestamp(
-            bubble.created_at, bubble.timestamp, bubble.timing_info, header, calls, self._latest
+        time = timestamps.bubble_timestamp(
+            bubble.created_at, bubble.timestamp, bubble.timing_info, header, call, self._latest
         )
-        origin = Origin(self._path, place)
+        origin = Origin(self._path, location)
         usage = _usage(bubble)
         is_user = role == "user"
         messages = []
-        for number, piece in enumerate(pieces):
+        for index, draft in enumerate(drafts):
             messages.append(
                 Message(
-                    id=f"{bubble_id}.{number}" if number else bubble_id,
-                    role=piece.role,
-                    content=piece.content,
+                    id=f"{bubble_id}.{index}" if index else bubble_id,
+                    role=draft.role,
+                    content=draft.content,
                     origin=origin,
-                    kind=kind or piece.kind or odd,
-                    timestamp=when.at if when else None,
-                    timestamp_source=when.source if when else None,
+                    kind=kind or draft.kind or unknown_type,
+                    timestamp=time.at if time else None,
+                    timestamp_source=time.source if time else None,
                     model=None if is_user else model,
                     response_id=None if is_user else bubble_id,
                     agent_id=self._agent_id,
                     is_active=is_active,
-                    tool=piece.call,
-                    attachments=piece.attachments,
-                    cwd=piece.cwd,
-                    usage=None if number else usage,
+                    tool=draft.call,
+                    attachments=draft.attachments,
+                    cwd=draft.cwd,
+                    usage=None if index else usage,
                 )
             )
         return messages
 
-    def _pieces(
+    def _build_drafts(
         self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None
     ) -> list[MessageDraft]:
-        pieces: list[MessageDraft] = []
-        shown = decode_each(bubble.code_blocks, CodeBlock)[0] if len(bubble.code_blocks) > 2 else []
-        attached = attachment.attachments(bubble.context, bubble.images, self._images)
-        if thought := _thoughts(bubble):
-            pieces.append(MessageDraft("thinking", thought))
+        drafts: list[MessageDraft] = []
+        code_blocks = decode_each(bubble.code_blocks, CodeBlock)[0] if len(bubble.code_blocks) > 2 else []
+        attachments = parse_attachments(bubble.context, bubble.images, self._images)
+        if thinking := _thinking_text(bubble):
+            drafts.append(MessageDraft("thinking", thinking))
         text = _text(bubble)
         if not text and call is None and role != "user":
-            text = _shown_code(shown)
-        # Without a word, only pictures make a message of the user's: the rest is an input box left open.
-        if text or (role == "user" and any(item.kind == "image" for item in attached)):
+            text = _code_text(code_blocks)
+        # Without text, only images make a user message; other attachments are of an unsent input box.
+        if text or (role == "user" and any(item.kind == "image" for item in attachments)):
             kind = "simulated" if role == "user" and bubble.is_simulated_msg is True else None
-            pieces.append(MessageDraft(role, text, kind, None, attached))
-        blocks = self._proposals.for_bubble(bubble_id, shown)
+            drafts.append(MessageDraft(role, text, kind, None, attachments))
+        blocks = self._proposals.for_bubble(bubble_id, code_blocks)
         if call is not None:
-            pieces.append(self._called(tool_calls.call(call, blocks, self._proposals)))
+            drafts.append(self._draft_call(tool_calls.parse_call(call, blocks, self._proposals)))
         elif role != "user":
             for block in blocks:
-                pieces.append(
-                    self._called(tool_calls.proposed_code(block, self._proposals), kind="code block")
+                drafts.append(
+                    self._draft_call(tool_calls.parse_proposal(block, self._proposals), kind="code block")
                 )
-        if bubble.error_details and (told := failure(bubble.error_details).strip()):
-            pieces.append(MessageDraft("error", told))
-        if self._seeks_files:
-            self._remember(bubble, shown)
-        return pieces
+        if bubble.error_details and (error := error_text(bubble.error_details).strip()):
+            drafts.append(MessageDraft("error", error))
+        if self._collects_files:
+            self._collect_paths(bubble, code_blocks)
+        return drafts
 
-    def _called(self, called: tool_calls.ParsedCall, kind: str | None = None) -> MessageDraft:
-        call = called.call
+    def _draft_call(self, parsed: tool_calls.ParsedCall, kind: str | None = None) -> MessageDraft:
+        call = parsed.call
         if call_id := call.id:
-            if called.child:
+            if parsed.subagent_id:
                 self.links.append(
                     SubagentLink(
-                        agent_id=called.child, tool_call_id=call_id, evidence="additionalData", strength=1
+                        agent_id=parsed.subagent_id,
+                        tool_call_id=call_id,
+                        evidence="additionalData",
+                        strength=1,
                     )
                 )
-            if call_id in self._calls:
-                # Another bubble has this id already: a second call in its own right, not its answer.
+            if call_id in self._call_ids:
+                # An earlier bubble has the same id. This is a separate call, not the result of that one.
                 call = replace(call, id=None)
-            self._calls.add(call_id)
-        if called.verdict:
-            self.decisions[called.verdict.evidence] += 1
-        if self._seeks_files and (path := target(call.params)):
+            self._call_ids.add(call_id)
+        if parsed.decision:
+            self.decisions[parsed.decision.evidence] += 1
+        if self._collects_files and (path := target_path(call.params)):
             self.files.setdefault(path)
-        return MessageDraft("tool", "", kind, call, (), called.cwd)
+        return MessageDraft("tool", "", kind, call, (), parsed.cwd)
 
-    def _model_of(self, bubble: Bubble, role: Role) -> str | None:
-        """The bubble's own, else the one chosen for its turn, else the session's. "default" names none."""
-        named = as_text(as_map(bubble.model_info).get("modelName")) if bubble.model_info else ""
-        named = named or as_text(bubble.model_type)
-        own = "" if named in AUTO else named
+    def _bubble_model(self, bubble: Bubble, role: Role) -> str | None:
+        """Return the model of the bubble, else of its turn, else of the session. "default" is not a model."""
+        name = as_text(as_map(bubble.model_info).get("modelName")) if bubble.model_info else ""
+        name = name or as_text(bubble.model_type)
+        own_model = "" if name in AUTO_MODELS else name
         if role == "user":
-            self._turn_model = own or None
-            self._is_auto_turn = bool(named) and not own
+            self._turn_model = own_model or None
+            self._is_auto_turn = bool(name) and not own_model
         if self._is_auto_turn and not self._is_auto:
-            return own or None  # the session's model was chosen for another turn
-        return own or self._turn_model or self._model
+            return own_model or None  # the session's model is that of another turn
+        return own_model or self._turn_model or self._model
 
-    def _remember(self, bubble: Bubble, shown: list[CodeBlock]) -> None:
+    def _collect_paths(self, bubble: Bubble, code_blocks: list[CodeBlock]) -> None:
         for uri in as_list(bubble.workspace_uris):
             if path := file_path(uri):
                 self.files.setdefault(path.rstrip("/") + "/")
-        for path in (*attachment.paths(bubble.context), *(file_path(block.uri) for block in shown)):
+        for path in (*attached_paths(bubble.context), *(file_path(block.uri) for block in code_blocks)):
             if path:
                 self.files.setdefault(path)
 
 
 def role_of(value: Any, header: BubbleHeader | None = None) -> tuple[Role, str | None]:
-    """Who speaks, and what to call a type that nobody knows."""
-    if value == 2:  # nearly all are
+    """Return the role of a bubble type, and a message kind for an unknown type."""
+    if value == 2:  # the most frequent type
         return "assistant", None
-    listed = header.type if header is not None else None
+    header_type = header.type if header is not None else None
     if value is None:
-        value = listed
-    if value in _USER:
+        value = header_type
+    if value in _USER_TYPES:
         return "user", None
-    if value is None or value in _ASSISTANT:
+    if value is None or value in _ASSISTANT_TYPES:
         return "assistant", None
-    return "user" if listed in _USER else "assistant", f"type {value}"[:40]
+    return "user" if header_type in _USER_TYPES else "assistant", f"type {value}"[:_MAX_KIND_CHARS]
 
 
 def _text(bubble: Bubble) -> str:
@@ -209,57 +213,57 @@ def _text(bubble: Bubble) -> str:
 
 
 def document_text(value: Any) -> str:
-    """The words of an editor document, of either of the two editors Cursor has had."""
+    """Return the text of an editor document, in the format of either of Cursor's two text editors."""
     if not value:
         return ""
     document = unwrap(value)
     if isinstance(document, str):
         return document.strip()
-    blocks: list[str] = []
-    _walk(document, blocks, 0)
-    return "".join(blocks).strip()
+    texts: list[str] = []
+    _append_text(document, texts, 0)
+    return "".join(texts).strip()
 
 
-def _walk(node: Any, into: list[str], depth: int) -> None:
-    if depth > _DEEPEST:
+def _append_text(node: Any, texts: list[str], depth: int) -> None:
+    if depth > _MAX_DOCUMENT_DEPTH:
         return
     if isinstance(node, list):
         for item in node:
-            _walk(item, into, depth + 1)
+            _append_text(item, texts, depth + 1)
         return
     fields = as_map(node)
     kind = fields.get("type")
     if kind in ("linebreak", "hardBreak"):
-        into.append("\n")
+        texts.append("\n")
     if text := as_text(fields.get("text")):
-        into.append(text)
+        texts.append(text)
     for name in ("root", "children", "content"):
         if name in fields:
-            _walk(fields[name], into, depth + 1)
-    if kind in ("paragraph", "heading", "listItem", "listitem", "codeBlock", "code") and into:
-        into.append("\n")
+            _append_text(fields[name], texts, depth + 1)
+    if kind in ("paragraph", "heading", "listItem", "listitem", "codeBlock", "code") and texts:
+        texts.append("\n")
 
 
-def _thoughts(bubble: Bubble) -> str:
-    """The reasoning, whichever way it was written down; its signature is left out."""
+def _thinking_text(bubble: Bubble) -> str:
+    """Return the thinking text from any of its formats, without the signature."""
     if not bubble.thinking and not bubble.all_thinking_blocks:
         return ""
-    found: list[str] = []
+    texts: list[str] = []
     for value in (bubble.thinking, *as_list(bubble.all_thinking_blocks)):
         if value is None:
             continue
-        thought = unwrap(value) if isinstance(value, str) and value.lstrip()[:1] == "{" else value
-        if isinstance(thought, dict):
-            thought = thought.get("text") or thought.get("thinking")
-        elif not isinstance(thought, str):
-            thought = None
-        if isinstance(thought, str) and thought.strip() and thought not in found:
-            found.append(thought)
-    return "\n\n".join(found)
+        thinking = unwrap(value) if isinstance(value, str) and value.lstrip()[:1] == "{" else value
+        if isinstance(thinking, dict):
+            thinking = thinking.get("text") or thinking.get("thinking")
+        elif not isinstance(thinking, str):
+            thinking = None
+        if isinstance(thinking, str) and thinking.strip() and thinking not in texts:
+            texts.append(thinking)
+    return "\n\n".join(texts)
 
 
-def _shown_code(blocks: list[CodeBlock]) -> str:
-    """Code that is the whole answer."""
+def _code_text(blocks: list[CodeBlock]) -> str:
+    """Return the code blocks of an answer without other text."""
     parts = []
     for block in blocks:
         text = unwrap(bytes(block.content).decode("utf-8", "replace"), levels=1)
@@ -269,22 +273,25 @@ def _shown_code(blocks: list[CodeBlock]) -> str:
 
 
 def _usage(bubble: Bubble) -> TokenUsage | None:
-    """Tokens where they were counted; 0 is what builds write that do not count."""
-    counted = bubble.token_count
-    if isinstance(counted, dict) and (
-        found := _tokens(counted.get("inputTokens"), counted.get("outputTokens"))
+    """Return the token counts. Builds that do not count store 0, which is None here."""
+    counts = bubble.token_count
+    if isinstance(counts, dict) and (
+        found := _token_usage(counts.get("inputTokens"), counts.get("outputTokens"))
     ):
         return found
-    counted = bubble.usage
-    if isinstance(counted, dict):
-        return _tokens(counted.get("input_tokens"), counted.get("output_tokens"))
+    counts = bubble.usage
+    if isinstance(counts, dict):
+        return _token_usage(counts.get("input_tokens"), counts.get("output_tokens"))
     return None
 
 
-def _tokens(into: Any, out: Any) -> TokenUsage | None:
-    if not into and not out:
+def _token_usage(input_count: Any, output_count: Any) -> TokenUsage | None:
+    if not input_count and not output_count:
         return None
-    read, written = as_int(into) or 0, as_int(out) or 0
-    if read <= 0 and written <= 0:
+    input_tokens, output_tokens = as_int(input_count) or 0, as_int(output_count) or 0
+    if input_tokens <= 0 and output_tokens <= 0:
         return None
-    return TokenUsage(input_tokens=read if read > 0 else None, output_tokens=written if written > 0 else None)
+    return TokenUsage(
+        input_tokens=input_tokens if input_tokens > 0 else None,
+        output_tokens=output_tokens if output_tokens > 0 else None,
+    )

@@ -1,4 +1,4 @@
-"""Conversations of the chat panel, which came before composers, and composers kept in a workspace's list."""
+"""Read conversations of the chat panel, the predecessor of composers, and composers in a workspace's list."""
 
 from collections.abc import Iterator
 from sqlite3 import Connection
@@ -23,8 +23,8 @@ from backscroll.sources.cursor.workspace import from_files, from_storage
 __all__ = ["read_inline", "read_tab"]
 
 
-class _Chatter(Bubble, rename="camel", gc=False):
-    """A message of the chat panel: a bubble's fields, and those that only the panel wrote."""
+class _TabBubble(Bubble, rename="camel", gc=False):
+    """Message of the chat panel: the fields of a bubble, and those of the panel."""
 
     id: Any = None
     role: Any = None
@@ -33,25 +33,25 @@ class _Chatter(Bubble, rename="camel", gc=False):
     image: Any = None
 
 
-def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session: str) -> Iterator[Item]:
-    """One tab of the chat panel. Its rows are counted by the account of the database."""
+def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: str) -> Iterator[Item]:
+    """Read a tab of the chat panel. The unit of the database counts its rows."""
     report = UnitReport(str(file.path))
-    tab = user_data.database(file.path).read(lambda connection: _tab(connection, tab_id))
+    tab = user_data.database(file.path).read(lambda connection: _load_tab(connection, tab_id))
     latest = timestamps.latest_plausible()
-    home = from_storage(user_data, file.storage, "workspace storage") if file.storage else None
+    workspace = from_storage(user_data, file.storage_id, "workspace storage") if file.storage_id else None
     parser = bubble.BubbleParser(
         path=str(file.path),
         agent_id=None,
         latest=latest,
         proposals=CodeProposals(),
-        images=user_data.images,
+        images=user_data.image_files,
         model=None,
-        collects_files=home is None,
+        collects_files=workspace is None,
     )
-    yield Opening(source=composer.SOURCE, id=session, store="chat")
-    bodies = tab.bubbles if len(memoryview(tab.bubbles)) > 2 else tab.messages
+    yield Opening(source=composer.SOURCE, id=session_id, store="chat")
+    bubbles = tab.bubbles if len(memoryview(tab.bubbles)) > 2 else tab.messages
     stats = MessageStats()
-    sent = next(
+    sent_at = next(
         (
             at
             for value in (tab.last_send_time, tab.timestamp, tab.created_at)
@@ -59,10 +59,10 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session: str)
         ),
         None,
     )
-    said = fill_timestamps(_said(bodies, tab_id, parser, report), sent)
-    for message in said:
+    messages = fill_timestamps(_tab_messages(bubbles, tab_id, parser, report), sent_at)
+    for message in messages:
         yield from report.take_problems()
-        stats.take(message)
+        stats.add(message)
         yield message
     yield from report.take_problems()
     title = as_text(tab.chat_title).strip() or as_text(tab.title).strip()
@@ -70,70 +70,76 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session: str)
     yield Closing(
         title=title or (title_from_text(stats.prompt) if stats.prompt else None),
         title_source="chat" if title else "first message" if stats.prompt else None,
-        workspace=home or from_files(user_data, parser.files),
-        created_at=started_at or stats.first or sent,
+        workspace=workspace or from_files(user_data, parser.files),
+        created_at=started_at or stats.first_at or sent_at,
         created_at_source="stored"
         if started_at
         else "neighbour"
-        if stats.first
+        if stats.first_at
         else "session"
-        if sent
+        if sent_at
         else None,
-        updated_at=max((at for at in (sent, stats.last) if at is not None), default=None),
-        visibility="listed" if stats.count else "draft",
-        metadata={"workspace_id": file.storage} if file.storage else {},
+        updated_at=max((at for at in (sent_at, stats.last_at) if at is not None), default=None),
+        visibility="listed" if stats.message_count else "draft",
+        metadata={"workspace_id": file.storage_id} if file.storage_id else {},
     )
     yield report.counts
 
 
-def _tab(connection: Connection, tab_id: str) -> Tab:
-    for number, raw in enumerate(
-        session_lists.tab_list(session_lists.item(connection, session_lists.CHAT_KEY) or b"null")
+def _load_tab(connection: Connection, tab_id: str) -> Tab:
+    for index, raw in enumerate(
+        session_lists.raw_tabs(session_lists.read_item(connection, session_lists.CHAT_KEY) or b"null")
     ):
         try:
             tab = decode(raw, Tab)
         except UndecodableError:
             continue
-        if session_lists.tab_name(tab, number) == tab_id:
+        if session_lists.tab_id_of(tab, index) == tab_id:
             return tab
     return Tab()
 
 
-def _said(bodies: Raw, tab_id: str, parser: bubble.BubbleParser, report: UnitReport) -> Iterator[Message]:
-    for number, raw in enumerate(decode_each(bodies, Raw)[0]):
+def _tab_messages(
+    bubbles: Raw, tab_id: str, parser: bubble.BubbleParser, report: UnitReport
+) -> Iterator[Message]:
+    for index, raw in enumerate(decode_each(bubbles, Raw)[0]):
         try:
-            body = decode(raw, _Chatter)
+            content = decode(raw, _TabBubble)
         except UndecodableError as error:
             report.add_problem(
                 f"{session_lists.CHAT_KEY} {tab_id}",
                 "unexpected-shape",
-                f"message {number} could not be read: {error}",
+                f"message {index} could not be read: {error}",
             )
             continue
-        name = as_text(body.id) or as_text(body.bubble_id) or f"{tab_id}-{number}"
-        if body.type is None:
-            body.type = body.role
-        is_user = bubble.role_of(body.type)[0] == "user"
-        if is_user and not as_text(body.text).strip():
-            body.text = bubble.document_text(body.init_text) or as_text(as_map(body.delegate).get("a"))
-        if not is_user and as_text(body.raw_text).strip():
-            body.text = body.raw_text
-        if len(memoryview(body.context)) <= len(b"null"):
-            body.context = raw  # the panel kept what was attached beside the text
-        if path := as_text(as_map(body.image).get("path")):
-            body.images = Raw(msgspec.json.encode([{"path": path}]))
-        yield from parser.parse(body, name, f"{session_lists.CHAT_KEY} {name}")
+        bubble_id = as_text(content.id) or as_text(content.bubble_id) or f"{tab_id}-{index}"
+        if content.type is None:
+            content.type = content.role
+        is_user = bubble.role_of(content.type)[0] == "user"
+        if is_user and not as_text(content.text).strip():
+            content.text = bubble.document_text(content.init_text) or as_text(
+                as_map(content.delegate).get("a")
+            )
+        if not is_user and as_text(content.raw_text).strip():
+            content.text = content.raw_text
+        if len(memoryview(content.context)) <= len(b"null"):
+            content.context = raw  # the panel stores attachments beside the text
+        if path := as_text(as_map(content.image).get("path")):
+            content.images = Raw(msgspec.json.encode([{"path": path}]))
+        yield from parser.parse(content, bubble_id, f"{session_lists.CHAT_KEY} {bubble_id}")
 
 
-def read_inline(user_data: UserData, file: DatabaseFile, session: str) -> Iterator[Item]:
-    """A composer whose conversation lies in its workspace's own list, as the first builds kept it."""
-    report = UnitReport(str(file.path), f"{session_lists.COMPOSERS_KEY} {session}")
-    record = user_data.database(file.path).read(lambda connection: session_lists.inline(connection, session))
-    entry = user_data.lists(file).entries.get(session)
+def read_inline(user_data: UserData, file: DatabaseFile, session_id: str) -> Iterator[Item]:
+    """Read a composer with its conversation in the list of its workspace, as the first builds stored it."""
+    report = UnitReport(str(file.path), f"{session_lists.COMPOSERS_KEY} {session_id}")
+    record = user_data.database(file.path).read(
+        lambda connection: session_lists.inline_composer(connection, session_id)
+    )
+    entry = user_data.database_lists(file).entries.get(session_id)
     header = entry.header if entry else ComposerHeader()
     facts = SessionFacts(
-        session, header, record or Composer(), entry, has_data=record is not None, has_row=False
+        session_id, header, record or Composer(), entry, has_data=record is not None, has_row=False
     )
     yield from composer.read_session(
-        user_data, file.path, facts, user_data.row_loader(file.path).empty(session), report
+        user_data, file.path, facts, user_data.row_loader(file.path).empty_session(session_id), report
     )

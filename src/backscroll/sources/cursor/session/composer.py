@@ -1,4 +1,4 @@
-"""One session, put together from its rows, the lists that name it, and what lies beside them."""
+"""Read one session from its rows, its list entries and related records."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -27,13 +27,13 @@ __all__ = ["SOURCE", "is_subagent_entry", "read", "read_session"]
 
 SOURCE = "cursor"
 
-_Said: TypeAlias = Message | ToolResult | Problem
+_ContentItem: TypeAlias = Message | ToolResult | Problem
 
 
-def is_subagent_entry(session: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
-    """Whether a session was started by another one, as far as a list tells."""
+def is_subagent_entry(session_id: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
+    """Return whether a session was started by another one, according to its list entry."""
     return (
-        session.startswith("task-")
+        session_id.startswith("task-")
         or isinstance(header.subagent_info, dict)
         or header.is_best_of_n_subcomposer is True
         or bool(as_text(header.parent_composer_id))
@@ -41,57 +41,61 @@ def is_subagent_entry(session: str, header: ComposerHeader, entry: ListEntry | N
     )
 
 
-def read(user_data: UserData, path: Path, session: str) -> Iterator[Item]:
-    """A session that has rows of its own, or of which at least the global list knows."""
-    report = UnitReport(str(path), f"composerData:{session}")
-    rows = user_data.row_loader(path).take(session)
-    facts = _facts(user_data, rows, session, report)
-    _count_others(rows, facts, report)
-    if not rows.bubbles and not _has_words(facts.composer) and (copy := user_data.inline(session)):
-        # The workspace's own list still has the conversation, which the global record has lost.
-        place, composer = copy
+def read(user_data: UserData, path: Path, session_id: str) -> Iterator[Item]:
+    """Read a session that has its own rows or is in a list."""
+    report = UnitReport(str(path), f"composerData:{session_id}")
+    rows = user_data.row_loader(path).load_session(session_id)
+    facts = _load_facts(user_data, rows, session_id, report)
+    _count_related_rows(rows, facts, report)
+    if (
+        not rows.bubble_rowids
+        and not _has_conversation(facts.composer)
+        and (inline := user_data.inline_composer(session_id))
+    ):
+        # The global record has lost the conversation, but the list of the workspace contains it.
+        list_path, composer = inline
         facts = facts._replace(composer=composer)
-        report.path, report.record = str(place), f"{COMPOSERS_KEY} {session}"
+        report.path, report.record = str(list_path), f"{COMPOSERS_KEY} {session_id}"
     yield from read_session(user_data, path, facts, rows, report)
 
 
-def _has_words(composer: Composer) -> bool:
+def _has_conversation(composer: Composer) -> bool:
     lists = (composer.conversation, composer.full_conversation_headers_only, composer.conversation_map)
     return any(len(each) > len(b"null") for each in lists)
 
 
-def _facts(user_data: UserData, rows: SessionRows, session: str, report: UnitReport) -> SessionFacts:
-    entry = user_data.entry(session)
-    value = rows.data()
+def _load_facts(user_data: UserData, rows: SessionRows, session_id: str, report: UnitReport) -> SessionFacts:
+    entry = user_data.list_entry(session_id)
+    value = rows.composer_value()
     composer = Composer()
     has_data = False
     if isinstance(value, DamagedValue):
-        report.add_problem(f"composerData:{session}", "damaged-database", value.reason)
+        report.add_problem(f"composerData:{session_id}", "damaged-database", value.reason)
     elif value is not None:
         try:
             composer = decode(value, Composer)
             has_data = True
         except UndecodableError as error:
-            report.add_problem(f"composerData:{session}", "not-json", f"not readable as JSON: {error}")
+            report.add_problem(f"composerData:{session_id}", "not-json", f"not readable as JSON: {error}")
     if rows.composer_rowid:
-        empty: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
-        report.counts.count("composerData", "parsed" if has_data else empty)
+        otherwise: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
+        report.counts.count("composerData", "parsed" if has_data else otherwise)
     version = as_int(composer.v)
     if version is not None and version > NEWEST_COMPOSER_VERSION:
         report.counts.add_unknown(f"composerData _v {version}")
     header = entry.header if entry else ComposerHeader()
     is_damaged = value is not None and not has_data
-    return SessionFacts(session, header, composer, entry, has_data, bool(rows.composer_rowid), is_damaged)
+    return SessionFacts(session_id, header, composer, entry, has_data, bool(rows.composer_rowid), is_damaged)
 
 
-def _count_others(rows: SessionRows, facts: SessionFacts, report: UnitReport) -> None:
-    for family, number in rows.others.items():
-        report.counts.count(family, "ignored", number)
+def _count_related_rows(rows: SessionRows, facts: SessionFacts, report: UnitReport) -> None:
+    for family, row_count in rows.related_counts.items():
+        report.counts.count(family, "ignored", row_count)
     if facts.entry is None or not facts.entry.is_row:
         return
     if facts.entry.fault:
         report.counts.count("composerHeaders", "problems")
-        report.add_problem(f"composerHeaders {facts.session}", *facts.entry.fault)
+        report.add_problem(f"composerHeaders {facts.session_id}", *facts.entry.fault)
     else:
         report.counts.count("composerHeaders", "ignored")
 
@@ -99,15 +103,17 @@ def _count_others(rows: SessionRows, facts: SessionFacts, report: UnitReport) ->
 def read_session(
     user_data: UserData, path: Path, facts: SessionFacts, rows: SessionRows, report: UnitReport
 ) -> Iterator[Item]:
-    """The stream of one session, its tally last."""
+    """Yield the stream of one session. The record counts come last."""
     latest = timestamps.latest_plausible()
-    parent = workspace.parent_id(workspace.WorkspaceRecords(facts.header, facts.composer))
-    is_child = (parent is not None or _is_marked(facts)) and not _is_circular(user_data, path, facts, parent)
-    parent = parent if is_child else None
-    agent_id = facts.session if is_child else None
-    model, is_auto = _model(user_data, facts)
+    parent_id = workspace.find_parent_id(workspace.WorkspaceRecords(facts.header, facts.composer))
+    is_subagent = (parent_id is not None or _is_marked_as_subagent(facts)) and not _is_circular(
+        user_data, path, facts, parent_id
+    )
+    parent_id = parent_id if is_subagent else None
+    agent_id = facts.session_id if is_subagent else None
+    model, is_auto = _session_model(user_data, facts)
     agent_record = AgentRecord(
-        user_data.row_loader(path), facts.session, facts.composer.conversation_state, model, report
+        user_data.row_loader(path), facts.session_id, facts.composer.conversation_state, model, report
     )
     records = workspace.WorkspaceRecords(
         facts.header,
@@ -115,84 +121,109 @@ def read_session(
         facts.entry.workspace_id if facts.entry else "",
         lambda: agent_record.workspace_uris,
     )
-    home = workspace.find_workspace(
+    found_workspace = workspace.find_workspace(
         user_data,
-        facts.session,
+        facts.session_id,
         records,
-        parent=parent,
-        records_of=lambda name: _workspace_records(user_data, path, name),
+        parent_id=parent_id,
+        records_of=lambda other_id: _workspace_records(user_data, path, other_id),
     )
     order = order_bubbles(facts.composer, rows, latest)
-    _note_faults(order, report)
-    parser = _parser(
-        user_data, path, facts, report, agent_id, model, latest, is_auto=is_auto, is_lost=home is None
+    _report_order_faults(order, report)
+    parser = _build_parser(
+        user_data,
+        path,
+        facts,
+        report,
+        agent_id,
+        model,
+        latest,
+        is_auto=is_auto,
+        collects_files=found_workspace is None,
     )
-    builder = MessageBuilder(facts.session, order, rows, parser, agent_record, report, latest)
+    builder = MessageBuilder(facts.session_id, order, rows, parser, agent_record, report, latest)
     started_at, _ = session_facts.stored_times(facts, latest)
-    spoken: Iterator[_Said] = chain(
-        fill_timestamps(builder.conversation(facts.composer), started_at),
-        fill_timestamps(builder.abandoned(facts.composer), started_at),
+    content: Iterator[_ContentItem] = chain(
+        fill_timestamps(builder.active_messages(facts.composer), started_at),
+        fill_timestamps(builder.inactive_messages(facts.composer), started_at),
     )
-    held, store = _first_words(spoken, "bubbles" if rows.bubbles else "inline")
+    first_items, store = _read_first_message(content, "bubbles" if rows.bubble_rowids else "inline")
     reasons: list[str] = []
-    storages = home.storage_ids if home else ()
-    if not store and (recovered := recovery.recover(user_data, facts, agent_record, storages, latest)):
-        store, held, spoken = recovered.store, [], iter(recovered.items)
+    storage_ids = found_workspace.storage_ids if found_workspace else ()
+    if not store and (recovered := recovery.recover(user_data, facts, agent_record, storage_ids, latest)):
+        store, first_items, content = recovered.store, [], iter(recovered.items)
         reasons.append(recovered.reason)
     yield Opening(
         source=SOURCE,
-        id=facts.session,
-        store=store or ("inline" if facts.has_data and not rows.bubbles else "bubbles"),
+        id=facts.session_id,
+        store=store or ("inline" if facts.has_data and not rows.bubble_rowids else "bubbles"),
         agent_id=agent_id,
-        parent_id=parent,
+        parent_id=parent_id,
     )
     stats = closing.MessageStats()
-    for item in chain(held, spoken):
+    for item in chain(first_items, content):
         if report.problems:
             yield from report.take_problems()
         if isinstance(item, Message):
             item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
-            stats.take(item)
+            stats.add(item)
         yield item
     yield from report.take_problems()
     yield from parser.links
-    yield from _links(facts)
-    if home is None:
-        home = _guess(user_data, path, rows, facts.session, parser)
+    yield from _subagent_links(facts)
+    if found_workspace is None:
+        found_workspace = _guess_workspace(user_data, path, rows, facts.session_id, parser)
     loss = closing.ContentLoss(
-        builder.missing, builder.emptied, builder.orphans, order.is_inferred, tuple(reasons), store
+        builder.missing_count,
+        builder.emptied_count,
+        builder.orphan_count,
+        order.is_inferred,
+        tuple(reasons),
+        store,
     )
-    yield closing.close(
-        user_data, facts, stats, home, loss, parser.decisions, parent, latest, is_child=is_child
+    yield closing.build_closing(
+        user_data,
+        facts,
+        stats,
+        found_workspace,
+        loss,
+        parser.decisions,
+        parent_id,
+        latest,
+        is_subagent=is_subagent,
     )
-    yield from user_data.side_databases.problems()
+    yield from user_data.side_databases.take_problems()
     yield report.counts
 
 
-def _first_words(spoken: Iterator[_Said], store: str) -> tuple[list[_Said], str]:
-    """Messages up to the first that is really there; an empty store when there is none."""
-    held: list[_Said] = []
-    for item in spoken:
-        held.append(item)
+def _read_first_message(content: Iterator[_ContentItem], store: str) -> tuple[list[_ContentItem], str]:
+    """Return the items up to the first message with content, and the store; empty if there is none."""
+    first_items: list[_ContentItem] = []
+    for item in content:
+        first_items.append(item)
         if isinstance(item, Message) and item.kind not in ("missing", "recovered"):
-            return held, store
-    return held, ""
+            return first_items, store
+    return first_items, ""
 
 
-def _note_faults(order: BubbleOrder, report: UnitReport) -> None:
+def _report_order_faults(order: BubbleOrder, report: UnitReport) -> None:
     for fault in order.faults:
         report.add_problem(
             report.record, "unexpected-shape", f"an entry of its message list could not be read: {fault}"
         )
 
 
-def _model(user_data: UserData, facts: SessionFacts) -> tuple[str | None, bool]:
-    """The model chosen last; where that was "Auto", the one that wrote most of the code, and True."""
-    named = as_text(as_map(facts.composer.model_config).get("modelName"))
-    return (user_data.side_databases.model(facts.session), True) if named in bubble.AUTO else (named, False)
+def _session_model(user_data: UserData, facts: SessionFacts) -> tuple[str | None, bool]:
+    """Return the selected model, or the one that wrote most of the code; and whether "Auto" is selected."""
+    name = as_text(as_map(facts.composer.model_config).get("modelName"))
+    return (
+        (user_data.side_databases.model(facts.session_id), True)
+        if name in bubble.AUTO_MODELS
+        else (name, False)
+    )
 
 
-def _parser(
+def _build_parser(
     user_data: UserData,
     path: Path,
     facts: SessionFacts,
@@ -202,50 +233,52 @@ def _parser(
     latest: datetime,
     *,
     is_auto: bool,
-    is_lost: bool,
+    collects_files: bool,
 ) -> bubble.BubbleParser:
     row_loader = user_data.row_loader(path)
     return bubble.BubbleParser(
         path=report.path,
         agent_id=agent_id,
         latest=latest,
-        proposals=CodeProposals(facts.composer.code_block_data, RelatedRows(row_loader, facts.session).get),
-        images=user_data.images,
+        proposals=CodeProposals(
+            facts.composer.code_block_data, RelatedRows(row_loader, facts.session_id).get
+        ),
+        images=user_data.image_files,
         model=model,
         is_auto=is_auto,
-        collects_files=is_lost,
+        collects_files=collects_files,
     )
 
 
-def _is_circular(user_data: UserData, path: Path, facts: SessionFacts, parent: str | None) -> bool:
-    """Whether following parents leads back here: then nobody started anybody."""
-    seen = {facts.session}
-    name = parent
-    while name and name not in seen:
-        seen.add(name)
-        entry = user_data.global_list().entries.get(name)
+def _is_circular(user_data: UserData, path: Path, facts: SessionFacts, parent_id: str | None) -> bool:
+    """Return whether the chain of parents leads back to this session. Then no parent is valid."""
+    seen = {facts.session_id}
+    ancestor_id = parent_id
+    while ancestor_id and ancestor_id not in seen:
+        seen.add(ancestor_id)
+        entry = user_data.global_list().entries.get(ancestor_id)
         records = (
             workspace.WorkspaceRecords(entry.header, Composer())
             if entry
-            else _workspace_records(user_data, path, name)
+            else _workspace_records(user_data, path, ancestor_id)
         )
-        name = workspace.parent_id(records) if records else None
-    return name == facts.session
+        ancestor_id = workspace.find_parent_id(records) if records else None
+    return ancestor_id == facts.session_id
 
 
-def _is_marked(facts: SessionFacts) -> bool:
-    """Whether a session is called somebody's child, whoever that may be."""
+def _is_marked_as_subagent(facts: SessionFacts) -> bool:
+    """Return whether a session is marked as a subagent, with or without a known parent."""
     return (
-        facts.session.startswith("task-")
+        facts.session_id.startswith("task-")
         or (facts.entry is not None and facts.entry.is_subagent)
         or True in (facts.header.is_best_of_n_subcomposer, facts.composer.is_best_of_n_subcomposer)
     )
 
 
-def _workspace_records(user_data: UserData, path: Path, session: str) -> workspace.WorkspaceRecords | None:
-    """What another session's records say of its folder."""
-    entry = user_data.entry(session)
-    value = user_data.row_loader(path).value_by_key(f"composerData:{session}")
+def _workspace_records(user_data: UserData, path: Path, session_id: str) -> workspace.WorkspaceRecords | None:
+    """Return the records of another session that may name its folder; None if there are none."""
+    entry = user_data.list_entry(session_id)
+    value = user_data.row_loader(path).value_by_key(f"composerData:{session_id}")
     composer = Composer()
     if isinstance(value, bytes):
         try:
@@ -259,24 +292,28 @@ def _workspace_records(user_data: UserData, path: Path, session: str) -> workspa
     )
 
 
-def _links(facts: SessionFacts) -> Iterator[SubagentLink]:
-    """What ties this session to the call that started it."""
+def _subagent_links(facts: SessionFacts) -> Iterator[SubagentLink]:
+    """Return the link to the call that started this session."""
     for record in (facts.header.subagent_info, facts.composer.subagent_info):
-        if call := as_text(as_map(record).get("toolCallId")):
-            yield SubagentLink(agent_id=facts.session, tool_call_id=call, evidence="subagentInfo", strength=0)
+        if call_id := as_text(as_map(record).get("toolCallId")):
+            yield SubagentLink(
+                agent_id=facts.session_id, tool_call_id=call_id, evidence="subagentInfo", strength=0
+            )
             return
-    if facts.session.startswith("task-"):
-        call = facts.session.removeprefix("task-")
-        yield SubagentLink(agent_id=facts.session, tool_call_id=call, evidence="composer id", strength=2)
+    if facts.session_id.startswith("task-"):
+        call_id = facts.session_id.removeprefix("task-")
+        yield SubagentLink(
+            agent_id=facts.session_id, tool_call_id=call_id, evidence="composer id", strength=2
+        )
 
 
-def _guess(
-    user_data: UserData, path: Path, rows: SessionRows, session: str, parser: bubble.BubbleParser
+def _guess_workspace(
+    user_data: UserData, path: Path, rows: SessionRows, session_id: str, parser: bubble.BubbleParser
 ) -> Workspace | None:
-    """The folder by what was sent along with requests, else by the files that were named."""
+    """Guess the folder from the data sent with requests, else from the files that the session names."""
     family = "messageRequestContext"
-    if rows.others.get(family):
-        sent = RelatedRows(user_data.row_loader(path), session).values(family)
-        if found := workspace.from_requests(user_data, sent):
+    if rows.related_counts.get(family):
+        contexts = RelatedRows(user_data.row_loader(path), session_id).values(family)
+        if found := workspace.from_requests(user_data, contexts):
             return found
     return workspace.from_files(user_data, parser.files)

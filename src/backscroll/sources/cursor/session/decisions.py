@@ -1,4 +1,4 @@
-"""Whether the user took what the assistant proposed, and how that is known."""
+"""The user's decision on a proposal of the assistant, and the evidence for it."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,16 +9,19 @@ from backscroll.sources.cursor.database.record_types import CodeBlock
 
 __all__ = ["DecisionEvidence", "from_code_blocks", "from_hunk_fates", "from_tool_record"]
 
-_FATES = {"accepted": True, "accept": True, "rejected": False, "reject": False}
+_MAX_DEPTH = 6
+_IS_ACCEPTED = {"accepted": True, "accept": True, "rejected": False, "reject": False}
 
 
 class DecisionEvidence(NamedTuple):
+    """A decision, and the record that it comes from."""
+
     decision: Decision
     evidence: str
 
 
 def from_code_blocks(blocks: list[CodeBlock]) -> DecisionEvidence | None:
-    """The editor's own record of what became of proposed code, which no auto-run setting touches."""
+    """Return the decision from the status of code blocks, which is independent of the auto-run setting."""
     statuses = {as_text(block.status) for block in blocks}
     if statuses >= {"accepted", "rejected"}:
         return DecisionEvidence("modified", "codeBlockData")
@@ -30,11 +33,11 @@ def from_code_blocks(blocks: list[CodeBlock]) -> DecisionEvidence | None:
 
 
 def from_hunk_fates(record: bytes | None) -> DecisionEvidence | None:
-    """The fates of single hunks: some taken and some not is a modified proposal."""
+    """Return the decision from the fates of hunks. Accepted and rejected hunks mean a modified proposal."""
     if not record:
         return None
     try:
-        fates = set(_fates(decode(record, object), 0))
+        fates = set(_find_fates(decode(record, object), 0))
     except UndecodableError:
         return None
     if len(fates) == 2:
@@ -46,29 +49,29 @@ def from_hunk_fates(record: bytes | None) -> DecisionEvidence | None:
     return None
 
 
-def _fates(value: Any, depth: int) -> Iterator[bool]:
-    if depth > 6:
+def _find_fates(value: Any, depth: int) -> Iterator[bool]:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(value, str):
-        if value in _FATES:
-            yield _FATES[value]
+        if value in _IS_ACCEPTED:
+            yield _IS_ACCEPTED[value]
     elif isinstance(value, list):
         for item in value:
-            yield from _fates(item, depth + 1)
+            yield from _find_fates(item, depth + 1)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _fates(item, depth + 1)
+            yield from _find_fates(item, depth + 1)
 
 
-def from_tool_record(record: dict[str, Any], answer: Any) -> DecisionEvidence | None:
-    """What the call itself says: the question that was asked, then the flag that auto-run sets too."""
+def from_tool_record(record: dict[str, Any], result: Any) -> DecisionEvidence | None:
+    """Return the decision from a tool record: the user's answer, else a flag that auto-run sets too."""
     review = as_map(as_map(record.get("additionalData")).get("reviewData"))
     match as_text(review.get("selectedOption")):
         case "run" | "accept":
             return DecisionEvidence("accepted", "reviewData")
         case "skip" | "reject":
             return DecisionEvidence("rejected", "reviewData")
-    if as_map(answer).get("rejected") is True or as_text(record.get("status")) == "rejected":
+    if as_map(result).get("rejected") is True or as_text(record.get("status")) == "rejected":
         return DecisionEvidence("rejected", "result")
     match as_text(unwrap(record.get("userDecision"))):
         case "accepted":

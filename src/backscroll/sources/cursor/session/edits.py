@@ -1,4 +1,4 @@
-"""What a tool call did to files: lines taken out and lines put in."""
+"""File changes of a tool call: removed and added lines."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from backscroll.model import Edit, Hunk
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text
 from backscroll.sources.cursor.uri import file_path
 
-__all__ = ["from_answer", "from_code", "from_code_diff", "from_params", "is_editing", "target"]
+__all__ = ["from_code", "from_code_diff", "from_params", "from_result", "is_edit_tool", "target_path"]
 
-_EDITING = re.compile(r"edit|replace|write|patch|create_file|notebook|reapply|^delete", re.IGNORECASE)
-_DELETING = re.compile(r"^delete", re.IGNORECASE)
-_TARGETS = (
+_EDIT_TOOL = re.compile(r"edit|replace|write|patch|create_file|notebook|reapply|^delete", re.IGNORECASE)
+_DELETE_TOOL = re.compile(r"^delete", re.IGNORECASE)
+_PATH_KEYS = (
     "target_file",
     "targetFile",
     "file_path",
@@ -23,20 +23,20 @@ _TARGETS = (
     "target_notebook",
     "uri",
 )
-_OLD = ("old_string", "oldString", "old_str", "oldText")
-_NEW = ("new_string", "newString", "new_str", "newText")
-_WHOLE = ("contents", "content", "code_edit", "codeEdit", "streamingContent", "file_text")
-_PATCH_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
+_OLD_TEXT_KEYS = ("old_string", "oldString", "old_str", "oldText")
+_NEW_TEXT_KEYS = ("new_string", "newString", "new_str", "newText")
+_FULL_TEXT_KEYS = ("contents", "content", "code_edit", "codeEdit", "streamingContent", "file_text")
+_PATCH_HEADING = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
 
 
-def is_editing(name: str) -> bool:
-    """Whether a tool of this name changes files."""
-    return _EDITING.search(name) is not None
+def is_edit_tool(name: str) -> bool:
+    """Return whether a tool with this name changes files."""
+    return _EDIT_TOOL.search(name) is not None
 
 
-def target(params: dict[str, Any]) -> str:
-    """The file that a call's arguments name; absolute even where the field says relative."""
-    for name in _TARGETS:
+def target_path(params: dict[str, Any]) -> str:
+    """Return the file in the arguments of a call. It is absolute even in ``relativeWorkspacePath``."""
+    for name in _PATH_KEYS:
         value = params.get(name)
         if isinstance(value, str) and value:
             return file_path(value) or value
@@ -45,14 +45,14 @@ def target(params: dict[str, Any]) -> str:
     return ""
 
 
-def from_answer(path: str, answer: Any) -> tuple[Edit, ...]:
-    """The change as the tool's answer tells it, chunk by chunk."""
-    fields = as_map(answer)
+def from_result(path: str, result: Any) -> tuple[Edit, ...]:
+    """Return the change from the result of the tool, one hunk per chunk."""
+    fields = as_map(result)
     diff = as_map(fields.get("diff"))
     chunks = [as_map(chunk) for chunk in as_list(diff.get("chunks"))]
     if not path or not chunks or fields.get("applyFailed"):
         return ()
-    hunks = tuple(_hunk(chunk) for chunk in chunks)
+    hunks = tuple(_parse_chunk(chunk) for chunk in chunks)
     if any(hunk.added or hunk.removed for hunk in hunks):
         return (Edit(path, hunks),)
     added = sum(as_int(chunk.get("linesAdded")) or 0 for chunk in chunks)
@@ -60,42 +60,42 @@ def from_answer(path: str, answer: Any) -> tuple[Edit, ...]:
     return (Edit(path, (), "update", added, removed),) if added or removed else ()
 
 
-def _lines(text: str) -> list[str]:
-    """Lines as files have them: a form feed or a Unicode separator ends none."""
+def _split_lines(text: str) -> list[str]:
+    """Split text at newlines only, not at form feeds or Unicode separators."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
-def _hunk(chunk: dict[str, Any]) -> Hunk:
-    lines = [line for line in _lines(as_text(chunk.get("diffString"))) if line[:1] in ("-", "+", " ")]
-    width = 2 if _has_gap(lines) else 1
+def _parse_chunk(chunk: dict[str, Any]) -> Hunk:
+    lines = [line for line in _split_lines(as_text(chunk.get("diffString"))) if line[:1] in ("-", "+", " ")]
+    prefix_chars = 2 if _has_separator(lines) else 1
     return Hunk(
-        tuple(line[width:] for line in lines if line[0] == "-"),
-        tuple(line[width:] for line in lines if line[0] == "+"),
+        tuple(line[prefix_chars:] for line in lines if line[0] == "-"),
+        tuple(line[prefix_chars:] for line in lines if line[0] == "+"),
         as_int(chunk.get("oldStart")),
         as_int(chunk.get("newStart")),
     )
 
 
-def _has_gap(lines: list[str]) -> bool:
-    """Whether a space stands between sign and line, as some builds write it.
+def _has_separator(lines: list[str]) -> bool:
+    """Return whether a space separates the sign from the line, as some builds write it.
 
-    Where every line has one it may also be indentation; code is indented by an even number of spaces, so that
-    an odd number tells the gap.
+    If every line has a space, it may also be indentation. Code is indented by an even number of spaces, so an
+    odd minimum means a separator.
     """
-    depths = [len(line) - 1 - len(line[1:].lstrip(" ")) for line in lines if line[1:].strip()]
-    return bool(depths) and min(depths) % 2 == 1
+    indents = [len(line) - 1 - len(line[1:].lstrip(" ")) for line in lines if line[1:].strip()]
+    return bool(indents) and min(indents) % 2 == 1
 
 
 def from_code_diff(path: str, record: Any) -> tuple[Edit, ...]:
-    """The change as a ``codeBlockDiff`` row tells it: which lines went is known by number, not by text."""
+    """Return the change from a ``codeBlockDiff`` row. Only the numbers of removed lines are known."""
     fields = as_map(record)
-    before = {_change(each) for each in as_list(fields.get("originalModelDiffWrtV0"))}
+    earlier = {_parse_change(item) for item in as_list(fields.get("originalModelDiffWrtV0"))}
     hunks: list[Hunk] = []
     removed = 0
-    for each in as_list(fields.get("newModelDiffWrtV0")):
-        change = _change(each)
-        if change in before:
+    for item in as_list(fields.get("newModelDiffWrtV0")):
+        change = _parse_change(item)
+        if change in earlier:
             continue  # made by an earlier edit of the same session
         start, end, lines = change
         removed += max(0, (end or 0) - (start or 0))
@@ -104,45 +104,45 @@ def from_code_diff(path: str, record: Any) -> tuple[Edit, ...]:
     return (Edit(path, tuple(hunks), "update", added, removed),) if path and hunks else ()
 
 
-def _change(record: Any) -> tuple[int | None, int | None, tuple[str, ...]]:
-    """Where it starts, where it ends, and the lines that stand there now."""
+def _parse_change(record: Any) -> tuple[int | None, int | None, tuple[str, ...]]:
+    """Return the first line, the line after the last, and the new lines of a change."""
     span = as_map(as_map(record).get("original"))
     lines = tuple(line for line in as_list(as_map(record).get("modified")) if isinstance(line, str))
     return as_int(span.get("startLineNumber")), as_int(span.get("endLineNumberExclusive")), lines
 
 
 def from_code(path: str, text: str) -> tuple[Edit, ...]:
-    """A proposed piece of code of which only the new lines are known."""
-    return (Edit(path, (Hunk((), tuple(_lines(text))),)),) if path and text else ()
+    """Return the change from proposed code, which has only the new lines."""
+    return (Edit(path, (Hunk((), tuple(_split_lines(text))),)),) if path and text else ()
 
 
 def from_params(name: str, path: str, params: dict[str, Any]) -> tuple[Edit, ...]:
-    """The change that a call of an editing tool asked for, as far as its arguments spell it out."""
-    if _DELETING.search(name):
+    """Return the change from the arguments of an editing tool."""
+    if _DELETE_TOOL.search(name):
         return (Edit(path, (), "delete"),) if path else ()
     patch = next(
         (text for key in ("patch", "input", "raw") if "*** " in (text := as_text(params.get(key)))), ""
     )
     if patch:
-        return tuple(_patched(patch))
+        return tuple(_parse_patch(patch))
     if not path:
         return ()
     changes = as_list(params.get("edits")) or [params]
-    hunks = tuple(hunk for change in changes if (hunk := _replaced(as_map(change))))
+    hunks = tuple(hunk for change in changes if (hunk := _replacement_hunk(as_map(change))))
     if hunks:
         return (Edit(path, hunks),)
-    whole = next((text for key in _WHOLE if (text := as_text(params.get(key)))), "")
-    return from_code(path, whole)
+    text = next((text for key in _FULL_TEXT_KEYS if (text := as_text(params.get(key)))), "")
+    return from_code(path, text)
 
 
-def _replaced(change: dict[str, Any]) -> Hunk | None:
-    old = next((text for key in _OLD if (text := as_text(change.get(key)))), "")
-    new = next((text for key in _NEW if (text := as_text(change.get(key)))), "")
-    return Hunk(tuple(_lines(old)), tuple(_lines(new))) if old or new else None
+def _replacement_hunk(change: dict[str, Any]) -> Hunk | None:
+    old = next((text for key in _OLD_TEXT_KEYS if (text := as_text(change.get(key)))), "")
+    new = next((text for key in _NEW_TEXT_KEYS if (text := as_text(change.get(key)))), "")
+    return Hunk(tuple(_split_lines(old)), tuple(_split_lines(new))) if old or new else None
 
 
-def _patched(patch: str) -> Iterator[Edit]:
-    """The files of a patch in the form that models write."""
+def _parse_patch(patch: str) -> Iterator[Edit]:
+    """Parse a patch with ``*** Update File`` headings, the format that models write."""
     kinds: dict[str, Literal["create", "update", "delete"]] = {
         "Add": "create",
         "Update": "update",
@@ -154,15 +154,15 @@ def _patched(patch: str) -> Iterator[Edit]:
     removed: list[str] = []
     added: list[str] = []
 
-    def turn() -> None:
+    def finish_hunk() -> None:
         if removed or added:
             hunks.append(Hunk(tuple(removed), tuple(added)))
             removed.clear()
             added.clear()
 
-    for line in _lines(patch):
-        if heading := _PATCH_FILE.match(line):
-            turn()
+    for line in _split_lines(patch):
+        if heading := _PATCH_HEADING.match(line):
+            finish_hunk()
             if path:
                 yield Edit(path, tuple(hunks), kind)
             path, kind, hunks = heading[2].strip(), kinds[heading[1]], []
@@ -171,7 +171,7 @@ def _patched(patch: str) -> Iterator[Edit]:
         elif line.startswith("+"):
             added.append(line[1:])
         else:
-            turn()
-    turn()
+            finish_hunk()
+    finish_hunk()
     if path:
         yield Edit(path, tuple(hunks), kind)

@@ -1,4 +1,4 @@
-"""The messages of one session in their order, each row accounted for."""
+"""Build the messages of one session in order, and count each row."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -36,11 +36,11 @@ _TOOL_CAPABILITY = 15
 
 
 class MessageBuilder:
-    """What was said, and what is left of what was said."""
+    """Builds messages from bubbles, and placeholders for lost bubbles."""
 
     def __init__(
         self,
-        session: str,
+        session_id: str,
         order: BubbleOrder,
         rows: SessionRows,
         parser: bubble.BubbleParser,
@@ -48,131 +48,144 @@ class MessageBuilder:
         report: UnitReport,
         latest: datetime,
     ) -> None:
-        self._session = session
+        self._session_id = session_id
         self._agent_record = agent_record
         self._order = order
         self._rows = rows
         self._parser = parser
         self._report = report
         self._latest = latest
-        self.missing = 0
-        self.emptied = 0
-        self.orphans = 0
+        self.missing_count = 0
+        self.emptied_count = 0
+        self.orphan_count = 0
 
-    def conversation(self, composer: Composer) -> Iterator[Message]:
-        """The conversation; where it was shortened, the summary follows the last message it stands for."""
-        steps = self._order.steps
+    def active_messages(self, composer: Composer) -> Iterator[Message]:
+        """Return the active messages. A compaction summary follows the last message that it replaces."""
+        bubbles = self._order.active
         records = _tool_records(composer.capabilities)
-        text, last = session_facts.compaction(composer)
-        place = next((number for number, step in enumerate(steps, 1) if step.id == last), len(steps))
-        spoken = False
-        for message in self._said(steps[:place], records):
-            spoken = True
+        summary, last_bubble_id = session_facts.compaction(composer)
+        split = next(
+            (position for position, each in enumerate(bubbles, 1) if each.id == last_bubble_id), len(bubbles)
+        )
+        has_messages = False
+        for message in self._build(bubbles[:split], records):
+            has_messages = True
             yield message
-        if text and spoken:
+        if summary and has_messages:
             yield Message(
-                id=f"{self._session}.summary",
+                id=f"{self._session_id}.summary",
                 role="system",
-                content=text,
+                content=summary,
                 origin=Origin(self._report.path, self._report.record),
                 kind="compaction",
             )
-        yield from self._said(steps[place:], records)
+        yield from self._build(bubbles[split:], records)
 
-    def abandoned(self, composer: Composer) -> Iterator[Message]:
-        """What no longer belongs to the conversation: rewound, regenerated, or known only as a tool call."""
+    def inactive_messages(self, composer: Composer) -> Iterator[Message]:
+        """Return the inactive messages: rewound, regenerated, or known only from a tool call."""
         records = _tool_records(composer.capabilities)
-        known = {step.id for step in (*self._order.steps, *self._order.orphans)}
-        for message in self._said(self._order.orphans, records, is_orphan=True):
-            self.orphans += 1
+        known_ids = {each.id for each in (*self._order.active, *self._order.orphans)}
+        for message in self._build(self._order.orphans, records, is_orphan=True):
+            self.orphan_count += 1
             yield message
-        for name, record in records.items():
-            if name not in known:
-                place = f"{self._report.record} {name}"
-                body = Bubble(type=2)
+        for bubble_id, record in records.items():
+            if bubble_id not in known_ids:
+                location = f"{self._report.record} {bubble_id}"
+                content = Bubble(type=2)
                 yield from self._parser.parse(
-                    body, name, place, record=record, is_active=False, kind="orphan"
+                    content, bubble_id, location, record=record, is_active=False, kind="orphan"
                 )
 
-    def _said(
-        self, steps: list[OrderedBubble], records: Mapping[str, Any], *, is_orphan: bool = False
+    def _build(
+        self, bubbles: list[OrderedBubble], records: Mapping[str, Any], *, is_orphan: bool = False
     ) -> Iterator[Message]:
-        rows = self._rows.bubbles
-        bodies = self._rows.bodies(step.id for step in steps)
-        for step in steps:
-            has_row = step.id in rows
-            value = next(bodies)[1] if has_row else None
-            place = f"bubbleId:{self._session}:{step.id}"
-            row = self._row(place, value) if value is not None else None
-            spoken = self._spoken(row, step, place, records, is_orphan) if row is not None else []
-            if has_row and (row is not None or value is None):
-                self._report.counts.count("bubbleId", "parsed" if spoken else "ignored")
-            if not spoken and (copy := self._order.body(step.id)) is not None:
-                spoken = self._spoken(copy, step, f"{self._report.record} {step.id}", records, is_orphan)
-            elif row is None and step.header is not None:
-                spoken = [self._placeholder(step.id, step.header)]
-            elif row is None:
-                self.emptied += 1
-            yield from spoken
+        rowids = self._rows.bubble_rowids
+        values = self._rows.bubble_values(ordered.id for ordered in bubbles)
+        for ordered in bubbles:
+            has_row = ordered.id in rowids
+            value = next(values)[1] if has_row else None
+            location = f"bubbleId:{self._session_id}:{ordered.id}"
+            content = self._decode_row(location, value) if value is not None else None
+            messages = (
+                self._parse_bubble(content, ordered, location, records, is_orphan)
+                if content is not None
+                else []
+            )
+            if has_row and (content is not None or value is None):
+                self._report.counts.count("bubbleId", "parsed" if messages else "ignored")
+            if not messages and (inline := self._order.inline_bubble(ordered.id)) is not None:
+                messages = self._parse_bubble(
+                    inline, ordered, f"{self._report.record} {ordered.id}", records, is_orphan
+                )
+            elif content is None and ordered.header is not None:
+                messages = [self._placeholder(ordered.id, ordered.header)]
+            elif content is None:
+                self.emptied_count += 1
+            yield from messages
 
-    def _spoken(
-        self, body: Bubble, step: OrderedBubble, place: str, records: Mapping[str, Any], is_orphan: bool
+    def _parse_bubble(
+        self,
+        content: Bubble,
+        ordered: OrderedBubble,
+        location: str,
+        records: Mapping[str, Any],
+        is_orphan: bool,
     ) -> list[Message]:
-        """The messages of one body, which is a row of its own or lies in the session's record."""
+        """Return the messages of a bubble, which comes from its row or from the session's record."""
         return self._parser.parse(
-            body,
-            step.id,
-            place,
-            header=step.header,
-            record=records.get(step.id) if records else None,
+            content,
+            ordered.id,
+            location,
+            header=ordered.header,
+            record=records.get(ordered.id) if records else None,
             is_active=not is_orphan,
             kind="orphan" if is_orphan else None,
         )
 
-    def _row(self, place: str, value: bytes | DamagedValue) -> Bubble | None:
-        """A bubble's row; None when it is a problem."""
+    def _decode_row(self, location: str, value: bytes | DamagedValue) -> Bubble | None:
+        """Decode the row of a bubble. Report a problem and return None if it cannot be read."""
         if isinstance(value, DamagedValue):
             fault = Fault("damaged-database", value.reason)
         else:
             try:
-                found = decode(value, Bubble)
+                content = decode(value, Bubble)
             except UndecodableError as error:
                 fault = Fault("not-json", f"not readable as JSON: {error}")
             else:
-                version = as_int(found.v)
+                version = as_int(content.v)
                 if version is not None and version > NEWEST_BUBBLE_VERSION:
                     self._report.counts.add_unknown(f"bubbleId _v {version}")
-                return found
+                return content
         self._report.counts.count("bubbleId", "problems")
-        self._report.add_problem(place, *fault)
+        self._report.add_problem(location, *fault)
         return None
 
-    def _placeholder(self, name: str, header: BubbleHeader) -> Message:
-        """A message that is listed and gone, from the agent's memory where that has it.
+    def _placeholder(self, bubble_id: str, header: BubbleHeader) -> Message:
+        """Return the message of a listed bubble that is lost.
 
-        Otherwise it keeps its place, and what the list still tells of it.
+        Its content comes from the agent's record, else from the preview in the list.
         """
         grouping = decode_map(header.grouping, object)
         role = bubble.role_of(None, header)[0]
         call = self._agent_record.calls.get(as_text(grouping.get("toolCallId")))
-        text = self._agent_record.prompts.get(name, "") if role == "user" else ""
-        self.missing += not (call or text)
-        when = timestamps.bubble_timestamp(None, None, None, header, None, self._latest)
+        text = self._agent_record.prompts.get(bubble_id, "") if role == "user" else ""
+        self.missing_count += not (call or text)
+        time = timestamps.bubble_timestamp(None, None, None, header, None, self._latest)
         return Message(
-            id=name,
+            id=bubble_id,
             role="tool" if call else role,
             content="" if call else text or as_text(grouping.get("textPreview")),
             origin=Origin(self._report.path, self._report.record),
             kind="recovered" if call or text else "missing",
             tool=call,
-            timestamp=when.at if when else None,
-            timestamp_source=when.source if when else None,
+            timestamp=time.at if time else None,
+            timestamp_source=time.source if time else None,
             is_active=not grouping or grouping.get("isRenderable") is True,
         )
 
 
 def _tool_records(capabilities: Raw) -> dict[str, Any]:
-    """Tool calls that builds of early 2025 kept in the session's record, by bubble."""
+    """Return tool calls by bubble id, which builds of early 2025 stored in the session's record."""
     if b"bubbleDataMap" not in bytes(capabilities):
         return {}
     found: dict[str, Any] = {}
@@ -183,7 +196,7 @@ def _tool_records(capabilities: Raw) -> dict[str, Any]:
 
 
 def fill_timestamps(messages: Iterable[Message], started_at: datetime | None) -> Iterator[Message]:
-    """Messages without a time get that of the next that has its own, else of the last, else the session's."""
+    """Give messages without a time that of the next message, else of the last one, else of the session."""
     waiting: list[Message] = []
     last: datetime | None = None
     for message in messages:

@@ -1,4 +1,4 @@
-"""In which order the bubbles of a session were said, and which of them the editor still shows."""
+"""Order of the bubbles in a session, and which of them the editor shows."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -23,24 +23,24 @@ _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class OrderedBubble(NamedTuple):
-    """One bubble in its place."""
+    """A bubble, and its header if it is listed."""
 
     id: str
     header: BubbleHeader | None = None
 
 
 class BubbleOrder(NamedTuple):
-    """The bubbles of a session: those of the conversation, then those it no longer leads to."""
+    """Ordered bubbles of a session."""
 
-    steps: list[OrderedBubble]
-    orphans: list[OrderedBubble]
-    inline: dict[str, Bubble]  # bodies kept in the session's own record
-    mapped: dict[str, Raw]  # bodies kept there too, by later builds
-    is_inferred: bool = False
+    active: list[OrderedBubble]  # on the branch that the editor shows
+    orphans: list[OrderedBubble]  # rewound or regenerated
+    inline: dict[str, Bubble]  # content in the session's own record
+    mapped: dict[str, Raw]  # the same, in the format of later builds
+    is_inferred: bool = False  # from times
     faults: tuple[str, ...] = ()
 
-    def body(self, bubble_id: str) -> Bubble | None:
-        """A body from the session's own record, for a bubble without a row."""
+    def inline_bubble(self, bubble_id: str) -> Bubble | None:
+        """Return the content of a bubble from the session's own record; None if it is not there."""
         if found := self.inline.get(bubble_id):
             return found
         if bubble_id not in self.mapped:
@@ -52,60 +52,65 @@ class BubbleOrder(NamedTuple):
 
 
 def order_bubbles(composer: Composer, rows: SessionRows, latest: datetime) -> BubbleOrder:
-    """The list of headers decides; before there was one, the conversation; without either, the clock."""
+    """Order bubbles by the header list, else by the inline conversation, else by time."""
     headers, header_faults = decode_each(composer.full_conversation_headers_only, BubbleHeader)
     conversation, conversation_faults = decode_each(composer.conversation, Bubble)
-    inline = _inline(conversation)
+    inline = _inline_by_id(conversation)
     mapped = decode_map(composer.conversation_map, Raw)
     faults = (*header_faults, *conversation_faults)
-    steps = _listed(headers) or [OrderedBubble(name) for name in inline]
-    known = {step.id for step in steps}
-    unlisted = [name for name in (*rows.bubbles, *inline, *mapped) if name not in known]
+    active = _listed_bubbles(headers) or [OrderedBubble(bubble_id) for bubble_id in inline]
+    known = {bubble.id for bubble in active}
+    unlisted = [bubble_id for bubble_id in (*rows.bubble_rowids, *inline, *mapped) if bubble_id not in known]
     unlisted = list(dict.fromkeys(unlisted))
-    order = BubbleOrder(steps, [], inline, mapped, False, faults)
+    order = BubbleOrder(active, [], inline, mapped, False, faults)
     if not unlisted:
         return order
-    by_time = [OrderedBubble(name) for name in _by_time(unlisted, rows, order.body, latest)]
-    if steps:
-        return order._replace(orphans=by_time)
-    return order._replace(steps=by_time, is_inferred=len(by_time) > 1)
+    sorted_bubbles = [
+        OrderedBubble(bubble_id) for bubble_id in _sort_by_time(unlisted, rows, order.inline_bubble, latest)
+    ]
+    if active:
+        return order._replace(orphans=sorted_bubbles)
+    return order._replace(active=sorted_bubbles, is_inferred=len(sorted_bubbles) > 1)
 
 
-def _inline(conversation: list[Bubble]) -> dict[str, Bubble]:
-    """Bodies by id; one that shares an id with another, and says something else, gets one of its own."""
+def _inline_by_id(conversation: list[Bubble]) -> dict[str, Bubble]:
+    """Return bubbles by id. A different bubble with the same id gets its own id."""
     found: dict[str, Bubble] = {}
-    for index, body in enumerate(conversation):
-        name = as_text(body.bubble_id) or f"inline-{index}"
-        if name in found and found[name] != body:
-            name = f"{name}-{index}"
-        found[name] = body
+    for index, bubble in enumerate(conversation):
+        bubble_id = as_text(bubble.bubble_id) or f"inline-{index}"
+        if bubble_id in found and found[bubble_id] != bubble:
+            bubble_id = f"{bubble_id}-{index}"
+        found[bubble_id] = bubble
     return found
 
 
-def _listed(headers: list[BubbleHeader]) -> list[OrderedBubble]:
-    """Each bubble at its first place; an entry that names none keeps its place under a name of its own."""
+def _listed_bubbles(headers: list[BubbleHeader]) -> list[OrderedBubble]:
+    """Return each bubble at its first position. An entry without an id gets an id made of its index."""
     found: dict[str, OrderedBubble] = {}
     for index, header in enumerate(headers):
-        name = as_text(header.bubble_id) or f"header-{index}"
-        found.setdefault(name, OrderedBubble(name, header))
+        bubble_id = as_text(header.bubble_id) or f"header-{index}"
+        found.setdefault(bubble_id, OrderedBubble(bubble_id, header))
     return list(found.values())
 
 
-def _by_time(
-    names: list[str], rows: SessionRows, body: Callable[[str], Bubble | None], latest: datetime
+def _sort_by_time(
+    bubble_ids: list[str], rows: SessionRows, inline_bubble: Callable[[str], Bubble | None], latest: datetime
 ) -> Iterator[str]:
-    """By the bubbles' own times, then by the order of writing. Bodies are looked at and let go again."""
-    values: dict[str, datetime] = {}
-    for name, value in rows.bodies(names):
-        values[name] = _time(_decoded(value) or body(name), latest)
-    for name in names:
-        if name not in values:
-            values[name] = _time(body(name), latest)
-    position = {name: index for index, name in enumerate(names)}
-    yield from sorted(names, key=lambda name: (values[name], rows.bubbles.get(name, 0), position[name]))
+    """Sort bubbles by their times, then by rowid. Contents are not kept in memory."""
+    times: dict[str, datetime] = {}
+    for bubble_id, value in rows.bubble_values(bubble_ids):
+        times[bubble_id] = _bubble_time(_decode_bubble(value) or inline_bubble(bubble_id), latest)
+    for bubble_id in bubble_ids:
+        if bubble_id not in times:
+            times[bubble_id] = _bubble_time(inline_bubble(bubble_id), latest)
+    position = {bubble_id: index for index, bubble_id in enumerate(bubble_ids)}
+    yield from sorted(
+        bubble_ids,
+        key=lambda bubble_id: (times[bubble_id], rows.bubble_rowids.get(bubble_id, 0), position[bubble_id]),
+    )
 
 
-def _decoded(value: Value) -> Bubble | None:
+def _decode_bubble(value: Value) -> Bubble | None:
     if not isinstance(value, bytes):
         return None
     try:
@@ -114,7 +119,7 @@ def _decoded(value: Value) -> Bubble | None:
         return None
 
 
-def _time(bubble: Bubble | None, latest: datetime) -> datetime:
+def _bubble_time(bubble: Bubble | None, latest: datetime) -> datetime:
     if bubble is None:
         return _EARLIEST
     found = timestamps.bubble_timestamp(

@@ -1,4 +1,4 @@
-"""What can still be had of a session whose messages have no rows."""
+"""Recover the content of a session that has lost its messages."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -14,15 +14,14 @@ from backscroll.sources.cursor.user_data import UserData
 
 __all__ = ["RecoveredContent", "recover"]
 
-
-_Said: TypeAlias = Message | ToolResult | Problem
+_ContentItem: TypeAlias = Message | ToolResult | Problem
 
 
 class RecoveredContent(NamedTuple):
-    """What was found, in which store, and what is wrong with it."""
+    """Recovered items, their store, and why the session is incomplete."""
 
     store: str
-    items: Iterable[_Said]
+    items: Iterable[_ContentItem]
     reason: str
 
 
@@ -30,41 +29,43 @@ def recover(
     user_data: UserData,
     facts: SessionFacts,
     agent_record: AgentRecord,
-    storages: tuple[str, ...],
+    storage_ids: tuple[str, ...],
     latest: datetime,
 ) -> RecoveredContent | None:
-    """The best of what is left: the agent's own record, the search index, the log of prompts."""
+    """Return the content of the agent's record, else of the search index, else of the prompt log."""
     started_at, ended_at = session_facts.stored_times(facts, latest)
-    if remembered := _speaking(agent_record.items(started_at, ended_at)):
+    if items := _unless_empty(agent_record.items(started_at, ended_at)):
         return RecoveredContent(
-            "graph", remembered, "its messages are gone; this is what the agent remembers of them"
+            "graph", items, "its messages are gone; this is what the agent remembers of them"
         )
     is_gone = session_facts.visibility(facts, has_messages=False) == "ghost"
     if not is_gone and len(memoryview(facts.composer.full_conversation_headers_only)) <= len(b"null"):
         return None
-    if body := user_data.side_databases.body(facts.session):
+    if body := user_data.side_databases.body(facts.session_id):
         message = Message(
-            id=f"{facts.session}.text",
+            id=f"{facts.session_id}.text",
             role="assistant",
             content=body,
-            origin=Origin(str(locations.search_database(user_data.root)), f"conversations {facts.session}"),
+            origin=Origin(
+                str(locations.search_database(user_data.root)), f"conversations {facts.session_id}"
+            ),
             kind="recovered",
         )
-        return RecoveredContent("search", [message], "only the text in Cursor's search index is left")
-    known = {file.storage: file.path for file in user_data.databases() if file.storage}
-    for storage in storages:
-        if storage in known and (
-            typed := prompt_log.prompts_between(user_data, known[storage], started_at, ended_at, latest)
+        return RecoveredContent("search", [message], "only the text in Cursor's search index remains")
+    paths = {file.storage_id: file.path for file in user_data.databases() if file.storage_id}
+    for storage_id in storage_ids:
+        if storage_id in paths and (
+            prompts := prompt_log.prompts_between(user_data, paths[storage_id], started_at, ended_at, latest)
         ):
-            return RecoveredContent("prompts", typed, "only the log of prompts is left")
+            return RecoveredContent("prompts", prompts, "only the prompt log remains")
     return None
 
 
-def _speaking(items: Iterator[_Said]) -> Iterator[_Said] | None:
-    """The same items, unless nobody says anything in them."""
-    first: list[_Said] = []
+def _unless_empty(items: Iterator[_ContentItem]) -> Iterator[_ContentItem] | None:
+    """Return the items unchanged; None if all messages are system messages."""
+    read_items: list[_ContentItem] = []
     for item in items:
-        first.append(item)
+        read_items.append(item)
         if isinstance(item, Message) and item.role != "system":
-            return chain(first, items)
+            return chain(read_items, items)
     return None

@@ -1,4 +1,4 @@
-"""What is known of a session beside its messages: title, standing, figures."""
+"""Facts about a session from its own records: title, visibility, times and metadata."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,24 +20,24 @@ __all__ = [
     "visibility",
 ]
 
-_LONGEST_TITLE = 100
-_EMPTY_WINDOW = 13  # digits of the number that stands for a window without a folder
+_MAX_TITLE_CHARS = 100
+_EMPTY_WINDOW_DIGITS = 13  # length of the storage id of a window without a folder
 
 
 class SessionFacts(NamedTuple):
-    """The session's own records, and which of them there are."""
+    """Records of one session, and which of them exist."""
 
-    session: str
+    session_id: str
     header: ComposerHeader
     composer: Composer
     entry: ListEntry | None
-    has_data: bool  # a composerData row with something in it
-    has_row: bool  # a composerData row at all
-    is_damaged: bool = False  # a composerData row that cannot be read
+    has_data: bool  # the composerData record could be decoded
+    has_row: bool  # there is a composerData row, which may be NULL
+    is_damaged: bool = False  # the composerData row cannot be read
 
 
 def stored_title(facts: SessionFacts) -> tuple[str, str] | None:
-    """A title that Cursor wrote, and where."""
+    """Return the title that Cursor stored, and the name of its record."""
     for name, source in ((facts.header.name, "header"), (facts.composer.name, "composerData")):
         if text := as_text(name).strip():
             return text, source
@@ -45,30 +45,30 @@ def stored_title(facts: SessionFacts) -> tuple[str, str] | None:
 
 
 def title_from_text(text: str) -> str:
-    """The first line of something said, short enough for a title."""
+    """Return the first line of a text, truncated to the length of a title."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= _LONGEST_TITLE else line[: _LONGEST_TITLE - 1].rstrip() + "…"
+    return line if len(line) <= _MAX_TITLE_CHARS else line[: _MAX_TITLE_CHARS - 1].rstrip() + "…"
 
 
 def visibility(facts: SessionFacts, *, has_messages: bool) -> Visibility:
-    """Whether a person would call this session theirs, and if not, why."""
+    """Return whether a session belongs in lists, and if not, why."""
     header, composer, entry = facts.header, facts.composer, facts.entry
     is_archived = header.is_archived is True or header.is_archived == 1 or composer.is_archived is True
     is_emptied = facts.has_row and not facts.has_data and not facts.is_damaged
     if has_messages and not is_emptied:
         return "archived" if is_archived else "listed"
     workspace_id = entry.workspace_id if entry else ""
-    is_windowless = workspace_id == "empty-window" or (
-        len(workspace_id) == _EMPTY_WINDOW
+    is_empty_window = workspace_id == "empty-window" or (
+        len(workspace_id) == _EMPTY_WINDOW_DIGITS
         and workspace_id.isdigit()
         and not as_map(header.workspace_identifier).get("uri")
     )
     if is_emptied:
         return "deleted"
-    if facts.session == "empty-state-draft" or is_windowless:
+    if facts.session_id == "empty-state-draft" or is_empty_window:
         return "placeholder"
-    if facts.session.startswith("bc-") or header.created_from_background_agent:
-        return "ghost"  # the mirror of a session whose words are with Cursor's servers
+    if facts.session_id.startswith("bc-") or header.created_from_background_agent:
+        return "ghost"  # its content is on Cursor's servers
     if facts.has_data:
         return "draft"
     if (
@@ -81,41 +81,43 @@ def visibility(facts: SessionFacts, *, has_messages: bool) -> Visibility:
 
 
 def git_branch(facts: SessionFacts) -> str | None:
-    """The git branch the session was about."""
+    """Return the git branch of a session."""
     header, composer = facts.header, facts.composer
-    found = [as_text(as_map(composer.git_worktree).get("branchName"))]
+    names = [as_text(as_map(composer.git_worktree).get("branchName"))]
     for repos in (header.tracked_git_repos, composer.tracked_git_repos):
         for repo in map(as_map, as_list(repos)[:1]):
-            found += [as_text(as_map(each).get("branchName")) for each in as_list(repo.get("branches"))[:1]]
-    found += [as_text(composer.created_on_branch), as_text(header.created_on_branch)]
-    found += [as_text(header.committed_to_branch)]
-    return next((name for name in found if name), None)
+            names += [as_text(as_map(each).get("branchName")) for each in as_list(repo.get("branches"))[:1]]
+    names += [as_text(composer.created_on_branch), as_text(header.created_on_branch)]
+    names += [as_text(header.committed_to_branch)]
+    return next((name for name in names if name), None)
 
 
 def compaction(composer: Composer) -> tuple[str, str]:
-    """What the conversation was shortened to, and the last bubble it stands for."""
+    """Return the summary of a compacted conversation, and the id of the last bubble that it replaces."""
     record = as_map(composer.latest_conversation_summary)
     summary = record.get("summary")
     inner = as_map(summary)
     text = as_text(summary) or as_text(inner.get("summary"))
-    last = as_text(inner.get("truncationLastBubbleIdInclusive")) or as_text(record.get("lastBubbleId"))
-    return text.strip(), last
+    last_bubble_id = as_text(inner.get("truncationLastBubbleIdInclusive")) or as_text(
+        record.get("lastBubbleId")
+    )
+    return text.strip(), last_bubble_id
 
 
 def stored_times(facts: SessionFacts, latest: datetime) -> tuple[datetime | None, datetime | None]:
-    """When it was begun and last changed, as Cursor wrote it down."""
+    """Return the stored times of creation and last change."""
     header, composer = facts.header, facts.composer
     started_at = timestamps.parse_time(composer.created_at, latest) or timestamps.parse_time(
         header.created_at, latest
     )
-    changed = [timestamps.parse_time(each.last_updated_at, latest) for each in (composer, header)]
-    return started_at, max((at for at in changed if at is not None), default=None)
+    update_times = [timestamps.parse_time(each.last_updated_at, latest) for each in (composer, header)]
+    return started_at, max((at for at in update_times if at is not None), default=None)
 
 
 def metadata(facts: SessionFacts) -> dict[str, Any]:
-    """Cursor's own figures, where it kept any; a gauge of the context is not a count of tokens spent."""
+    """Return other stored facts. ``context_tokens_used`` is the size of the context, not the usage."""
     header, composer = facts.header, facts.composer
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "record_version": as_int(composer.v),
         "mode": as_text(composer.unified_mode)
         or as_text(header.unified_mode)
@@ -126,12 +128,12 @@ def metadata(facts: SessionFacts) -> dict[str, Any]:
         "context_tokens_used": as_int(composer.context_tokens_used),
         "context_token_limit": as_int(composer.context_token_limit),
         "token_count": as_int(composer.token_count) or None,
-        "lines_added": _either(composer.total_lines_added, header.total_lines_added),
-        "lines_removed": _either(composer.total_lines_removed, header.total_lines_removed),
-        "files_changed": _either(composer.files_changed_count, header.files_changed_count),
+        "lines_added": _first_int(composer.total_lines_added, header.total_lines_added),
+        "lines_removed": _first_int(composer.total_lines_removed, header.total_lines_removed),
+        "files_changed": _first_int(composer.files_changed_count, header.files_changed_count),
         "unsent_text": as_text(composer.text).strip(),
         "todos": _todos(composer.todos),
-        "cost_in_cents": _cost(composer.usage_data),
+        "cost_in_cents": _cost_in_cents(composer.usage_data),
         "worktree": as_text(as_map(composer.git_worktree).get("worktreePath")),
         "workspace_id": facts.entry.workspace_id if facts.entry else "",
         "surface": as_text(header.source),
@@ -139,11 +141,11 @@ def metadata(facts: SessionFacts) -> dict[str, Any]:
         "agent_backend": as_text(composer.agent_backend),
     }
     if facts.entry is None:
-        found["in_index"] = False
-    return {name: value for name, value in found.items() if value not in (None, "", [], {})}
+        values["in_index"] = False
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
-def _either(one: Any, other: Any) -> int | None:
+def _first_int(one: Any, other: Any) -> int | None:
     first = as_int(one)
     return as_int(other) if first is None else first
 
@@ -156,8 +158,8 @@ def _todos(todos: Any) -> list[dict[str, str]]:
     return found
 
 
-def _cost(usage: Any) -> dict[str, float]:
-    """Cents by model, as builds before 1.x or so wrote them."""
+def _cost_in_cents(usage: Any) -> dict[str, float]:
+    """Return cents by model, which only builds before about 1.0 store."""
     costs = {name: as_map(each).get("costInCents") for name, each in as_map(usage).items()}
     return {
         name: float(cost)

@@ -1,17 +1,17 @@
-"""A tool record as a call: its name, its arguments, what came of it and what it changed."""
+"""Parse a tool record into a call: name, arguments, result, decision and edits."""
 
 from typing import Any, NamedTuple
 
 from backscroll.model import Edit, Status, ToolCall
-from backscroll.sources.cursor.database.decode import as_map, as_text, storable, unwrap
+from backscroll.sources.cursor.database.decode import as_map, as_text, make_encodable, unwrap
 from backscroll.sources.cursor.database.record_types import CodeBlock
 from backscroll.sources.cursor.session import decisions
 from backscroll.sources.cursor.session import edits as edit
 from backscroll.sources.cursor.session.code_proposals import CodeProposals
 from backscroll.sources.cursor.session.decisions import DecisionEvidence
-from backscroll.sources.cursor.session.tool_results import failure, readable
+from backscroll.sources.cursor.session.tool_results import error_text, result_text
 
-__all__ = ["ParsedCall", "call", "is_call", "proposed_code"]
+__all__ = ["ParsedCall", "is_call", "parse_call", "parse_proposal"]
 
 _STATUSES: dict[str, Status] = {
     "loading": "pending",
@@ -26,7 +26,7 @@ _STATUSES: dict[str, Status] = {
     "rejected": "cancelled",
     "aborted": "cancelled",
 }
-_CODE_STATUSES: dict[str, Status] = {
+_CODE_BLOCK_STATUSES: dict[str, Status] = {
     "accepted": "completed",
     "rejected": "cancelled",
     "cancelled": "cancelled",
@@ -34,132 +34,139 @@ _CODE_STATUSES: dict[str, Status] = {
     "applying": "pending",
 }
 _PROPOSAL_KEYS = ("codeblockId", "codeBlockId", "diffId")
-_CHILD_KEYS = ("subagentComposerId", "composerId", "subagentId", "agentId")
+_SUBAGENT_KEYS = ("subagentComposerId", "composerId", "subagentId", "agentId")
 
 
 class ParsedCall(NamedTuple):
+    """A tool call, and facts that are not part of it."""
+
     call: ToolCall
-    verdict: DecisionEvidence | None
+    decision: DecisionEvidence | None
     cwd: str | None = None
-    child: str | None = None  # the session it started
+    subagent_id: str | None = None  # the session that the call started
 
 
 def is_call(record: Any) -> bool:
-    """Whether a record tells of a call; most of those on bubbles of 2025 are empty shells."""
+    """Return whether a record is a call. Most records on bubbles of 2025 are empty."""
     return isinstance(record, dict) and bool(record.get("name") or record.get("tool"))
 
 
-def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: CodeProposals) -> ParsedCall:
-    """Everything one tool record tells. ``blocks`` is the code proposed in the same bubble."""
+def parse_call(record: dict[str, Any], blocks: list[CodeBlock], proposals: CodeProposals) -> ParsedCall:
+    """Parse a tool record. ``blocks`` is the code proposed in the same bubble."""
     name = str(record.get("name") or f"tool {record.get('tool')}")
     params = _arguments(record)
-    answer = unwrap(record.get("result"))
-    status = _status(record, answer)
+    result = unwrap(record.get("result"))
+    status = _status(record, result)
     extra = as_map(record.get("additionalData"))
-    ids = _named(_PROPOSAL_KEYS, extra)
-    found = None
-    if ids or blocks:
+    proposal_ids = _texts_of_keys(_PROPOSAL_KEYS, extra)
+    decision = None
+    if proposal_ids or blocks:
         if not blocks:
-            blocks = [block for each in ids if (block := proposals.by_id(each))]
-        ids += [each for block in blocks if (each := as_text(block.diff_id))]
-        found = next(
-            (fates for each in ids if (fates := decisions.from_hunk_fates(proposals.hunk_fates(each)))), None
+            blocks = [block for proposal_id in proposal_ids if (block := proposals.by_id(proposal_id))]
+        proposal_ids += [proposal_id for block in blocks if (proposal_id := as_text(block.diff_id))]
+        decision = next(
+            (
+                hunk_decision
+                for proposal_id in proposal_ids
+                if (hunk_decision := decisions.from_hunk_fates(proposals.hunk_fates(proposal_id)))
+            ),
+            None,
         )
-        found = found or decisions.from_code_blocks(blocks)
-    found = found or decisions.from_tool_record(record, answer)
+        decision = decision or decisions.from_code_blocks(blocks)
+    decision = decision or decisions.from_tool_record(record, result)
     return ParsedCall(
         ToolCall(
             id=as_text(record.get("toolCallId")) or None,
             name=name,
             params=params,
-            result=_result(record, answer, status),
+            result=_call_result(record, result, status),
             status=status,
-            decision=found.decision if found else None,
-            edits=() if status == "failed" else _edits(name, params, answer, ids, proposals),
+            decision=decision.decision if decision else None,
+            edits=() if status == "failed" else _find_edits(name, params, result, proposal_ids, proposals),
         ),
-        found,
+        decision,
         cwd=as_text(params.get("cwd")) or None,
-        child=next(iter(_named(_CHILD_KEYS, extra)), None),
+        subagent_id=next(iter(_texts_of_keys(_SUBAGENT_KEYS, extra)), None),
     )
 
 
-def _named(keys: tuple[str, ...], extra: dict[str, Any]) -> list[str]:
-    """The texts under some keys, of which nearly every call has none."""
+def _texts_of_keys(keys: tuple[str, ...], extra: dict[str, Any]) -> list[str]:
+    """Return the texts of some keys. Nearly every call has none of them."""
     return [text for key in keys if key in extra and (text := as_text(extra[key]))] if extra else []
 
 
 def _arguments(record: dict[str, Any]) -> dict[str, Any]:
-    """What the model wrote, else the editor's normalised form, else the text that could not be read."""
-    left = ""
+    """Return the model's arguments, else the editor's normalised ones, else the undecodable text."""
+    undecodable = ""
     for value in (record.get("rawArgs"), record.get("params")):
-        found = unwrap(value)
-        if isinstance(found, dict) and found:
-            return storable(found)  # type: ignore[no-any-return]
-        if isinstance(found, list) and found:
-            return {"items": storable(found)}
-        if isinstance(found, str) and found.strip():
-            left = left or found
-    return {"raw": left} if left else {}
+        decoded = unwrap(value)
+        if isinstance(decoded, dict) and decoded:
+            return make_encodable(decoded)  # type: ignore[no-any-return]
+        if isinstance(decoded, list) and decoded:
+            return {"items": make_encodable(decoded)}
+        if isinstance(decoded, str) and decoded.strip():
+            undecodable = undecodable or decoded
+    return {"raw": undecodable} if undecodable else {}
 
 
-def _status(record: dict[str, Any], answer: Any) -> Status:
-    known = _STATUSES.get(as_text(record.get("status")).lower())
-    if known is None:
-        known = _STATUSES.get(as_text(as_map(record.get("additionalData")).get("status")).lower())
-    if known == "completed":
-        fields = as_map(answer)
+def _status(record: dict[str, Any], result: Any) -> Status:
+    status = _STATUSES.get(as_text(record.get("status")).lower())
+    if status is None:
+        status = _STATUSES.get(as_text(as_map(record.get("additionalData")).get("status")).lower())
+    if status == "completed":
+        fields = as_map(result)
         if fields.get("applyFailed"):
             return "failed"
         if fields.get("rejected") is True:
             return "cancelled"
-    if known is not None:
-        return known
+    if status is not None:
+        return status
     if record.get("error"):
         return "failed"
     return "pending" if record.get("result") is None else "completed"
 
 
-def _result(record: dict[str, Any], answer: Any, status: Status) -> str | None:
-    text = readable(answer)
+def _call_result(record: dict[str, Any], result: Any, status: Status) -> str | None:
+    text = result_text(result)
     error = record.get("error")
-    told = failure(error).strip() if error else ""
-    if told and told not in (text or ""):
-        return f"{text}\n{told}" if text else told
+    message = error_text(error).strip() if error else ""
+    if message and message not in (text or ""):
+        return f"{text}\n{message}" if text else message
     if text is None and status in ("completed", "failed"):
         return ""
     return text if text or status != "pending" else None
 
 
-def _edits(
-    name: str, params: dict[str, Any], answer: Any, ids: list[str], proposals: CodeProposals
+def _find_edits(
+    name: str, params: dict[str, Any], result: Any, proposal_ids: list[str], proposals: CodeProposals
 ) -> tuple[Edit, ...]:
-    """The change by the best record of it: the answer, the stored diff, the arguments."""
-    is_editing = edit.is_editing(name)
-    if not is_editing and not ids and not as_map(answer).get("diff"):
+    """Return the edits from the best record: the result, else the stored diff, else the arguments."""
+    is_edit = edit.is_edit_tool(name)
+    if not is_edit and not proposal_ids and not as_map(result).get("diff"):
         return ()
-    path = edit.target(params)
-    if found := edit.from_answer(path, answer):
-        return found
-    for each in ids:
-        record = proposals.diff(each)
+    path = edit.target_path(params)
+    if edits := edit.from_result(path, result):
+        return edits
+    for proposal_id in proposal_ids:
+        record = proposals.diff(proposal_id)
         if (
             record
             and path
-            and (found := edit.from_code_diff(path, unwrap(record.decode("utf-8", "replace"))))
+            and (edits := edit.from_code_diff(path, unwrap(record.decode("utf-8", "replace"))))
         ):
-            return found
-    return edit.from_params(name, path, params) if is_editing else ()
+            return edits
+    return edit.from_params(name, path, params) if is_edit else ()
 
 
-def proposed_code(block: CodeBlock, proposals: CodeProposals) -> ParsedCall:
-    """Code in an answer that the editor offered to apply: before tools, this was how files were changed."""
-    path = edit.target({"uri": block.uri}) if block.uri is not None else ""
+def parse_proposal(block: CodeBlock, proposals: CodeProposals) -> ParsedCall:
+    """Return a proposed code block as a call. Before tools existed, files were edited this way."""
+    path = edit.target_path({"uri": block.uri}) if block.uri is not None else ""
     status = as_text(block.status)
-    found = decisions.from_code_blocks([block])
-    diff = as_text(block.diff_id)
-    record = proposals.diff(diff) if diff else None
-    if fates := decisions.from_hunk_fates(proposals.hunk_fates(diff) if diff else None):
-        found = fates
+    decision = decisions.from_code_blocks([block])
+    diff_id = as_text(block.diff_id)
+    record = proposals.diff(diff_id) if diff_id else None
+    if hunk_decision := decisions.from_hunk_fates(proposals.hunk_fates(diff_id) if diff_id else None):
+        decision = hunk_decision
     edits = edit.from_code_diff(path, unwrap(record.decode("utf-8", "replace"))) if record else ()
     text = as_text(unwrap(bytes(block.content).decode("utf-8", "replace"), levels=1))
     params: dict[str, Any] = {"path": path}
@@ -171,9 +178,9 @@ def proposed_code(block: CodeBlock, proposals: CodeProposals) -> ParsedCall:
             name="code_block",
             params=params,
             result="",
-            status=_CODE_STATUSES.get(status, "completed"),
-            decision=found.decision if found else None,
+            status=_CODE_BLOCK_STATUSES.get(status, "completed"),
+            decision=decision.decision if decision else None,
             edits=edits or edit.from_code(path, text),
         ),
-        found,
+        decision,
     )

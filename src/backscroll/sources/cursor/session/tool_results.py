@@ -1,47 +1,47 @@
-"""What a tool answered, as text a person can read and search."""
+"""Convert the result of a tool call to readable, searchable text."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, storable, unwrap
+from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, make_encodable, unwrap
 
-__all__ = ["failure", "readable"]
+__all__ = ["error_text", "result_text"]
 
-_PLAIN = ("output", "contents", "content", "text", "result", "message", "summary")
-_NEGLIGIBLE = frozenset(
+_TEXT_KEYS = ("output", "contents", "content", "text", "result", "message", "summary")
+_NEGLIGIBLE_KEYS = frozenset(
     {"rejected", "notInterrupted", "exitCode", "exitCodeV2", "resultForModel", "isBackground"}
 )
 
 
-def readable(value: Any) -> str | None:
-    """The answer in words; None when there is none. What has no better form stays JSON."""
+def result_text(value: Any) -> str | None:
+    """Return a result as text; None if there is none. A result of unknown form is formatted as JSON."""
     if value is None:
         return None
-    answer = unwrap(value)
-    if isinstance(answer, str):
-        return answer
-    if answer in ({}, []):
+    result = unwrap(value)
+    if isinstance(result, str):
+        return result
+    if result in ({}, []):
         return ""
-    for form in _FORMS:
-        text = form(answer)
+    for formatter in _FORMATTERS:
+        text = formatter(result)
         if text is not None:
             return text
-    return pretty(answer)
+    return _format_json(result)
 
 
-def pretty(value: Any) -> str:
-    """JSON laid out for reading."""
-    return msgspec.json.format(msgspec.json.encode(storable(value)), indent=2).decode()
+def _format_json(value: Any) -> str:
+    """Return indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(make_encodable(value)), indent=2).decode()
 
 
-def failure(error: Any) -> str:
-    """What a tool's error says to the user, else all of it."""
-    found = unwrap(error)
-    if isinstance(found, str):
-        return found
-    fields = as_map(found)
+def error_text(error: Any) -> str:
+    """Return the message of a tool's error that the user saw, else the whole error."""
+    decoded = unwrap(error)
+    if isinstance(decoded, str):
+        return decoded
+    fields = as_map(decoded)
     for name in (
         "clientVisibleErrorMessage",
         "modelVisibleErrorMessage",
@@ -54,21 +54,23 @@ def failure(error: Any) -> str:
         if isinstance(text, str) and text.strip():
             return text
         if isinstance(text, dict) and text:
-            return failure(text)
-    return pretty(found) if found else ""
+            return error_text(text)
+    return _format_json(decoded) if decoded else ""
 
 
-def _shell(answer: Any) -> str | None:
-    fields = as_map(answer)
+def _shell_text(result: Any) -> str | None:
+    """Format a shell command: its output, and the exit code if it is not 0."""
+    fields = as_map(result)
     output = fields.get("output")
-    if not isinstance(output, str) or not fields.keys() - {"output"} <= _NEGLIGIBLE:
+    if not isinstance(output, str) or not fields.keys() - {"output"} <= _NEGLIGIBLE_KEYS:
         return None
     code = as_int(fields.get("exitCode"))
     return f"{output}\n[exit code {code}]".lstrip("\n") if code else output
 
 
-def _diff(answer: Any) -> str | None:
-    fields = as_map(answer)
+def _diff_text(result: Any) -> str | None:
+    """Format an edit: the diff of every chunk."""
+    fields = as_map(result)
     chunks = as_list(as_map(fields.get("diff")).get("chunks"))
     texts = [text for chunk in chunks if (text := as_text(as_map(chunk).get("diffString")))]
     if not texts:
@@ -78,18 +80,18 @@ def _diff(answer: Any) -> str | None:
     return "\n".join(texts)
 
 
-def _entries(answer: Any) -> str | None:
-    """``list_dir``: names, folders with a slash."""
-    fields = as_map(answer)
+def _folder_text(result: Any) -> str | None:
+    """Format ``list_dir``: names, folders with a slash."""
+    fields = as_map(result)
     files = fields.get("files")
     if not isinstance(files, list) or not all(isinstance(as_map(file).get("name"), str) for file in files):
         return None
     return "\n".join(f"{file['name']}/" if file.get("isDirectory") else file["name"] for file in files)
 
 
-def _globbed(answer: Any) -> str | None:
-    """``glob_file_search``: paths below the folders that were searched."""
-    folders = as_map(answer).get("directories")
+def _glob_text(result: Any) -> str | None:
+    """Format ``glob_file_search``: paths below the searched folders."""
+    folders = as_map(result).get("directories")
     if not isinstance(folders, list) or not folders:
         return None
     lines: list[str] = []
@@ -104,9 +106,9 @@ def _globbed(answer: Any) -> str | None:
     return "\n".join(line for line in lines if line) or None
 
 
-def _matches(answer: Any) -> str | None:
-    """``grep``: file, line and text of every match, or the files alone."""
-    success = as_map(as_map(answer).get("success"))
+def _grep_text(result: Any) -> str | None:
+    """Format ``grep``: file, line number and text of every match, or only the files."""
+    success = as_map(as_map(result).get("success"))
     results = as_map(success.get("workspaceResults"))
     if not results:
         return None
@@ -125,32 +127,32 @@ def _match_lines(matches: list[Any]) -> Iterator[str]:
         file = as_text(match.get("file")) or as_text(match.get("path"))
         inner = as_list(match.get("matches")) or as_list(match.get("lines")) or [match]
         for line in map(as_map, inner):
-            number = as_int(line.get("lineNumber")) or as_int(line.get("line"))
+            line_number = as_int(line.get("lineNumber")) or as_int(line.get("line"))
             text = as_text(line.get("content")) or as_text(line.get("text"))
-            place = f"{file}:{number}" if number is not None else file
-            yield f"{place}: {text}" if text else place
+            location = f"{file}:{line_number}" if line_number is not None else file
+            yield f"{location}: {text}" if text else location
 
 
-def _only_text(answer: Any) -> str | None:
-    """An object that is little more than one text."""
-    fields = as_map(answer)
-    for name in _PLAIN:
+def _only_text(result: Any) -> str | None:
+    """Return the only text of an object, if its other fields are negligible."""
+    fields = as_map(result)
+    for name in _TEXT_KEYS:
         text = fields.get(name)
-        if isinstance(text, str) and text.strip() and fields.keys() - {name} <= _NEGLIGIBLE:
+        if isinstance(text, str) and text.strip() and fields.keys() - {name} <= _NEGLIGIBLE_KEYS:
             return text
     return None
 
 
-def _file(answer: Any) -> str | None:
-    """``read_file``: the contents, whatever else is said about them."""
-    fields = as_map(answer)
+def _file_text(result: Any) -> str | None:
+    """Format ``read_file``: the contents without other fields."""
+    fields = as_map(result)
     text = fields.get("contents")
     return text if isinstance(text, str) and text else None
 
 
-def _blocks(answer: Any) -> str | None:
-    """Text blocks, as MCP servers answer."""
-    items = answer if isinstance(answer, list) else as_map(answer).get("content")
+def _blocks_text(result: Any) -> str | None:
+    """Join text blocks, the result format of MCP servers."""
+    items = result if isinstance(result, list) else as_map(result).get("content")
     if not isinstance(items, list) or not items:
         return None
     texts = [
@@ -159,13 +161,13 @@ def _blocks(answer: Any) -> str | None:
     return "\n".join(texts) if len(texts) == len(items) and all(texts) else None
 
 
-_FORMS: tuple[Callable[[Any], str | None], ...] = (
-    _shell,
-    _diff,
-    _entries,
-    _globbed,
-    _matches,
-    _file,
-    _blocks,
+_FORMATTERS: tuple[Callable[[Any], str | None], ...] = (
+    _shell_text,
+    _diff_text,
+    _folder_text,
+    _glob_text,
+    _grep_text,
+    _file_text,
+    _blocks_text,
     _only_text,
 )

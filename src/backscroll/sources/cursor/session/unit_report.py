@@ -1,4 +1,4 @@
-"""The account of one unit while it is being read."""
+"""Record counts and problems of one unit while it is read."""
 
 from backscroll.model import Origin, Problem, RecordCounts
 
@@ -6,19 +6,19 @@ __all__ = ["UnitReport"]
 
 
 class UnitReport:
-    """Counts records and gathers problems until the stream can tell them."""
+    """Counts records, and collects problems until the stream can emit them."""
 
     def __init__(self, path: str, record: str = "") -> None:
         self.path = path
-        self.record = record  # where the session's own record lies
+        self.record = record  # location of the session's own record
         self.counts = RecordCounts()
-        self.problems: list[Problem] = []  # noted since the last time that they were told
+        self.problems: list[Problem] = []  # since the last `take_problems`
 
-    def add_problem(self, place: str, code: str, reason: str) -> None:
-        """Note something that could not be read; counting the record is the caller's."""
-        self.problems.append(Problem(Origin(self.path, place), code, reason))
+    def add_problem(self, location: str, code: str, reason: str) -> None:
+        """Add a problem. The caller counts the record."""
+        self.problems.append(Problem(Origin(self.path, location), code, reason))
 
     def take_problems(self) -> list[Problem]:
-        """The problems noted since the last time."""
+        """Return the problems since the last call."""
         found, self.problems = self.problems, []
         return found

@@ -15,10 +15,10 @@ from tests.oracle.fold import ParsedSession, fold
 __all__ = [
     "ONE",
     "TWO",
-    "change",
     "decompressed_bytes",
+    "execute",
     "message_values",
-    "readings",
+    "parse_sessions",
     "row_versions",
     "synced_cursor_home",
 ]
@@ -27,14 +27,15 @@ ONE = "5e551011-0000-4000-8000-0000000000aa"
 TWO = "5e551011-0000-4000-8000-0000000000bb"
 
 
-def readings(source: str, root: Path) -> dict[tuple[str, str | None], ParsedSession]:
-    reader = named(source)
-    found: dict[tuple[str, str | None], ParsedSession] = {}
-    for unit in reader.units(root):
-        for reading in fold(reader.read(unit)).sessions:
-            found.setdefault((reading.opening.id, reading.opening.parent_id), reading)
-    reader.close()
-    return found
+def parse_sessions(source_name: str, root: Path) -> dict[tuple[str, str | None], ParsedSession]:
+    """Return the sessions that the source reads from a root, by id and parent id."""
+    source = named(source_name)
+    sessions: dict[tuple[str, str | None], ParsedSession] = {}
+    for unit in source.units(root):
+        for session in fold(source.read(unit)).sessions:
+            sessions.setdefault((session.opening.id, session.opening.parent_id), session)
+    source.close()
+    return sessions
 
 
 def message_values(message: Any) -> Any:
@@ -66,8 +67,11 @@ def row_versions(archive: Archive) -> dict[tuple[str, int], tuple[bool, bytes | 
     with closing(sqlite3.connect(archive.path)) as db:
         chunks = {id_: decompress(body) for id_, body in db.execute("select id, body from blob_chunk")}
         return {
-            (key + part, version): (bool(gone), chunks[at][offset : offset + size] if at else None)
-            for key, part, version, gone, at, offset, size in db.execute(
+            (key + part, version): (
+                bool(gone),
+                chunks[chunk_id][offset : offset + size] if chunk_id else None,
+            )
+            for key, part, version, gone, chunk_id, offset, size in db.execute(
                 "select key, part, version, is_gone, blob_chunk_id, offset, size from raw_row"
             )
         }
@@ -84,6 +88,7 @@ def synced_cursor_home(tmp_path: Path) -> tuple[cursor.Home, SyncedArchive, curs
     return home, synced, composer
 
 
-def change(home: cursor.Home, query: str, *values: str | None) -> None:
+def execute(home: cursor.Home, query: str, *values: str | None) -> None:
+    """Execute a statement in the database of a Cursor home."""
     with closing(sqlite3.connect(home.database)) as db, db:
         db.execute(query, values)

@@ -1,4 +1,4 @@
-"""An archive of one root, and its content for comparisons."""
+"""Archive of one root, with its content in a comparable form."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["SyncedArchive"]
 
 
 class SyncedArchive:
-    """An archive and the root that it is synced with."""
+    """Archive and the root that it is synced with."""
 
     def __init__(self, source: str, root: Path, home: Path) -> None:
         self.source = source

@@ -27,7 +27,9 @@ def expected(synced: SyncedArchive) -> dict[str, tuple[Any, ...]]:
         return {id_: rest for id_, *rest in rows}
 
 
-@pytest.mark.parametrize("history", [one for one in HISTORIES if one.source_name == "cursor"], ids=repr)
+@pytest.mark.parametrize(
+    "history", [history for history in HISTORIES if history.source_name == "cursor"], ids=repr
+)
 def test_a_window_lasts_from_its_first_session_to_its_last(history: History, tmp_path: Path) -> None:
     synced = SyncedArchive("cursor", history.write(tmp_path / "root"), tmp_path / "home")
     synced.sync()
@@ -43,7 +45,7 @@ def test_a_window_has_no_trace_of_a_forgotten_session(tmp_path: Path) -> None:
     synced.sync()
     for _ in range(3):
         assert {id_: times for id_, (_, *times) in windows(synced).items()} == expected(synced)
-        oldest = min(synced.summaries(), key=lambda one: str(one.created_at))
+        oldest = min(synced.summaries(), key=lambda summary: str(summary.created_at))
         synced.archive.maintenance.forget(oldest)
     assert windows(synced) == {}
 

@@ -85,11 +85,11 @@ def test_a_message_has_the_record_that_it_was_parsed_from(history: History) -> N
         records = history.transcript.records(summary)
         for message in history.transcript.messages(summary):
             record = records.of(message)
-            place = message.origin.place
-            if place.startswith("line ") and Path(message.origin.path).is_file():
+            location = message.origin.place
+            if location.startswith("line ") and Path(message.origin.path).is_file():
                 lines = Path(message.origin.path).read_bytes().split(b"\n")
-                assert record == lines[int(place.removeprefix("line ")) - 1]
-            assert record is not None or not place.startswith(("bubbleId:", "composerData:"))
+                assert record == lines[int(location.removeprefix("line ")) - 1]
+            assert record is not None or not location.startswith(("bubbleId:", "composerData:"))
 
 
 def test_an_inlined_subagent_is_counted_and_shown_at_its_call(tmp_path: Path) -> None:
@@ -103,6 +103,6 @@ def test_an_inlined_subagent_is_counted_and_shown_at_its_call(tmp_path: Path) ->
         [agent] = [summary for summary in sessions(history) if summary.parent_ref is not None]
         assert agent.message_count == len(list(history.transcript.messages(agent))) > 0
         events = list(history.transcript.read(history.find("1")))
-        begun = next(place for place, event in enumerate(events) if isinstance(event, SubagentStart))
-        assert isinstance(events[begun - 1], MessageItem)
+        start = next(index for index, event in enumerate(events) if isinstance(event, SubagentStart))
+        assert isinstance(events[start - 1], MessageItem)
         assert [event.message.content for event in events if isinstance(event, MessageItem)][-1] == "Found."

@@ -18,7 +18,7 @@ from tests.archive.synced_archive import SyncedArchive
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("history")
-    claude_code.history(root, sessions=60, seed=3, bytes_target=6_000_000)
+    claude_code.write_history(root, sessions=60, seed=3, bytes_target=6_000_000)
     return root
 
 

@@ -23,10 +23,8 @@ def synced(tmp_path: Path) -> SyncedArchive:
 
 def _log() -> list[Prompt]:
     return [
-        Prompt(
-            f"prompt {number}", START + timedelta(minutes=number), "/home/zoe/ferry", (ONE, TWO)[number % 2]
-        )
-        for number in range(12)
+        Prompt(f"prompt {index}", START + timedelta(minutes=index), "/home/zoe/ferry", (ONE, TWO)[index % 2])
+        for index in range(12)
     ]
 
 

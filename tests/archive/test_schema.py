@@ -1,4 +1,4 @@
-"""The unified schema, and the questions other programs ask of it."""
+"""The unified schema, and queries that other programs run on it."""
 
 import sqlite3
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_a_claude_conversation_is_found_by_its_id(db: sqlite3.Connection) -> Non
     assert len(rows.fetchall()) == 1
 
 
-def test_a_window_holds_its_conversations(db: sqlite3.Connection) -> None:
+def test_a_window_contains_its_conversations(db: sqlite3.Connection) -> None:
     (window,) = db.execute("SELECT * FROM cursor_sessions").fetchall()
     rows = db.execute(
         "SELECT c.* FROM conversations c WHERE c.session_id = ? AND c.platform = 'cursor'"
@@ -52,17 +52,17 @@ def test_a_window_holds_its_conversations(db: sqlite3.Connection) -> None:
         [window["id"]],
     ).fetchall()
     assert [row["title"] for row in rows] == ["one", "two"]
-    (told,) = db.execute(
+    (totals,) = db.execute(
         "SELECT s.*, COUNT(c.id) as conversation_count, SUM(c.total_tokens) as total_tokens,"
         " SUM(c.interaction_count) as total_interactions FROM cursor_sessions s"
         " LEFT JOIN conversations c ON c.session_id = s.id WHERE s.external_session_id = ? GROUP BY s.id",
         [window["external_session_id"]],
     ).fetchall()
-    assert (told["conversation_count"], told["total_interactions"]) == (2, 2)
+    assert (totals["conversation_count"], totals["total_interactions"]) == (2, 2)
     assert window["external_session_id"].startswith("workspace:")
 
 
-def test_both_platforms_answer_together(db: sqlite3.Connection) -> None:
+def test_one_query_returns_conversations_of_both_platforms(db: sqlite3.Connection) -> None:
     rows = db.execute("SELECT * FROM conversations ORDER BY started_at DESC LIMIT 50").fetchall()
     assert {row["platform"] for row in rows} == {"claude_code", "cursor"}
 
@@ -79,12 +79,12 @@ def test_both_platforms_answer_together(db: sqlite3.Connection) -> None:
         "PRAGMA foreign_key_check",
     ],
 )
-def test_nothing_is_invalid(db: sqlite3.Connection, query: str) -> None:
+def test_queries_for_invalid_rows_return_nothing(db: sqlite3.Connection, query: str) -> None:
     assert db.execute(query).fetchall() == []
 
 
 @pytest.mark.parametrize(("platform", "window"), [("cursor", None), ("claude_code", "x")])
-def test_the_schema_refuses_what_makes_no_sense(
+def test_the_schema_rejects_a_window_that_does_not_fit_the_platform(
     db: sqlite3.Connection, platform: str, window: str | None
 ) -> None:
     with pytest.raises(sqlite3.IntegrityError):
@@ -95,7 +95,7 @@ def test_the_schema_refuses_what_makes_no_sense(
         )
 
 
-def test_an_archive_of_a_newer_version_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_an_archive_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "archive.db"
     Archive(path).close()
     db = sqlite3.connect(path)
@@ -105,7 +105,7 @@ def test_an_archive_of_a_newer_version_is_refused_with_a_sentence(tmp_path: Path
         Archive(path)
 
 
-def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "archive.db"
     path.write_bytes(b"nonsense" * 1000)
     with pytest.raises(ArchiveError):
@@ -118,7 +118,7 @@ def test_the_schema_version_is_the_number_of_migrations() -> None:
     assert [int(name[:4]) for name in names] == list(range(1, SCHEMA_VERSION + 1))
 
 
-def test_an_archive_of_a_development_version_is_refused(tmp_path: Path) -> None:
+def test_an_archive_of_a_development_version_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "archive.db"
     db = sqlite3.connect(path)
     db.execute("create table account (number integer primary key)")

@@ -12,7 +12,7 @@ from backscroll.model import Message
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 from backscroll.testing.cursor.session_kinds import best_of_n
-from tests.archive.cursor_rows import change, synced_cursor_home
+from tests.archive.cursor_rows import execute, synced_cursor_home
 from tests.archive.synced_archive import SyncedArchive
 
 
@@ -43,7 +43,7 @@ def test_a_session_whose_file_was_emptied_stays_unchanged(synced: SyncedArchive)
     assert synced.messages(path.stem) == found
     assert (after.message_count, after.total_tokens) == (2, before.total_tokens)
     assert after.is_gone
-    assert synced.archive.events.log(None).fates[0].what == "overwritten"
+    assert synced.archive.events.log(None).events[0].what == "overwritten"
     path.write_bytes(whole)
     synced.sync()
     (again,) = synced.summaries()
@@ -82,8 +82,8 @@ def test_a_record_changed_in_place_before_the_file_grew_is_detected(
 ) -> None:
     session = Transcript().user("where is the quay? " + "x " * 3000).assistant("behind the dike")
     path = session.user("and the lamp? " + "y " * 3000).write(synced.root)
-    for number in range(appends):
-        path.write_bytes(session.assistant(f"wait {number}").lines())
+    for index in range(appends):
+        path.write_bytes(session.assistant(f"wait {index}").lines())
         synced.sync()
     changed = session.assistant("on the pier").lines().replace(b"behind the dike", b"removed removed")
     with path.open("r+b") as file:
@@ -200,7 +200,7 @@ def test_the_earlier_text_of_a_changed_bubble_stays(tmp_path: Path) -> None:
     home, synced, composer = synced_cursor_home(tmp_path)
     other = "replace(value, 'Rounding now happens once.', 'Never mind.')"
     query = f"insert into cursorDiskKV select key, {other} from cursorDiskKV where key = ?"  # noqa: S608
-    change(home, query, composer.bubble_key(1))
+    execute(home, query, composer.bubble_key(1))
     synced.sync()
     found = contents(synced.messages(composer.id))
     assert ("Rounding now happens once.", False) in found
@@ -238,11 +238,11 @@ def test_two_folders_of_a_session_give_the_same_result_in_either_order(
     path = Transcript(cwd="/home/zoe/ferry").user("look").assistant("seen").write(synced.root)
     other = synced.root / "projects" / "-another" / path.name
     other.parent.mkdir()
-    places = [path, other][::order]
+    paths = [path, other][::order]
     lines = path.read_text("utf-8").splitlines(keepends=True)
     path.unlink()
-    for place in places:
-        place.write_text("".join(lines).replace("seen", f"seen in {place.parent.name}"), "utf-8")
+    for each in paths:
+        each.write_text("".join(lines).replace("seen", f"seen in {each.parent.name}"), "utf-8")
         synced.sync()
     assert contents(synced.messages(path.stem))[1] == (f"seen in {other.parent.name}", True)
 
@@ -251,8 +251,8 @@ def test_a_file_that_was_replaced_or_changed_in_the_middle_is_read_from_the_star
     synced: SyncedArchive, tmp_path: Path
 ) -> None:
     transcript = Transcript()
-    for number in range(40):
-        transcript.user(f"question {number} {'word ' * 40}").assistant(f"answer <{number:02}> {'word ' * 40}")
+    for index in range(40):
+        transcript.user(f"question {index} {'word ' * 40}").assistant(f"answer <{index:02}> {'word ' * 40}")
     path = transcript.write(synced.root)
     synced.sync()
     replaced = tmp_path / "replaced.jsonl"
@@ -347,8 +347,8 @@ def test_a_new_prompt_in_the_log_changes_no_other_session(synced: SyncedArchive)
         for seed in range(5)
     ]
     log = ""
-    for number, path in enumerate(paths):
-        write_prompt_log(synced.root, path.stem, f"question {number}")
+    for index, path in enumerate(paths):
+        write_prompt_log(synced.root, path.stem, f"question {index}")
         log += (synced.root / "history.jsonl").read_text("utf-8")
     (synced.root / "history.jsonl").write_text(log, "utf-8")
     synced.sync()

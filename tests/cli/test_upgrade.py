@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.old_databases import claude, conversation, write_old
+from tests.archive.legacy_databases import claude_conversation, conversation, write_legacy
 from tests.cli.run_command import Result, backscroll
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return write_old(
+    return write_legacy(
         tmp_path / "telemetry.db",
-        [conversation(1), conversation(2, external_session_id="composer-1"), claude(3)],
+        [conversation(1), conversation(2, external_session_id="composer-1"), claude_conversation(3)],
     )
 
 
@@ -36,7 +36,7 @@ def test_upgrade_prints_what_changed(path: Path) -> None:
             f"  backup: {backup}",
         ],
     )
-    assert "duplicate: these have the external id of an earlier" in result.err
+    assert "duplicate: external id of an earlier conversation" in result.err
     assert "(id-2)" in result.err
     again = run(path, "archive", "upgrade", str(path))
     assert (again.code, again.out) == (0, f"{path} is already upgraded.\n")

@@ -1,4 +1,4 @@
-"""Databases in the old schema, brought to today's."""
+"""Upgrade of databases in the legacy schema."""
 
 import os
 import shutil
@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from backscroll.archive import Archive
-from backscroll.archive.maintenance import backup, legacy_schema
-from backscroll.archive.maintenance import legacy_upgrade as module
+from backscroll.archive.maintenance import backup, legacy_schema, legacy_upgrade
 from backscroll.archive.maintenance.legacy_schema import UpgradePlan
 from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
 from backscroll.errors import (
@@ -25,7 +24,14 @@ from backscroll.errors import (
     DestinationError,
     UsageError,
 )
-from tests.archive.old_databases import claude, contents, conversation, many, query, write_old
+from tests.archive.legacy_databases import (
+    claude_conversation,
+    conversation,
+    dump,
+    generate_conversations,
+    query,
+    write_legacy,
+)
 
 VALUES = (
     "platform, workspace_hash, workspace_name, started_at, ended_at, context, metadata, tool_sequence,"
@@ -39,29 +45,29 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BUSY_TIMEOUT_SECONDS", 0.05)
+def _short_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(legacy_upgrade, "_BUSY_TIMEOUT_SECONDS", 0.05)
 
 
 def backups(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.backup-*"))
 
 
-def problem(report: UpgradeResult, kind: str) -> tuple[str, ...]:
-    (found,) = (one for one in report.problems if one.kind == kind)
-    assert not found.stops
-    return found.rows
+def rows_with_problem(result: UpgradeResult, kind: str) -> tuple[str, ...]:
+    (problem,) = (problem for problem in result.problems if problem.kind == kind)
+    assert not problem.stops
+    return problem.rows
 
 
-# --- what comes out -----------------------------------------------------------------------------------------
+# --- upgraded database --------------------------------------------------------------------------------------
 
 
-def test_every_value_is_kept_and_ids_find_their_new_places(path: Path) -> None:
-    write_old(path, [conversation(1), conversation(2), claude(3)])
+def test_every_value_is_kept_and_ids_move_to_their_new_columns(path: Path) -> None:
+    write_legacy(path, [conversation(1), conversation(2), claude_conversation(3)])
     before = query(path, f"select id, {VALUES} from conversations order by id")  # noqa: S608
-    report = upgrade_legacy(path)
+    result = upgrade_legacy(path)
     assert query(path, f"select id, {VALUES} from conversations order by id") == before  # noqa: S608
-    assert (report.is_changed, report.rows, report.windows, report.problems) == (
+    assert (result.is_changed, result.rows, result.windows, result.problems) == (
         True,
         {"claude_code": 1, "cursor": 2},
         1,
@@ -76,7 +82,7 @@ def test_every_value_is_kept_and_ids_find_their_new_places(path: Path) -> None:
 
 
 def test_a_window_begins_with_its_first_conversation_and_ends_with_its_last(path: Path) -> None:
-    write_old(
+    write_legacy(
         path,
         [
             conversation(2, started_at="2026-03-02 10:00:00", ended_at="2026-03-02 12:30:00"),
@@ -94,13 +100,13 @@ def test_a_window_begins_with_its_first_conversation_and_ends_with_its_last(path
 
 
 def test_a_window_with_an_open_conversation_is_open(path: Path) -> None:
-    write_old(path, [conversation(1), conversation(2, ended_at=None)])
+    write_legacy(path, [conversation(1), conversation(2, ended_at=None)])
     upgrade_legacy(path)
     assert query(path, "select ended_at from cursor_sessions") == [(None,)]
 
 
-class Form(NamedTuple):
-    """What a table is, as SQLite sees it."""
+class TableStructure(NamedTuple):
+    """Columns, keys and indexes of a table."""
 
     columns: list[Any]
     keys: list[Any]
@@ -108,9 +114,9 @@ class Form(NamedTuple):
     partial: set[Any]
 
 
-def form(db: sqlite3.Connection, table: str) -> Form:
+def table_structure(db: sqlite3.Connection, table: str) -> TableStructure:
     indexes = db.execute('select name, "unique", partial from pragma_index_list(?)', [table]).fetchall()
-    return Form(
+    return TableStructure(
         db.execute(
             'select name, lower(type), "notnull", dflt_value, pk from pragma_table_info(?)', [table]
         ).fetchall(),
@@ -129,23 +135,26 @@ def form(db: sqlite3.Connection, table: str) -> Form:
     )
 
 
-def test_the_tables_are_those_of_the_archive(path: Path, tmp_path: Path) -> None:
-    write_old(path, [conversation()])
+def test_the_upgraded_tables_equal_those_of_the_archive(path: Path, tmp_path: Path) -> None:
+    write_legacy(path, [conversation()])
     upgrade_legacy(path)
     Archive(tmp_path / "archive.db").close()
     ours, theirs = sqlite3.connect(tmp_path / "archive.db"), sqlite3.connect(path)
-    assert form(theirs, "cursor_sessions") == form(ours, "cursor_sessions")
-    expected, found = form(ours, "conversations"), form(theirs, "conversations")
+    assert table_structure(theirs, "cursor_sessions") == table_structure(ours, "cursor_sessions")
+    expected, found = table_structure(ours, "conversations"), table_structure(theirs, "conversations")
     assert found.columns == expected.columns[: len(found.columns)]
     assert len(found.columns) == 16
-    # The archive has others besides, for what it asks itself.
-    own = {f"idx_conversations_{name}" for name in ("updated", "listed", "live")}
+    # The archive has further indexes for its own queries.
+    own_indexes = {f"idx_conversations_{name}" for name in ("updated", "listed", "live")}
     assert found.keys == expected.keys
-    assert found.partial == {(name, sql) for name, sql in expected.partial if name not in own}
-    named = {
-        name: one for name, one in expected.indexes.items() if name.startswith("idx_") and name not in own
+    assert found.partial == {(name, sql) for name, sql in expected.partial if name not in own_indexes}
+    expected_indexes = {
+        name: index
+        for name, index in expected.indexes.items()
+        if name.startswith("idx_") and name not in own_indexes
     }
-    assert {name: one for name, one in found.indexes.items() if name.startswith("idx_")} == named
+    found_indexes = {name: index for name, index in found.indexes.items() if name.startswith("idx_")}
+    assert found_indexes == expected_indexes
     theirs.execute("pragma foreign_keys = on")
     for values in (
         "'cursor', null, 'x'",
@@ -162,11 +171,11 @@ def test_the_tables_are_those_of_the_archive(path: Path, tmp_path: Path) -> None
     theirs.close()
 
 
-def test_what_only_this_database_has_is_kept(path: Path) -> None:
-    write_old(
+def test_other_tables_columns_indexes_and_triggers_are_kept(path: Path) -> None:
+    write_legacy(
         path,
         [conversation(1, mood="calm", **{"odd name": 7}), conversation(2, mood="tense")],
-        more=", mood text not null default 'none', \"odd name\" integer",
+        more_columns=", mood text not null default 'none', \"odd name\" integer",
         script="create index by_mood on conversations(mood);"
         "create index by_external on conversations(external_session_id);"
         "create index idx_conversations_workspace on conversations(workspace_name);"
@@ -177,7 +186,7 @@ def test_what_only_this_database_has_is_kept(path: Path) -> None:
         "create trigger cold after insert on conversations when new.external_session_id = ''"
         " begin delete from note; end;",
     )
-    report = upgrade_legacy(path)
+    result = upgrade_legacy(path)
     assert query(path, 'select mood, "odd name" from conversations order by id') == [
         ("calm", 7),
         ("tense", None),
@@ -192,58 +201,58 @@ def test_what_only_this_database_has_is_kept(path: Path) -> None:
     assert ("workspace_hash",) in query(
         path, "select name from pragma_index_info('idx_conversations_workspace')"
     )
-    assert sorted(one.kind for one in report.problems) == ["index", "trigger"]
+    assert sorted(problem.kind for problem in result.problems) == ["index", "trigger"]
     assert query(path, "pragma foreign_key_check") == []
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_the_backup_is_the_database_as_it_was(path: Path, journal: str) -> None:
-    write_old(path, many(40), journal=journal)
-    before = contents(path)
-    report = upgrade_legacy(path)
-    assert report.backup is not None
-    assert backups(path) == [Path(report.backup)]
-    assert contents(Path(report.backup)) == before
-    assert contents(path) != before
+def test_the_backup_equals_the_original_database(path: Path, journal: str) -> None:
+    write_legacy(path, generate_conversations(40), journal=journal)
+    before = dump(path)
+    result = upgrade_legacy(path)
+    assert result.backup is not None
+    assert backups(path) == [Path(result.backup)]
+    assert dump(Path(result.backup)) == before
+    assert dump(path) != before
 
 
 def test_a_second_upgrade_changes_nothing(path: Path) -> None:
-    write_old(path, many(10))
+    write_legacy(path, generate_conversations(10))
     upgrade_legacy(path)
-    before, made = path.read_bytes(), backups(path)
+    before = path.read_bytes(), backups(path)
     again = upgrade_legacy(path)
     assert (again.is_changed, again.backup) == (False, None)
-    assert (path.read_bytes(), backups(path)) == (before, made)
+    assert (path.read_bytes(), backups(path)) == before
 
 
-def test_two_backups_of_one_second_both_stay(path: Path) -> None:
-    write_old(path, [conversation()])
+def test_two_backups_in_the_same_second_have_different_names(path: Path) -> None:
+    write_legacy(path, [conversation()])
     assert backup.create_backup(path) != backup.create_backup(path)
     assert len(backups(path)) == 2
 
 
-def test_fifty_thousand_conversations_take_seconds(path: Path) -> None:
-    write_old(path, many(50_000))
-    began = time.perf_counter()
-    report = upgrade_legacy(path)
-    assert time.perf_counter() - began < 20
-    assert sum(report.rows.values()) == 50_000
+def test_fifty_thousand_conversations_are_upgraded_within_20_seconds(path: Path) -> None:
+    write_legacy(path, generate_conversations(50_000))
+    start = time.perf_counter()
+    result = upgrade_legacy(path)
+    assert time.perf_counter() - start < 20
+    assert sum(result.rows.values()) == 50_000
     assert query(path, "select count(*) from conversations") == [(50_000,)]
 
 
-# --- rows that are not as they should be --------------------------------------------------------------------
+# --- invalid rows -------------------------------------------------------------------------------------------
 
 
-def test_of_two_with_one_external_id_the_earlier_keeps_it(path: Path) -> None:
-    write_old(
+def test_the_earlier_of_two_rows_keeps_a_duplicate_external_id(path: Path) -> None:
+    write_legacy(
         path,
         [
             conversation(2, external_session_id="same"),
             conversation(1, external_session_id="same"),
-            claude(3, external_session_id="same"),
+            claude_conversation(3, external_session_id="same"),
         ],
     )
-    assert problem(upgrade_legacy(path), "duplicate") == ("id-2",)
+    assert rows_with_problem(upgrade_legacy(path), "duplicate") == ("id-2",)
     assert query(path, "select id, external_id from conversations order by id") == [
         ("id-1", "same"),
         ("id-2", "same#id-2"),
@@ -251,10 +260,10 @@ def test_of_two_with_one_external_id_the_earlier_keeps_it(path: Path) -> None:
     ]
 
 
-def test_one_session_id_in_two_workspaces_gives_two_windows(path: Path) -> None:
-    write_old(path, [conversation(1), conversation(2, workspace_hash="hash-b", workspace_name="shop")])
-    report = upgrade_legacy(path)
-    assert (report.windows, problem(report, "several workspaces")) == (2, ("id-1", "id-2"))
+def test_a_session_id_in_two_workspaces_becomes_two_windows(path: Path) -> None:
+    write_legacy(path, [conversation(1), conversation(2, workspace_hash="hash-b", workspace_name="shop")])
+    result = upgrade_legacy(path)
+    assert (result.windows, rows_with_problem(result, "several workspaces")) == (2, ("id-1", "id-2"))
     assert query(
         path,
         "select c.id, s.external_session_id, s.workspace_name, s.metadata from conversations c"
@@ -262,54 +271,56 @@ def test_one_session_id_in_two_workspaces_gives_two_windows(path: Path) -> None:
     ) == [("id-1", "curs_1", "ferry", "{}"), ("id-2", "curs_1@hash-b", "shop", '{"session_id":"curs_1"}')]
 
 
-def test_a_conversation_of_no_workspace_is_in_the_first_window_of_its_session(path: Path) -> None:
-    write_old(path, [conversation(1, workspace_hash=None), conversation(2)])
-    report = upgrade_legacy(path)
-    assert (report.windows, problem(report, "orphan")) == (1, ("id-1",))
+def test_a_conversation_without_workspace_is_in_the_first_window_of_its_session(path: Path) -> None:
+    write_legacy(path, [conversation(1, workspace_hash=None), conversation(2)])
+    result = upgrade_legacy(path)
+    assert (result.windows, rows_with_problem(result, "orphan")) == (1, ("id-1",))
     assert query(path, "select workspace_hash from conversations order by id") == [(None,), ("hash-a",)]
     assert query(path, "select workspace_hash from cursor_sessions") == [("hash-a",)]
 
 
-def test_a_conversation_of_no_session_is_in_the_window_of_its_workspace(path: Path) -> None:
-    write_old(path, [conversation(1, session_id="")])
-    assert problem(upgrade_legacy(path), "orphan") == ("id-1",)
+def test_a_conversation_without_session_is_in_the_window_of_its_workspace(path: Path) -> None:
+    write_legacy(path, [conversation(1, session_id="")])
+    assert rows_with_problem(upgrade_legacy(path), "orphan") == ("id-1",)
     assert query(path, "select external_session_id from cursor_sessions") == [("workspace:hash-a",)]
 
 
-def test_rows_that_name_others_which_are_not_there_are_told_and_kept(path: Path) -> None:
+def test_rows_with_a_dangling_reference_are_reported_and_kept(path: Path) -> None:
     note = (
         "create table note (conversation text references conversations(id)); insert into note values ('x');"
     )
-    write_old(path, [conversation()], script=note)
-    assert problem(upgrade_legacy(path), "orphan") == ("note row 1",)
+    write_legacy(path, [conversation()], script=note)
+    assert rows_with_problem(upgrade_legacy(path), "orphan") == ("note row 1",)
     assert query(path, "select * from note") == [("x",)]
 
 
 @pytest.mark.parametrize("column", ["context", "metadata", "tool_sequence", "acceptance_decisions"])
-def test_what_is_no_json_is_told_and_kept(path: Path, column: str) -> None:
-    write_old(path, [conversation(1, **{column: "{cut"}), conversation(2), conversation(3, **{column: None})])
-    assert problem(upgrade_legacy(path), "malformed JSON") == ("id-1",)
+def test_malformed_json_is_reported_and_kept(path: Path, column: str) -> None:
+    write_legacy(
+        path, [conversation(1, **{column: "{cut"}), conversation(2), conversation(3, **{column: None})]
+    )
+    assert rows_with_problem(upgrade_legacy(path), "malformed JSON") == ("id-1",)
     assert query(path, f"select {column} from conversations where id = 'id-1'") == [("{cut",)]  # noqa: S608
 
 
 @pytest.mark.parametrize(
-    ("changed", "column", "value"),
+    ("values", "column", "expected"),
     [
         ({"started_at": None}, "started_at", "2026-03-02T11:00:00Z"),
         ({"external_session_id": None}, "external_id", "id-1"),
         ({"id": None}, "external_id", "composer-1"),
     ],
 )
-def test_what_is_null_is_taken_from_where_it_is_known(
-    path: Path, changed: dict[str, Any], column: str, value: str
+def test_a_null_is_replaced_by_a_related_value(
+    path: Path, values: dict[str, Any], column: str, expected: str
 ) -> None:
-    write_old(path, [conversation(1, **changed)], is_strict=False)
-    assert len(problem(upgrade_legacy(path), "null")) == 1
-    assert query(path, f"select {column}, id is null from conversations") == [(value, 0)]  # noqa: S608
+    write_legacy(path, [conversation(1, **values)], is_strict=False)
+    assert len(rows_with_problem(upgrade_legacy(path), "null")) == 1
+    assert query(path, f"select {column}, id is null from conversations") == [(expected, 0)]  # noqa: S608
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("values", "message"),
     [
         ({"platform": "windsurf"}, r"'windsurf' is not one of .*\(id-1\)"),
         ({"platform": None}, r"None is not one of"),
@@ -317,10 +328,10 @@ def test_what_is_null_is_taken_from_where_it_is_known(
         ({"id": None, "external_session_id": None}, r"neither id nor external_session_id \(row 1\)"),
     ],
 )
-def test_a_row_that_no_rule_can_save_stops_the_upgrade(
-    path: Path, changed: dict[str, Any], message: str
+def test_a_row_that_no_rule_can_convert_stops_the_upgrade(
+    path: Path, values: dict[str, Any], message: str
 ) -> None:
-    write_old(path, [conversation(1, **changed), conversation(2)], is_strict=False)
+    write_legacy(path, [conversation(1, **values), conversation(2)], is_strict=False)
     before = path.read_bytes()
     with pytest.raises(DatabaseUnreadableError, match=message) as caught:
         upgrade_legacy(path)
@@ -328,10 +339,10 @@ def test_a_row_that_no_rule_can_save_stops_the_upgrade(
     assert str(backups(path)[0]) in str(caught.value)
 
 
-# --- what is refused ----------------------------------------------------------------------------------------
+# --- rejected databases -------------------------------------------------------------------------------------
 
 
-def assert_refused(path: Path, error: type[Exception], message: str) -> None:
+def assert_rejected(path: Path, error: type[Exception], message: str) -> None:
     before = path.read_bytes()
     with pytest.raises(error, match=message):
         upgrade_legacy(path)
@@ -339,168 +350,168 @@ def assert_refused(path: Path, error: type[Exception], message: str) -> None:
     assert backups(path) == []
 
 
-def test_a_file_that_is_not_there_is_said(path: Path) -> None:
+def test_a_missing_file_is_reported(path: Path) -> None:
     with pytest.raises(DatabaseNotFoundError, match="does not exist"):
         upgrade_legacy(path)
     assert not path.exists()
 
 
-def test_a_file_that_is_no_database_is_assert_refused(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_rejected(path: Path) -> None:
     path.write_text("conversations " * 500)
-    assert_refused(path, DatabaseUnreadableError, "not a database")
+    assert_rejected(path, DatabaseUnreadableError, "not a database")
 
 
-def test_a_database_of_something_else_is_assert_refused(path: Path) -> None:
+def test_a_database_without_conversations_is_rejected(path: Path) -> None:
     sqlite3.connect(path).executescript("create table birds (name);").connection.close()
-    assert_refused(path, DatabaseUnreadableError, "no table conversations")
+    assert_rejected(path, DatabaseUnreadableError, "no table conversations")
 
 
-def test_conversations_of_another_kind_are_assert_refused(path: Path) -> None:
+def test_a_conversations_table_with_other_columns_is_rejected(path: Path) -> None:
     sqlite3.connect(path).executescript("create table conversations (id, platform);").connection.close()
-    assert_refused(path, DatabaseUnreadableError, "no external_session_id, session_id, started_at")
+    assert_rejected(path, DatabaseUnreadableError, "no external_session_id, session_id, started_at")
 
 
-def test_a_database_upgraded_half_way_is_assert_refused(path: Path) -> None:
-    write_old(path, [conversation()], script="create table cursor_sessions (id text primary key);")
-    assert_refused(path, DatabaseUnreadableError, "partly upgraded")
+def test_a_partly_upgraded_database_is_rejected(path: Path) -> None:
+    write_legacy(path, [conversation()], script="create table cursor_sessions (id text primary key);")
+    assert_rejected(path, DatabaseUnreadableError, "partly upgraded")
 
 
-def test_our_own_archive_is_assert_refused(path: Path) -> None:
+def test_an_archive_of_backscroll_is_rejected(path: Path) -> None:
     Archive(path).close()
-    assert_refused(path, UsageError, "an archive of Backscroll")
+    assert_rejected(path, UsageError, "an archive of Backscroll")
 
 
-# --- what goes wrong on the way -----------------------------------------------------------------------------
+# --- failures during the upgrade ----------------------------------------------------------------------------
 
 
-def test_a_database_that_another_program_writes_is_left_alone(path: Path) -> None:
-    write_old(path, [conversation()])
+def test_a_database_locked_by_another_program_is_not_changed(path: Path) -> None:
+    write_legacy(path, [conversation()])
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("begin immediate")
-    assert_refused(path, DatabaseLockedError, "in use by another program.*It was not changed")
+    assert_rejected(path, DatabaseLockedError, "in use by another program.*It was not changed")
     other.execute("rollback")
     other.execute("begin exclusive")
-    assert_refused(path, DatabaseLockedError, "in use by another program")
+    assert_rejected(path, DatabaseLockedError, "in use by another program")
     other.close()
     assert upgrade_legacy(path).is_changed
 
 
-def test_a_read_only_database_is_left_alone(path: Path) -> None:
-    write_old(path, [conversation()])
+def test_a_read_only_database_is_not_changed(path: Path) -> None:
+    write_legacy(path, [conversation()])
     path.chmod(0o444)
-    assert_refused(path, DestinationError, "read-only")
+    assert_rejected(path, DestinationError, "read-only")
 
 
-def test_without_room_for_a_backup_nothing_is_begun(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_old(path, [conversation()])
+def test_nothing_is_changed_without_disk_space_for_a_backup(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_legacy(path, [conversation()])
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))  # type: ignore[attr-defined]
-    assert_refused(path, DestinationError, "0.0 MB are free. Nothing was changed")
+    assert_rejected(path, DestinationError, "0.0 MB are free. Nothing was changed")
 
 
-def test_a_damaged_database_is_left_alone(path: Path) -> None:
-    write_old(path, many(300))
+def test_a_damaged_database_is_not_changed(path: Path) -> None:
+    write_legacy(path, generate_conversations(300))
     whole = path.read_bytes()
     middle = len(whole) // 2 // 4096 * 4096
     path.write_bytes(whole[:middle] + b"\xff" * 4096 + whole[middle + 4096 :])
-    assert_refused(path, DatabaseUnreadableError, "damaged|malformed")
+    assert_rejected(path, DatabaseUnreadableError, "damaged|malformed")
 
 
-def test_a_disk_that_fills_up_leaves_the_database_as_it_was(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_old(path, many(2000))
+def test_a_full_disk_leaves_the_database_unchanged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_legacy(path, generate_conversations(2000))
     before = path.read_bytes()
 
-    def small(path: Path, **options: Any) -> sqlite3.Connection:
+    def open_with_page_limit(path: Path, **options: Any) -> sqlite3.Connection:
         db = backup.open_existing(path, **options)
         pages = db.execute("pragma page_count").fetchone()[0]
         db.execute(f"pragma max_page_count = {pages + 40}")
         return db
 
-    monkeypatch.setattr(module, "open_existing", small)
+    monkeypatch.setattr(legacy_upgrade, "open_existing", open_with_page_limit)
     with pytest.raises(DestinationError, match=r"full\. It was not changed; the backup is "):
         upgrade_legacy(path)
     assert path.read_bytes() == before
-    assert contents(backups(path)[0]) == contents(path)
+    assert dump(backups(path)[0]) == dump(path)
 
 
-def _lose_a_row(db: sqlite3.Connection, _: UpgradePlan) -> None:
+def _delete_row(db: sqlite3.Connection, _: UpgradePlan) -> None:
     db.execute("delete from conversations_upgraded where id = 'id-1'")
 
 
-def _lose_a_window(db: sqlite3.Connection, _: UpgradePlan) -> None:
+def _delete_windows(db: sqlite3.Connection, _: UpgradePlan) -> None:
     db.execute("delete from cursor_sessions")
 
 
-def _spoil_a_key(db: sqlite3.Connection, _: UpgradePlan) -> None:
+def _change_key(db: sqlite3.Connection, _: UpgradePlan) -> None:
     db.execute("update conversations_upgraded set id = 'elsewhere' where id = 'id-1'")
 
 
-@pytest.mark.parametrize("spoil", [_lose_a_row, _lose_a_window, _spoil_a_key])
-def test_a_result_that_is_not_right_is_taken_back(
-    path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[sqlite3.Connection, UpgradePlan], None]
+@pytest.mark.parametrize("corrupt", [_delete_row, _delete_windows, _change_key])
+def test_a_wrong_result_is_rolled_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch, corrupt: Callable[[sqlite3.Connection, UpgradePlan], None]
 ) -> None:
     note = "create table note (of text references conversations(id)); insert into note values ('id-1');"
-    write_old(path, [conversation(1), conversation(2)], script=note)
-    before = contents(path)
-    replace = module._replace
+    write_legacy(path, [conversation(1), conversation(2)], script=note)
+    before = dump(path)
+    replace = legacy_upgrade._replace
 
-    def spoiled(db: sqlite3.Connection, plan: UpgradePlan) -> None:
-        spoil(db, plan)
+    def corrupt_and_replace(db: sqlite3.Connection, plan: UpgradePlan) -> None:
+        corrupt(db, plan)
         replace(db, plan)
 
-    monkeypatch.setattr(module, "_replace", spoiled)
+    monkeypatch.setattr(legacy_upgrade, "_replace", corrupt_and_replace)
     with pytest.raises(DatabaseUnreadableError, match=r"would .*It was not changed"):
         upgrade_legacy(path)
-    assert contents(path) == before
+    assert dump(path) == before
 
 
-def test_a_row_that_would_be_missing_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_old(path, [conversation(1), conversation(2)])
-    before = contents(path)
-    plan = legacy_schema.plan
+def test_a_plan_that_omits_a_row_is_rejected(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_legacy(path, [conversation(1), conversation(2)])
+    before = dump(path)
+    original_plan = legacy_schema.plan
 
-    def short(db: sqlite3.Connection) -> UpgradePlan:
-        planned = plan(db)
-        planned.row_keys.pop()
-        return planned
+    def plan_without_a_row(db: sqlite3.Connection) -> UpgradePlan:
+        plan = original_plan(db)
+        plan.row_keys.pop()
+        return plan
 
-    monkeypatch.setattr(legacy_schema, "plan", short)
+    monkeypatch.setattr(legacy_schema, "plan", plan_without_a_row)
     with pytest.raises(DatabaseUnreadableError, match="1 rows would have been changed"):
         upgrade_legacy(path)
-    assert contents(path) == before
+    assert dump(path) == before
 
 
-_HANGING = """
+_HANGING_SCRIPT = """
 import sys, time
 from pathlib import Path
-from backscroll.archive.maintenance import legacy_upgrade as module
+from backscroll.archive.maintenance import legacy_upgrade
 
 def hang(*_):
     print("here", flush=True)
     time.sleep(60)
 
-setattr(module, sys.argv[2], hang)
-module.upgrade_legacy(Path(sys.argv[1]))
+setattr(legacy_upgrade, sys.argv[2], hang)
+legacy_upgrade.upgrade_legacy(Path(sys.argv[1]))
 """
 
 
 @pytest.mark.parametrize("step", ["create_backup", "_replace", "_verify"])
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_kill_in_the_middle_leaves_the_database_as_it_was(path: Path, step: str, journal: str) -> None:
-    write_old(path, many(8000), journal=journal)
-    before = contents(path)
+def test_a_killed_upgrade_leaves_the_database_unchanged(path: Path, step: str, journal: str) -> None:
+    write_legacy(path, generate_conversations(8000), journal=journal)
+    before = dump(path)
     size = path.stat().st_size if journal == "delete" else 0
     process = subprocess.Popen(
-        [sys.executable, "-c", _HANGING, path, step], stdout=subprocess.PIPE, env={**os.environ}
+        [sys.executable, "-c", _HANGING_SCRIPT, path, step], stdout=subprocess.PIPE, env={**os.environ}
     )
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"
         process.send_signal(signal.SIGKILL)
-    if step != "create_backup":  # the database is half written by then
+    if step != "create_backup":  # the database is partly written at this point
         written = {"wal": Path(f"{path}-wal"), "delete": path}[journal]
         assert written.stat().st_size > size + 1_000_000
-    assert contents(path) == before
+    assert dump(path) == before
     assert upgrade_legacy(path).is_changed
     assert query(path, "select count(*) from conversations") == [(8000,)]

@@ -1,4 +1,4 @@
-"""What a user wants forgotten is forgotten everywhere, and stays so."""
+"""A forgotten session is erased everywhere and does not come back; an excluded workspace is not read."""
 
 import signal
 import sqlite3
@@ -26,8 +26,8 @@ TWO = "5e551011-0000-4000-8000-0000000000bb"
 AT = datetime(2026, 10, 1, 12, tzinfo=UTC)
 
 
-class Place:
-    """A history on disk and its archive."""
+class Setup:
+    """Source folders and the home folder of an archive."""
 
     def __init__(self, folder: Path) -> None:
         self.claude = folder / "claude"
@@ -36,75 +36,73 @@ class Place:
         for path in (self.claude, self.cursor, self.home):
             path.mkdir()
 
-    def history(self) -> History:
+    def open_history(self) -> History:
         roots = [NamedRoot("claude-code", self.claude), NamedRoot("cursor", self.cursor)]
         return History(roots=roots, home=self.home, machine=Machine(Path("/home/zoe")))
 
     def files_with(self, *needles: bytes) -> list[str]:
-        """The archive's and the index's files that hold one of these."""
+        """Return the names of the files of the archive and the index that contain one of these."""
         return [
             file.name
             for file in self.home.rglob("*")
             if file.is_file() and any(needle in file.read_bytes() for needle in needles)
         ]
 
-    def kept_bytes(self) -> list[bytes]:
-        """A piece of everything compressed in the archive."""
+    def compressed_samples(self) -> list[bytes]:
+        """Return 40 bytes from the middle of every compressed value in the archive."""
         db = sqlite3.connect(self.home / "archive.db")
-        found = [
+        bodies = [
             body
             for table in ("message_chunk", "raw_segment", "message_update", "blob_chunk")
             for (body,) in db.execute(f"select body from {table}")  # noqa: S608 - names are ours
         ]
         db.close()
-        return [body[len(body) // 2 :][:40] for body in found]
+        return [body[len(body) // 2 :][:40] for body in bodies]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def setup(tmp_path: Path) -> Setup:
+    return Setup(tmp_path)
 
 
-def _secret(place: Place) -> Transcript:
+def _write_secret_session(setup: Setup) -> Transcript:
     session = Transcript(ONE, seed=1).user(f"about {SECRET}").assistant(f"yes, {SECRET}")
     agent = session.delegate(f"look for {SECRET}", f"found {SECRET}")
-    session.write(place.claude)
+    session.write(setup.claude)
     assert agent is not None
     return session
 
 
 def _ids(history: History) -> set[str]:
-    return {one.id for one in history.list_sessions().data}
+    return {summary.id for summary in history.list_sessions().data}
 
 
-def test_nothing_of_a_forgotten_session_is_left_in_any_file(place: Place) -> None:
-    _secret(place)
-    with place.history() as history:
+def test_no_file_contains_a_forgotten_session(setup: Setup) -> None:
+    _write_secret_session(setup)
+    with setup.open_history() as history:
         history.sync()
-        assert "archive.db" in {name[:10] for name in place.files_with(SECRET.encode())}
-        bodies = place.kept_bytes()
+        assert "archive.db" in {name[:10] for name in setup.files_with(SECRET.encode())}
+        bodies = setup.compressed_samples()
         assert bodies
-        assert place.files_with(*bodies)
-        words = {file.name for file in place.home.rglob("*.term")}
-        assert words
-        done = history.archive_admin.forget(ONE)
-        assert (done.is_erased, done.subagents, done.shared) == (True, 1, ())
-        assert place.files_with(SECRET.encode(), *bodies) == []
-        # The engine does not spell its words out in its files; none of those that had them is left.
-        assert words.isdisjoint(file.name for file in place.home.rglob("*.term"))
-    assert place.files_with(SECRET.encode(), *bodies, ONE.encode() + b".jsonl") == []
+        assert setup.files_with(*bodies)
+        term_files = {file.name for file in setup.home.rglob("*.term")}
+        assert term_files
+        result = history.archive_admin.forget(ONE)
+        assert (result.is_erased, result.subagents, result.shared) == (True, 1, ())
+        assert setup.files_with(SECRET.encode(), *bodies) == []
+        # Term files do not contain words as plain text, so check that all of them were replaced.
+        assert term_files.isdisjoint(file.name for file in setup.home.rglob("*.term"))
+    assert setup.files_with(SECRET.encode(), *bodies, ONE.encode() + b".jsonl") == []
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
 @pytest.mark.parametrize("step", ["erase", "update", "Index.purge_deleted", "Maintenance.vacuum"])
-def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_sync(
-    place: Place, step: str
-) -> None:
-    _secret(place)
-    Transcript(TWO, seed=2).user("another thing").write(place.claude)
-    with place.history() as history:
+def test_the_next_sync_completes_the_erasure_of_a_killed_process(setup: Setup, step: str) -> None:
+    _write_secret_session(setup)
+    Transcript(TWO, seed=2).user("another thing").write(setup.claude)
+    with setup.open_history() as history:
         history.sync()
-    bodies = place.kept_bytes()
+    bodies = setup.compressed_samples()
     script = (
         "import os, sys\nfrom backscroll.ingest import maintenance\n"
         "from backscroll.archive.maintenance.maintenance import Maintenance\n"
@@ -112,79 +110,79 @@ def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_s
         f"maintenance.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
         "from backscroll.cli import main; main()"
     )
-    options = ["--home", place.home, "--root", f"claude-code={place.claude}"]
-    done = subprocess.run([sys.executable, "-c", script, *options, "archive", "forget", ONE, "--yes"])
-    assert done.returncode == -signal.SIGKILL
-    with place.history() as history:
+    options = ["--home", setup.home, "--root", f"claude-code={setup.claude}"]
+    process = subprocess.run([sys.executable, "-c", script, *options, "archive", "forget", ONE, "--yes"])
+    assert process.returncode == -signal.SIGKILL
+    with setup.open_history() as history:
         assert _ids(history) == {TWO}
         history.sync()
         assert _ids(history) == {TWO}
         assert history.search_sessions("thing").total == 1
-    assert place.files_with(SECRET.encode(), ONE.encode() + b".jsonl") == []
-    with sqlite3.connect(place.home / "archive.db") as db:
+    assert setup.files_with(SECRET.encode(), ONE.encode() + b".jsonl") == []
+    with sqlite3.connect(setup.home / "archive.db") as db:
         assert db.execute("pragma freelist_count").fetchone() == (0,)
     db.close()
-    assert set(bodies) & set(place.kept_bytes()), "what was not forgotten is still there"
-    assert not list(place.home.glob("*-erase"))
+    assert set(bodies) & set(setup.compressed_samples()), "the other session is still there"
+    assert not list(setup.home.glob("*-erase"))
 
 
-def test_a_forgotten_session_does_not_come_back(place: Place) -> None:
-    session = _secret(place)
-    with place.history() as history:
+def test_a_forgotten_session_does_not_come_back(setup: Setup) -> None:
+    session = _write_secret_session(setup)
+    with setup.open_history() as history:
         history.sync()
         history.archive_admin.forget(ONE)
         assert history.sync().new == 0  # type: ignore[union-attr]
-        session.user("more").write(place.claude)
+        session.user("more").write(setup.claude)
         history.sync()
         with pytest.raises(SessionNotFoundError):
             history.find(ONE)
         assert history.search_sessions(SECRET).total == 0
-    assert place.files_with(SECRET.encode()) == []
+    assert setup.files_with(SECRET.encode()) == []
 
 
-def test_a_forgotten_session_does_not_come_back_from_another_place(place: Place) -> None:
-    session = _secret(place)
-    with place.history() as history:
+def test_a_forgotten_session_does_not_come_back_from_another_folder(setup: Setup) -> None:
+    session = _write_secret_session(setup)
+    with setup.open_history() as history:
         history.sync()
         history.archive_admin.forget(ONE)
-        path = next(place.claude.rglob(f"{ONE}.jsonl"))
-        moved = place.claude / "projects" / "-elsewhere"
+        path = next(setup.claude.rglob(f"{ONE}.jsonl"))
+        moved = setup.claude / "projects" / "-elsewhere"
         moved.mkdir()
         (moved / path.name).write_bytes(path.read_bytes())
-        Transcript(TWO, seed=2).user("hello").write(place.claude)
+        Transcript(TWO, seed=2).user("hello").write(setup.claude)
         history.sync()
         assert _ids(history) == {TWO}
         assert session.session_id == ONE
         assert history.archive_admin.verify() == []
-    assert place.files_with(SECRET.encode()) == []
+    assert setup.files_with(SECRET.encode()) == []
 
 
-def test_prompts_of_a_forgotten_session_are_left_out_of_the_log(place: Place) -> None:
+def test_prompts_of_a_forgotten_session_are_removed_from_the_log(setup: Setup) -> None:
     prompts = [
         Prompt(f"typed {SECRET}", AT, "/home/zoe/a", ONE),
         Prompt("typed hello", AT, "/home/zoe/a", TWO),
     ]
-    log = write_prompts(place.claude, prompts)
-    with place.history() as history:
+    log = write_prompts(setup.claude, prompts)
+    with setup.open_history() as history:
         history.sync()
-        done = history.archive_admin.forget(ONE)
-        assert done.shared == (str(log),)
-        write_prompts(place.claude, [Prompt(f"again {SECRET}", AT, "/home/zoe/a", ONE), prompts[1]])
+        result = history.archive_admin.forget(ONE)
+        assert result.shared == (str(log),)
+        write_prompts(setup.claude, [Prompt(f"again {SECRET}", AT, "/home/zoe/a", ONE), prompts[1]])
         history.sync()
         assert _ids(history) == {TWO}
         assert history.get_session(TWO).messages[0].content == "typed hello"
-        write_prompts(place.claude, [Prompt("typed later", AT, "/home/zoe/a", TWO)])
+        write_prompts(setup.claude, [Prompt("typed later", AT, "/home/zoe/a", TWO)])
         assert history.sync().grew == 1
         assert [m.content for m in history.get_session(TWO).messages][-1] == "typed later"
-    assert place.files_with(SECRET.encode()) == []
+    assert setup.files_with(SECRET.encode()) == []
 
 
-def test_messages_that_another_session_repeats_stay_in_that_one(place: Place) -> None:
+def test_copied_messages_stay_when_their_original_session_is_forgotten(setup: Setup) -> None:
     first = Transcript(ONE, version="1.0.98", seed=1).user("shared words").assistant("yes")
     second = resume(first).user("own words").assistant("too")
-    first.write(place.claude)
-    second.write(place.claude)
-    with place.history() as history:
+    first.write(setup.claude)
+    second.write(setup.claude)
+    with setup.open_history() as history:
         history.sync()
         before = history.get_session(second.session_id)
         history.archive_admin.forget(ONE)
@@ -193,17 +191,17 @@ def test_messages_that_another_session_repeats_stay_in_that_one(place: Place) ->
         assert [m.copied_from for m in before.messages][:2] == [ONE, ONE]
         assert [m.copied_from for m in after.messages][:2] == [None, None]
         assert after.summary.interaction_count == 2
-        assert [one.session_id for one in history.search_sessions("shared").data] == [second.session_id]
+        assert [match.session_id for match in history.search_sessions("shared").data] == [second.session_id]
         history.sync()
         assert history.get_session(second.session_id) == after
 
 
-def test_a_session_of_a_database_is_forgotten_and_its_neighbour_stays(place: Place) -> None:
-    ide = cursor.Home(place.cursor)
+def test_forgetting_a_session_keeps_the_others_in_the_same_database(setup: Setup) -> None:
+    ide = cursor.Home(setup.cursor)
     for id_, words in ((ONE, SECRET), (TWO, "hello")):
         ide.composer([cursor.user(words), cursor.assistant(words)], id=id_, workspace=cursor.SHOP, name=words)
     ide.write()
-    with place.history() as history:
+    with setup.open_history() as history:
         history.sync()
         history.archive_admin.forget(ONE)
         assert _ids(history) == {TWO}
@@ -212,15 +210,15 @@ def test_a_session_of_a_database_is_forgotten_and_its_neighbour_stays(place: Pla
         history.sync()
         assert ONE not in _ids(history)
         assert len(_ids(history)) == 2
-    assert place.files_with(SECRET.encode()) == []
+    assert setup.files_with(SECRET.encode()) == []
 
 
-def test_it_is_said_when_a_reader_keeps_the_bytes_from_going(place: Place) -> None:
-    _secret(place)
-    with place.history() as history:
+def test_vacuum_returns_false_while_a_reader_prevents_the_erasure(setup: Setup) -> None:
+    _write_secret_session(setup)
+    with setup.open_history() as history:
         history.sync()
-    archive = Archive(place.home / "archive.db")
-    reader = sqlite3.connect(place.home / "archive.db", isolation_level=None)
+    archive = Archive(setup.home / "archive.db")
+    reader = sqlite3.connect(setup.home / "archive.db", isolation_level=None)
     reader.execute("begin")
     reader.execute("select count(*) from message").fetchone()
     archive._db.execute("pragma busy_timeout = 50")
@@ -231,18 +229,18 @@ def test_it_is_said_when_a_reader_keeps_the_bytes_from_going(place: Place) -> No
     archive.close()
 
 
-def test_the_tools_own_files_are_not_touched(place: Place) -> None:
-    _secret(place)
-    before = {path: path.read_bytes() for path in place.claude.rglob("*") if path.is_file()}
-    with place.history() as history:
+def test_source_files_are_not_changed(setup: Setup) -> None:
+    _write_secret_session(setup)
+    before = {path: path.read_bytes() for path in setup.claude.rglob("*") if path.is_file()}
+    with setup.open_history() as history:
         history.sync()
         history.archive_admin.forget(ONE)
-    assert {path: path.read_bytes() for path in place.claude.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in setup.claude.rglob("*") if path.is_file()} == before
 
 
-def test_a_subagent_is_forgotten_with_its_session_only(place: Place) -> None:
-    _secret(place)
-    with place.history() as history:
+def test_a_subagent_cannot_be_forgotten_without_its_session(setup: Setup) -> None:
+    _write_secret_session(setup)
+    with setup.open_history() as history:
         history.sync()
         (agent,) = history.find(ONE).agent_ids
         with pytest.raises(UsageError, match=ONE):
@@ -250,10 +248,10 @@ def test_a_subagent_is_forgotten_with_its_session_only(place: Place) -> None:
         assert history.find(agent).message_count
 
 
-def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_path: Path) -> None:
-    _secret(place)
-    Transcript(TWO, seed=2).user("hello").write(place.claude)
-    units = tuple(named("claude-code").units(place.claude))
+def test_parallel_readers_skip_forgotten_sessions(setup: Setup, tmp_path: Path) -> None:
+    _write_secret_session(setup)
+    Transcript(TWO, seed=2).user("hello").write(setup.claude)
+    units = tuple(named("claude-code").units(setup.claude))
     archive = Archive(tmp_path / "whole.db")
     exclusions = Exclusions(frozenset({("claude_code", ONE)}))
     for shard in read_batches([Batch("claude-code", units)], exclusions, tmp_path):
@@ -269,7 +267,7 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path", "fits"),
+    ("pattern", "path", "is_excluded"),
     [
         ("~/private/**", "/home/zoe/private", True),
         ("~/private/**", "/home/zoe/private/diary/2026", True),
@@ -283,47 +281,49 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
         ("C:\\private", "c:/private/diary", True),
     ],
 )
-def test_patterns_name_folders_and_all_below(place: Place, pattern: str, path: str, fits: bool) -> None:
-    (place.home / "config.toml").write_text(f"exclude = ['{pattern}']\n")
-    Transcript(ONE, cwd=path).user("hello").write(place.claude)
-    with place.history() as history:
+def test_a_pattern_excludes_a_folder_and_all_folders_below(
+    setup: Setup, pattern: str, path: str, is_excluded: bool
+) -> None:
+    (setup.home / "config.toml").write_text(f"exclude = ['{pattern}']\n")
+    Transcript(ONE, cwd=path).user("hello").write(setup.claude)
+    with setup.open_history() as history:
         history.sync()
-        assert (_ids(history) == set()) is fits
+        assert (_ids(history) == set()) is is_excluded
 
 
-def test_an_excluded_workspace_is_neither_kept_nor_found(place: Place) -> None:
-    (place.home / "config.toml").write_text('exclude = ["~/private"]\n')
+def test_an_excluded_workspace_is_neither_archived_nor_found(setup: Setup) -> None:
+    (setup.home / "config.toml").write_text('exclude = ["~/private"]\n')
     session = Transcript(ONE, cwd="/home/zoe/private").user(SECRET).assistant(SECRET)
     session.delegate(SECRET, SECRET)
-    session.write(place.claude)
-    Transcript(TWO, cwd="/home/zoe/open", seed=2).user("hello").write(place.claude)
-    write_prompts(place.claude, [Prompt(SECRET, AT, "/home/zoe/private", ONE)])
-    with place.history() as history:
+    session.write(setup.claude)
+    Transcript(TWO, cwd="/home/zoe/open", seed=2).user("hello").write(setup.claude)
+    write_prompts(setup.claude, [Prompt(SECRET, AT, "/home/zoe/private", ONE)])
+    with setup.open_history() as history:
         history.sync()
         assert _ids(history) == {TWO}
-        session.user("more").write(place.claude)
+        session.user("more").write(setup.claude)
         assert history.sync().changed == 0  # type: ignore[union-attr]
         assert history.search_sessions(SECRET).total == 0
-    assert place.files_with(SECRET.encode()) == []
-    (place.home / "config.toml").unlink()
-    with place.history() as history:
+    assert setup.files_with(SECRET.encode()) == []
+    (setup.home / "config.toml").unlink()
+    with setup.open_history() as history:
         history.sync()
-        told = [m.content for m in history.get_session(ONE).messages if m.role == "user"]
-        assert told == [SECRET, "more"]
+        prompts = [m.content for m in history.get_session(ONE).messages if m.role == "user"]
+        assert prompts == [SECRET, "more"]
         assert len(history.find(ONE).agent_ids) == 1
 
 
-def test_what_was_kept_before_it_was_excluded_stays_until_it_is_forgotten(place: Place) -> None:
+def test_sessions_archived_before_their_exclusion_stay_until_they_are_forgotten(setup: Setup) -> None:
     session = Transcript(ONE, cwd="/home/zoe/private").user("first").assistant("yes")
-    session.write(place.claude)
+    session.write(setup.claude)
     log = [Prompt("first", AT, "/home/zoe/private", TWO)]
-    write_prompts(place.claude, log)
-    with place.history() as history:
+    write_prompts(setup.claude, log)
+    with setup.open_history() as history:
         history.sync()
-    (place.home / "config.toml").write_text('exclude = ["~/private"]\n')
-    session.user("second").write(place.claude)
-    write_prompts(place.claude, [Prompt("second", AT, "/home/zoe/private", TWO)])
-    with place.history() as history:
+    (setup.home / "config.toml").write_text('exclude = ["~/private"]\n')
+    session.user("second").write(setup.claude)
+    write_prompts(setup.claude, [Prompt("second", AT, "/home/zoe/private", TWO)])
+    with setup.open_history() as history:
         history.sync()
         assert [(m.content, m.is_active) for m in history.get_session(ONE).messages] == [
             ("first", True),
@@ -335,25 +335,25 @@ def test_what_was_kept_before_it_was_excluded_stays_until_it_is_forgotten(place:
         assert _ids(history) == {TWO}
 
 
-def test_of_a_log_that_tells_of_what_is_excluded_only_what_was_added_is_read(place: Place) -> None:
-    (place.home / "config.toml").write_text('exclude = ["~/private"]\n')
-    write_prompts(place.claude, [Prompt("open", AT, "/home/zoe/open", TWO)])
-    write_prompts(place.claude, [Prompt(SECRET, AT, "/home/zoe/private", ONE)])
-    with place.history() as history:
+def test_only_appended_lines_are_read_from_a_log_with_excluded_prompts(setup: Setup) -> None:
+    (setup.home / "config.toml").write_text('exclude = ["~/private"]\n')
+    write_prompts(setup.claude, [Prompt("open", AT, "/home/zoe/open", TWO)])
+    write_prompts(setup.claude, [Prompt(SECRET, AT, "/home/zoe/private", ONE)])
+    with setup.open_history() as history:
         history.sync()
         for session, words, folder in (
             (TWO, "later", "open"),
             (ONE, SECRET, "private"),
             (TWO, "last", "open"),
         ):
-            write_prompts(place.claude, [Prompt(words, AT, f"/home/zoe/{folder}", session)])
+            write_prompts(setup.claude, [Prompt(words, AT, f"/home/zoe/{folder}", session)])
             assert history.sync().grew == 1  # type: ignore[union-attr]
         assert [m.content for m in history.get_session(TWO).messages] == ["open", "later", "last"]
         assert _ids(history) == {TWO}
         assert history.archive_admin.verify() == []
-    assert place.files_with(SECRET.encode()) == []
-    (place.home / "config.toml").unlink()
-    with place.history() as history:
+    assert setup.files_with(SECRET.encode()) == []
+    (setup.home / "config.toml").unlink()
+    with setup.open_history() as history:
         history.sync()
         assert [m.content for m in history.get_session(ONE).messages] == [SECRET, SECRET]
         assert [m.content for m in history.get_session(TWO).messages] == ["open", "later", "last"]
@@ -361,7 +361,7 @@ def test_of_a_log_that_tells_of_what_is_excluded_only_what_was_added_is_read(pla
 
 
 @pytest.mark.parametrize("text", ["exclude = 3", "exclude = [", 'exclude = [""]'])
-def test_a_settings_file_that_cannot_be_understood_is_said_to_be_so(place: Place, text: str) -> None:
-    (place.home / "config.toml").write_text(text)
+def test_an_invalid_configuration_file_is_named_in_the_error(setup: Setup, text: str) -> None:
+    (setup.home / "config.toml").write_text(text)
     with pytest.raises(UsageError, match=r"config\.toml"):
-        place.history().sync()
+        setup.open_history().sync()

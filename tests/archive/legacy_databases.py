@@ -1,4 +1,4 @@
-"""Databases in the schema before windows had a table of their own."""
+"""Databases in the legacy schema, which has no table for windows."""
 
 import json
 import sqlite3
@@ -6,9 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["claude", "contents", "conversation", "many", "query", "write_old"]
+__all__ = [
+    "claude_conversation",
+    "conversation",
+    "dump",
+    "generate_conversations",
+    "query",
+    "write_legacy",
+]
 
-_TABLE = """
+_CREATE_TABLE = """
 create table conversations (
     id text primary key,
     session_id text {null},
@@ -25,22 +32,22 @@ create table conversations (
     interaction_count integer default 0,
     acceptance_rate real,
     total_tokens integer default 0,
-    total_changes integer default 0{more}
+    total_changes integer default 0{more_columns}
 )
 """
 
 
-def conversation(number: int = 1, **changed: Any) -> dict[str, Any]:
-    """A row of Cursor's; what is named is otherwise."""
+def conversation(index: int = 1, **values: Any) -> dict[str, Any]:
+    """Return a row of a Cursor conversation; `values` replaces columns."""
     return {
-        "id": f"id-{number}",
+        "id": f"id-{index}",
         "session_id": "curs_1",
-        "external_session_id": f"composer-{number}",
+        "external_session_id": f"composer-{index}",
         "platform": "cursor",
         "workspace_hash": "hash-a",
         "workspace_name": "ferry",
-        "started_at": f"2026-03-{number % 28 + 1:02}T10:00:00Z",
-        "ended_at": f"2026-03-{number % 28 + 1:02}T11:00:00Z",
+        "started_at": f"2026-03-{index % 28 + 1:02}T10:00:00Z",
+        "ended_at": f"2026-03-{index % 28 + 1:02}T11:00:00Z",
         "context": json.dumps({"workspace_path": "/home/zoe/ferry"}),
         "metadata": '{"mode": "agent"}',
         "tool_sequence": '["read_file"]',
@@ -49,35 +56,35 @@ def conversation(number: int = 1, **changed: Any) -> dict[str, Any]:
         "acceptance_rate": 0.5,
         "total_tokens": 1200,
         "total_changes": 40,
-    } | changed
+    } | values
 
 
-def claude(number: int, **changed: Any) -> dict[str, Any]:
-    """A row of Claude Code's."""
+def claude_conversation(index: int, **values: Any) -> dict[str, Any]:
+    """Return a row of a Claude Code conversation; `values` replaces columns."""
     return conversation(
-        number,
+        index,
         **{
-            "session_id": f"s-{number}",
-            "external_session_id": f"claude-{number}",
+            "session_id": f"s-{index}",
+            "external_session_id": f"claude-{index}",
             "platform": "claude_code",
-            **changed,
+            **values,
         },
     )
 
 
-def write_old(
+def write_legacy(
     path: Path,
     rows: Iterable[dict[str, Any]],
     *,
-    more: str = "",
+    more_columns: str = "",
     script: str = "",
     is_strict: bool = True,
     journal: str = "delete",
 ) -> Path:
-    """Write a database: the rows, further columns, and whatever else a script makes."""
+    """Write a database with these rows. `script` runs at the end and may create other tables."""
     db = sqlite3.connect(path)
     db.execute(f"pragma journal_mode = {journal}")
-    db.execute(_TABLE.format(null="not null" if is_strict else "", more=more))
+    db.execute(_CREATE_TABLE.format(null="not null" if is_strict else "", more_columns=more_columns))
     for row in rows:
         names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
         db.execute(f"insert into conversations ({names}) values ({marks})", list(row.values()))  # noqa: S608
@@ -87,22 +94,22 @@ def write_old(
     return path
 
 
-def many(count: int) -> Iterable[dict[str, Any]]:
-    """Rows of both platforms, with something in them."""
-    for number in range(count):
+def generate_conversations(count: int) -> Iterable[dict[str, Any]]:
+    """Yield rows of both platforms with a context of about 400 characters."""
+    for index in range(count):
         context = json.dumps({"workspace_path": "/home/zoe/ferry", "note": "clock " * 60})
-        if number % 3:
-            yield conversation(number, session_id=f"curs_{number // 30}", context=context)
+        if index % 3:
+            yield conversation(index, session_id=f"curs_{index // 30}", context=context)
         else:
-            yield claude(number, context=context)
+            yield claude_conversation(index, context=context)
 
 
-def contents(path: Path) -> list[str]:
-    """Everything a database says, as SQL."""
+def dump(path: Path) -> list[str]:
+    """Return the content of a database as SQL statements."""
     db = sqlite3.connect(path)
-    told = list(db.iterdump())
+    statements = list(db.iterdump())
     db.close()
-    return told
+    return statements
 
 
 def query(path: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -66,7 +66,7 @@ class ClaudeCode(
         return locations.watched_paths(root)
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
-        """Parse a transcript from its checkpoint on, any other file from the start."""
+        """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
         from backscroll.sources.claude_code.reader import read  # start-up time: not needed to list units
 
         return read(unit, since)

@@ -17,7 +17,7 @@ from backscroll.sources.claude_code.transcript.subagents import Pending
 
 __all__ = ["parse"]
 
-_SYNTHETIC_MODEL = "<synthetic>"  # written by the tool, not by a model
+_SYNTHETIC_MODEL = "<synthetic>"  # the text is from the tool, not from a model
 _LIMIT_REACHED_PREFIX = "Claude AI usage limit reached"
 _OTHER_CALL_TYPES = frozenset({"server_tool_use", "mcp_tool_use"})
 

@@ -11,10 +11,8 @@ from backscroll.sources.claude_code.transcript.line_types import as_text
 
 __all__ = ["HiddenReason", "find_hidden_reason", "load_sidecar", "sidecar_link", "with_sidecar"]
 
-_REPLAY_PREFIXES = (
-    "acompact-",
-    "aside_question-",
-)  # of ids; these subagents repeat the lines of their parent
+# Id prefixes of subagents that repeat the lines of their parent.
+_REPLAY_PREFIXES = ("acompact-", "aside_question-")
 
 
 def load_sidecar(path: Path) -> dict[str, Any]:

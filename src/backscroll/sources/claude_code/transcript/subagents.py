@@ -118,12 +118,12 @@ class Agents(Struct):
         self.known_links.add(key)
         return True
 
-    def all_agents(self, session_id: str | None, own: str | None = None) -> tuple[Agent, ...]:
+    def all_agents(self, session_id: str | None, own_id: str | None = None) -> tuple[Agent, ...]:
         """Return every subagent of this file: inlined ones, and those that its calls started.
 
-        ``own`` is the subagent that this file belongs to. None of its calls started it.
+        ``own_id`` is the subagent that this file belongs to. None of its calls started it.
         """
-        calls = self._match_inlined(own)
+        calls = self._match_inlined(own_id)
         agents = [
             self._build_agent(agent_id, session_id, calls.get(agent_id), start)
             for agent_id, start in self.inline.items()
@@ -134,7 +134,7 @@ class Agents(Struct):
                 agents.append(self._build_agent(totals.agent_id, session_id, call_id, None))
         return tuple(agents)
 
-    def _match_inlined(self, own: str | None) -> dict[str, str]:
+    def _match_inlined(self, own_id: str | None) -> dict[str, str]:
         """Match inlined subagents to calls: by the same prompt, else by time if only one call is possible."""
         calls_by_prompt: dict[str, deque[str]] = {}
         for call_id, call in self.calls.items():
@@ -142,7 +142,7 @@ class Agents(Struct):
         found: dict[str, str] = {}
         others: list[tuple[datetime, str]] = []
         for agent_id, start in self.inline.items():
-            if agent_id == own or start is None:
+            if agent_id == own_id or start is None:
                 continue
             if call_ids := calls_by_prompt.get(start.prompt.strip()):
                 found[agent_id] = call_ids.popleft()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from backscroll.archive import Archive
-from backscroll.archive.maintenance import backup, legacy_schema, legacy_upgrade
+from backscroll.archive.maintenance import legacy_backup, legacy_schema, legacy_upgrade
 from backscroll.archive.maintenance.legacy_schema import UpgradePlan
 from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
 from backscroll.errors import (
@@ -227,7 +227,7 @@ def test_a_second_upgrade_changes_nothing(path: Path) -> None:
 
 def test_two_backups_in_the_same_second_have_different_names(path: Path) -> None:
     write_legacy(path, [conversation()])
-    assert backup.create_backup(path) != backup.create_backup(path)
+    assert legacy_backup.create_backup(path) != legacy_backup.create_backup(path)
     assert len(backups(path)) == 2
 
 
@@ -423,7 +423,7 @@ def test_a_full_disk_leaves_the_database_unchanged(path: Path, monkeypatch: pyte
     before = path.read_bytes()
 
     def open_with_page_limit(path: Path, **options: Any) -> sqlite3.Connection:
-        db = backup.open_existing(path, **options)
+        db = legacy_backup.open_existing(path, **options)
         pages = db.execute("pragma page_count").fetchone()[0]
         db.execute(f"pragma max_page_count = {pages + 40}")
         return db

@@ -46,7 +46,9 @@ def cached_history(name: str, write: Callable[[Path], object]) -> Path:
 def claude_code_history(scale: str) -> Path:
     """Return a Claude Code folder with 1,000 sessions (``S``) or 10,000 (``L``)."""
     sessions, seed = _SESSION_COUNT_AND_SEED[scale]
-    return cached_history(scale, lambda folder: claude_code.history(folder, sessions=sessions, seed=seed))
+    return cached_history(
+        scale, lambda folder: claude_code.write_history(folder, sessions=sessions, seed=seed)
+    )
 
 
 def large_session_history() -> Path:
@@ -55,7 +57,7 @@ def large_session_history() -> Path:
     def write(folder: Path) -> None:
         path = folder / "projects" / "-large" / "00000000-0000-4000-8000-000000000001.jsonl"
         parts = folder / "parts"
-        claude_code.history(parts, sessions=1, seed=2, bytes_target=_LARGE_SESSION_BYTES)
+        claude_code.write_history(parts, sessions=1, seed=2, bytes_target=_LARGE_SESSION_BYTES)
         path.parent.mkdir(parents=True)
         with path.open("wb") as file:
             for part in sorted(parts.rglob("*.jsonl")):
@@ -68,13 +70,13 @@ def large_session_history() -> Path:
 
 def cursor_history() -> Path:
     """Return a Cursor user-data folder with a database of 500 MB and 37,000 bubbles."""
-    return cached_history("cursor", cursor.history)
+    return cached_history("cursor", cursor.write_history)
 
 
 def cursor_cli_history() -> Path:
     """Return a Cursor CLI folder with 49 stores."""
     return cached_history(
-        "cursor-cli", lambda folder: cursor_cli.history(folder, sessions=49, messages=65, seed=0)
+        "cursor-cli", lambda folder: cursor_cli.write_history(folder, sessions=49, messages=65, seed=0)
     )
 
 

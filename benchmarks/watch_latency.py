@@ -47,7 +47,7 @@ def measure_latencies(session_count: int = 1000, *, runs: int = _DISTRIBUTION_RU
     folder = Path(tempfile.mkdtemp(prefix="backscroll-watch-"))
     try:
         root = folder / "claude"
-        claude_code.history(root, sessions=session_count, seed=1)
+        claude_code.write_history(root, sessions=session_count, seed=1)
         session = Transcript("10000000-0000-4000-8000-000000000000", seed=1).user("First words")
         path = session.write(root)
         roots = [NamedRoot("claude-code", root)]

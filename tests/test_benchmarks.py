@@ -25,7 +25,7 @@ class SmallContext(BenchmarkContext):
     def __init__(self, folder: Path) -> None:
         super().__init__("S", keep=True)
         self.home, self.root = folder / "home", folder / "claude"
-        claude_code.history(self.root, sessions=12, seed=3, bytes_target=600_000)
+        claude_code.write_history(self.root, sessions=12, seed=3, bytes_target=600_000)
         with History(roots=[NamedRoot("claude-code", self.root)], home=self.home) as history:
             history.sync()
 

@@ -332,7 +332,7 @@ def test_side_stores_are_where_cursor_keeps_them(tmp_path: Path) -> None:
 
 def test_a_large_history_has_the_shape_it_was_asked_for(tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        cursor.history(tmp_path / folder, sessions=12, bubbles=600, megabytes=9)
+        cursor.write_history(tmp_path / folder, sessions=12, bubbles=600, megabytes=9)
     path = tmp_path / "one" / GLOBAL
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert 7_000_000 < path.stat().st_size < 12_000_000

@@ -251,7 +251,7 @@ def test_a_store_can_be_in_its_log_only(home: cursor_cli.Home) -> None:
 def test_the_same_seed_gives_the_same_stores(tmp_path: Path) -> None:
     found = []
     for folder in ("one", "two"):
-        cursor_cli.history(tmp_path / folder, sessions=6, messages=8, seed=3)
+        cursor_cli.write_history(tmp_path / folder, sessions=6, messages=8, seed=3)
         stores = sorted((tmp_path / folder).rglob("store.db"))
         found.append([(store.parent.name, sorted(blobs(store)), damage.read_meta(store)) for store in stores])
     assert found[0] == found[1]

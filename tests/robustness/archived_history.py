@@ -23,7 +23,7 @@ _ARCHIVE_SPECIFIC = ("number", "size", "path")  # differ between archives of equ
 def write(folder: Path) -> Path:
     """Write some sixty units of two megabytes: enough for several processes with small batches."""
     claude = folder / "claude-code"
-    claude_code.history(claude, sessions=24, seed=3, bytes_target=1_000_000)
+    claude_code.write_history(claude, sessions=24, seed=3, bytes_target=1_000_000)
     for seed in range(100, 104):
         first = Transcript(seed=seed, cwd="/home/zoe/ferry")
         first.user(f"the ferry of {seed}").run(tool_calls.bash("ls", "a\nb")).assistant("two files")
@@ -33,8 +33,8 @@ def write(folder: Path) -> Path:
         forks.fork(first, seed=seed + 200).user("or else").assistant("it did not").write(claude)
     broken = Transcript(seed=99).user("cut").assistant("off").write(claude)
     broken.write_bytes(broken.read_bytes()[:-20])
-    cursor.history(folder / "cursor", sessions=4, bubbles=60, megabytes=1)
-    cursor_cli.history(folder / "cursor-cli", sessions=3, messages=15)
+    cursor.write_history(folder / "cursor", sessions=4, bubbles=60, megabytes=1)
+    cursor_cli.write_history(folder / "cursor-cli", sessions=3, messages=15)
     return folder
 
 

@@ -13,7 +13,7 @@ odd_records  valid JSON with unexpected types
 bulk         large histories for benchmarks
 """
 
-from backscroll.testing.claude_code.bulk.history import Written, history
+from backscroll.testing.claude_code.bulk.history import WrittenHistory, write_history
 from backscroll.testing.claude_code.damage import DAMAGE
 from backscroll.testing.claude_code.forks import (
     append_foreign_lines,
@@ -38,12 +38,12 @@ __all__ = [
     "Prompt",
     "Release",
     "Transcript",
-    "Written",
+    "WrittenHistory",
     "append_foreign_lines",
     "continue_in_new_file",
     "fork",
-    "history",
     "project_key",
     "repeat_lines",
     "resume",
+    "write_history",
 ]

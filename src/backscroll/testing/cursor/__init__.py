@@ -4,13 +4,13 @@
     home.composer([cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")])
     home.write()
 
-`GENERATIONS` has one whole history for each generation, `history` a big one.
+`GENERATIONS` has one whole history for each generation, `write_history` a big one.
 """
 
 from backscroll.testing.cursor import damage
 from backscroll.testing.cursor.generations import DOCS, GENERATIONS, SHOP, Example, every_kind, every_tool
 from backscroll.testing.cursor.graph import Graph, build_graph
-from backscroll.testing.cursor.history import history
+from backscroll.testing.cursor.history import write_history
 from backscroll.testing.cursor.messages import (
     Message,
     Tool,
@@ -76,7 +76,6 @@ __all__ = [
     "every_tool",
     "example",
     "failed",
-    "history",
     "image",
     "loading",
     "local",
@@ -92,6 +91,7 @@ __all__ = [
     "windows",
     "with_hollow_tool",
     "write_code_workspace",
+    "write_history",
     "write_picture",
     "write_search",
     "write_tracking",

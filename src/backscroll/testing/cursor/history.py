@@ -21,7 +21,7 @@ from backscroll.testing.cursor.workspaces import Place, local
 from backscroll.testing.database import Cell
 from backscroll.testing.lorem import LoremText
 
-__all__ = ["history"]
+__all__ = ["write_history"]
 
 # For each thousand bubbles, as databases of 37,000 bubbles have them.
 _CHECKPOINTS = 324
@@ -49,7 +49,7 @@ class _Session:
     blobs: list[bytes] = field(default_factory=list)
 
 
-def history(
+def write_history(
     root: Path, *, sessions: int = 75, bubbles: int = 37_000, megabytes: int = 500, seed: int = 0
 ) -> Path:
     """Write a whole user-data folder of this size, the rows of its sessions interleaved. Returns the root.

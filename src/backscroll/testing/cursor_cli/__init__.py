@@ -7,7 +7,7 @@ Messages are made with the functions of `backscroll.testing.cursor`.
 """
 
 from backscroll.testing.cursor_cli import damage
-from backscroll.testing.cursor_cli.history import history
+from backscroll.testing.cursor_cli.history import write_history
 from backscroll.testing.cursor_cli.home import SCHEMA, START, Chat, Home, folder_hash, write_store
 from backscroll.testing.cursor_cli.stores import STORES, talk, write_every_store
 from backscroll.testing.cursor_cli.transcripts import lines, slug, spoken_time, text, write_transcript
@@ -20,13 +20,13 @@ __all__ = [
     "Home",
     "damage",
     "folder_hash",
-    "history",
     "lines",
     "slug",
     "spoken_time",
     "talk",
     "text",
     "write_every_store",
+    "write_history",
     "write_store",
     "write_transcript",
 ]

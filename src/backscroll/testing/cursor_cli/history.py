@@ -10,12 +10,12 @@ from backscroll.testing.cursor_cli.home import START, Home
 from backscroll.testing.cursor_cli.transcripts import write_transcript
 from backscroll.testing.lorem import LoremText
 
-__all__ = ["history"]
+__all__ = ["write_history"]
 
 _FOLDERS = ("/home/dev/shop", "/home/dev/docs site", "/home/dev/billing", "/srv/infra")
 
 
-def history(root: Path, *, sessions: int = 49, messages: int = 65, seed: int = 0) -> Path:
+def write_history(root: Path, *, sessions: int = 49, messages: int = 65, seed: int = 0) -> Path:
     """Write chats of about so many messages each; every third has a transcript too. Returns the root."""
     rng = Random(f"cli history/{seed}")
     lorem = LoremText(rng)

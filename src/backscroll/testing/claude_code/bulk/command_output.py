@@ -1,14 +1,14 @@
-"""What commands print: many lines of one kind, then many of another."""
+"""Random command output: blocks of similar lines."""
 
 from collections.abc import Iterator
 from random import Random
 
-from backscroll.testing.claude_code.bulk.vocabulary import Words, escaped
+from backscroll.testing.claude_code.bulk.vocabulary import Vocabulary, escape_json
 
-__all__ = ["listed_lines", "printed_lines"]
+__all__ = ["command_output_lines", "search_output_lines"]
 
-_AGAIN = 0.25  # of the lines are as the one before
-_PRINTED = (
+_REPEATED_LINE_SHARE = 0.25  # lines equal to the previous one
+_OUTPUT_TEMPLATES = (
     "tests/{0}/test_{1}.py::test_{2}_{3}_is_{4} PASSED [ {percent}%]",
     "tests/{0}/test_{1}.py .................... [ {percent}%]",
     "2026-{month:02}-{day:02}T{hour:02}:{percent:02}:07.{n:03}Z INFO {0}.{1}: {2} took {n} ms request={hash}",
@@ -24,7 +24,7 @@ _PRINTED = (
     "-rw-r--r-- 1 zoe zoe {n:>6} Oct {day:>2} {hour:02}:{percent:02} {0}_{1}.py",
     '  "{0}": {{"{1}": {n}, "{2}": "{3}"}},',
 )
-_LISTED = (
+_SEARCH_TEMPLATES = (
     "/home/zoe/ferry/src/{0}/{1}.py",
     "src/{0}/{1}.py:{n}:        return self._{2}({3})",
     "src/{0}/{1}.py:{n}:    def {2}_{3}(self) -> None:",
@@ -32,17 +32,17 @@ _LISTED = (
 )
 
 
-def printed_lines(rng: Random, words: Words, size: int) -> list[bytes]:
-    """The output of builds, tests and logs."""
-    return list(_blocks(rng, words, size, _PRINTED))
+def command_output_lines(rng: Random, words: Vocabulary, size: int) -> list[bytes]:
+    """Return the output of builds, tests and logs, in total about ``size`` bytes."""
+    return list(_generate_lines(rng, words, size, _OUTPUT_TEMPLATES))
 
 
-def listed_lines(rng: Random, words: Words, size: int) -> list[bytes]:
-    """The output of searches for files and in them."""
-    return list(_blocks(rng, words, size, _LISTED))
+def search_output_lines(rng: Random, words: Vocabulary, size: int) -> list[bytes]:
+    """Return the output of file and text searches, in total about ``size`` bytes."""
+    return list(_generate_lines(rng, words, size, _SEARCH_TEMPLATES))
 
 
-def _blocks(rng: Random, words: Words, size: int, templates: tuple[str, ...]) -> Iterator[bytes]:
+def _generate_lines(rng: Random, words: Vocabulary, size: int, templates: tuple[str, ...]) -> Iterator[bytes]:
     written = 0
     while written < size:
         template = templates[int(rng.random() * len(templates))]
@@ -52,11 +52,11 @@ def _blocks(rng: Random, words: Words, size: int, templates: tuple[str, ...]) ->
         line = b""
         for _ in range(count):
             percent += 60 / count
-            if line and rng.random() < _AGAIN:
+            if line and rng.random() < _REPEATED_LINE_SHARE:
                 written += len(line) + 2
                 yield line
                 continue
-            line = escaped(
+            line = escape_json(
                 template.format(
                     *[names[int(rng.random() ** 2 * len(names))] for _ in range(5)],
                     n=int(rng.random() ** 3 * 9999),

@@ -1,4 +1,4 @@
-"""A whole history in bulk, shaped like the published ones."""
+"""Write a large history with the sizes and irregularities of published ones."""
 
 import os
 from collections.abc import Iterator
@@ -8,29 +8,32 @@ from itertools import chain, islice
 from pathlib import Path
 from random import Random
 
-from backscroll.testing.claude_code.bulk.session import Bulk, new_uuid
-from backscroll.testing.claude_code.bulk.size_distribution import Curve
-from backscroll.testing.claude_code.bulk.text_pool import Text
-from backscroll.testing.claude_code.bulk.tool_results import Answers
+from backscroll.testing.claude_code.bulk.session import SessionGenerator, new_uuid
+from backscroll.testing.claude_code.bulk.size_distribution import SizeDistribution
+from backscroll.testing.claude_code.bulk.text_pool import TextPools
+from backscroll.testing.claude_code.bulk.tool_results import ToolCallGenerator
 from backscroll.testing.claude_code.project_key import project_key
 
-__all__ = ["Written", "history"]
+__all__ = ["WrittenHistory", "write_history"]
 
-RECORDS = Curve((0, 1), (0.1, 1), (0.5, 34), (0.9, 317), (0.99, 977), (0.999, 2572), (1, 5000))
+RECORD_COUNTS = SizeDistribution(
+    (0, 1), (0.1, 1), (0.5, 34), (0.9, 317), (0.99, 977), (0.999, 2572), (1, 5000)
+)
 
-_WITHOUT_MESSAGE = 1 / 8
-_TWO_IDS = 1 / 7 / 0.7  # of those that have more than a few records
-_PARENT_ELSEWHERE = 1 / 30
-_COPIED = 1 / 25
-_COMPACTED = 257 / 2900
-_AGENTS = 4  # files of subagents that a session has at most
+# Shares of all sessions.
+_NO_MESSAGES_SHARE = 1 / 8
+_TWO_IDS_SHARE = 1 / 7 / 0.7  # of sessions with more than 4 records
+_FOREIGN_PARENT_SHARE = 1 / 30
+_COPY_SHARE = 1 / 25
+_COMPACTED_SHARE = 257 / 2900
 
-_CHAPTER = 1000  # sessions, after which the work is about something else
-_CHUNK = 4 << 20
-_KEPT = 200  # lines of a session that a later one may repeat
+_MAX_SUBAGENT_FILES = 4  # per session
+_SESSIONS_PER_TOPIC = 1000
+_BUFFER_BYTES = 4 << 20
+_MAX_REPEATED_LINES = 200  # lines of a session that a later one can repeat
 
-_FIRST = datetime(2025, 6, 2, 8, tzinfo=UTC)
-_LAST = datetime(2026, 10, 30, 18, tzinfo=UTC)
+_START = datetime(2025, 6, 2, 8, tzinfo=UTC)
+_END = datetime(2026, 10, 30, 18, tzinfo=UTC)
 _VERSIONS = (
     "0.2.122",
     "1.0.64",
@@ -44,144 +47,173 @@ _VERSIONS = (
     "2.1.97",
     "2.1.212",
 )
-_PLACES = ("ferry", "harbour", "ticket-office", "timetable", "lighthouse", "tide_tables", "web.site", "crew")
+_PROJECT_NAMES = (
+    "ferry",
+    "harbour",
+    "ticket-office",
+    "timetable",
+    "lighthouse",
+    "tide_tables",
+    "web.site",
+    "crew",
+)
 
 
 @dataclass(frozen=True)
-class Written:
-    """What was written: the ids of the sessions that have messages, and how much there is."""
+class WrittenHistory:
+    """Ids and totals of a written history."""
 
-    sessions: tuple[str, ...]
+    sessions: tuple[str, ...]  # ids of the sessions with messages
     files: int
     records: int
-    size: int
+    size: int  # bytes
 
 
-def history(root: Path, *, sessions: int, seed: int = 0, bytes_target: int | None = None) -> Written:
-    """Write that many session files below ``root``, with the sizes and the mix of real histories.
+def write_history(
+    root: Path, *, sessions: int, seed: int = 0, bytes_target: int | None = None
+) -> WrittenHistory:
+    """Write session files below ``root``, with the sizes and irregularities of real histories.
 
-    By themselves they come to some 400 KB each; ``bytes_target`` stretches or
-    shrinks the conversations until their sum is about that. The first prompt of
-    the n-th session names ``ticket-<n>`` in six digits, so that each can be found.
+    The average file has about 400 KB. With ``bytes_target``, the conversations are
+    longer or shorter so that the total is about this size. The first prompt of the n-th
+    session contains ``ticket-<n>`` with six digits, so that a search can find it.
     """
-    return _Writer(root, sessions, seed, bytes_target).write()
+    return _HistoryWriter(root, sessions, seed, bytes_target).write()
 
 
-class _Writer:
+class _HistoryWriter:
     def __init__(self, root: Path, sessions: int, seed: int, bytes_target: int | None) -> None:
         self.root, self.sessions, self.target = root, sessions, bytes_target
         self.rng = Random(f"history:{seed}")
-        expected = min(sessions, _CHAPTER) * 400_000 if bytes_target is None else bytes_target
-        self.seed, self.text_size = seed, min(max(expected // 16, 1 << 20), 8 << 20)
+        expected_bytes = (
+            min(sessions, _SESSIONS_PER_TOPIC) * 400_000 if bytes_target is None else bytes_target
+        )
+        self.seed, self.text_size = seed, min(max(expected_bytes // 16, 1 << 20), 8 << 20)
         self.files = self.records = self.size = 0
-        self.kept: tuple[str, list[bytes]] | None = None
-        self.projects = [f"/home/zoe/{_PLACES[n % 8]}{n // 8 or ''}" for n in range(max(1, sessions // 15))]
+        self.repeatable: tuple[str, list[bytes]] | None = None  # id and first lines of the previous session
+        self.projects = [
+            f"/home/zoe/{_PROJECT_NAMES[n % 8]}{n // 8 or ''}" for n in range(max(1, sessions // 15))
+        ]
 
-    def write(self) -> Written:
+    def write(self) -> WrittenHistory:
         rng = self.rng
         shares = [rng.random() for _ in range(self.sessions)]
-        counts = [RECORDS.at(max(share, _WITHOUT_MESSAGE)) for share in shares]
-        left = sum(counts)
+        counts = [RECORD_COUNTS.quantile(max(share, _NO_MESSAGES_SHARE)) for share in shares]
+        remaining = sum(counts)
         ids: list[str] = []
-        for number, (share, count) in enumerate(zip(shares, counts, strict=True)):
-            if number % _CHAPTER == 0:
-                self.text = Text(self.seed, self.text_size, number // _CHAPTER)
-                self.answers = Answers(self.text)
-            budget = None if self.target is None else (self.target - self.size) * count // max(left, 1)
-            left -= count
-            at = _FIRST + (_LAST - _FIRST) * number / self.sessions
-            version = _VERSIONS[number * len(_VERSIONS) // self.sessions]
-            if share < _WITHOUT_MESSAGE and (self.target is None or left > 0):
-                self._titles(self._session(version, at))
+        for index, (share, count) in enumerate(zip(shares, counts, strict=True)):
+            if index % _SESSIONS_PER_TOPIC == 0:
+                self.text = TextPools(self.seed, self.text_size, index // _SESSIONS_PER_TOPIC)
+                self.tool_calls = ToolCallGenerator(self.text)
+            budget = None if self.target is None else (self.target - self.size) * count // max(remaining, 1)
+            remaining -= count
+            at = _START + (_END - _START) * index / self.sessions
+            version = _VERSIONS[index * len(_VERSIONS) // self.sessions]
+            if share < _NO_MESSAGES_SHARE and (self.target is None or remaining > 0):
+                self._write_state_file(self._new_session(version, at))
                 continue
-            ids.append(self._talk(self._session(version, at), number, count, budget))
-        return Written(tuple(ids), self.files, self.records, self.size)
+            ids.append(self._write_session(self._new_session(version, at), index, count, budget))
+        return WrittenHistory(tuple(ids), self.files, self.records, self.size)
 
-    def _session(self, version: str, at: datetime) -> Bulk:
+    def _new_session(self, version: str, at: datetime) -> SessionGenerator:
         rng = self.rng
         cwd = self.projects[int(rng.random() ** 2 * len(self.projects))]
-        return Bulk(
+        return SessionGenerator(
             rng,
             self.text,
-            self.answers,
+            self.tool_calls,
             session_id=new_uuid(rng).decode(),
             version=version,
             cwd=cwd,
             start=at + timedelta(minutes=rng.randrange(600)),
         )
 
-    def _titles(self, bulk: Bulk) -> None:
-        """A file without a message."""
+    def _write_state_file(self, session: SessionGenerator) -> None:
+        """Write a session file without messages."""
         count = 1 if self.rng.random() < 0.9 else self.rng.randrange(2, 5)
-        self._store(bulk, self._path(bulk), (bulk.state() for _ in range(count)))
+        self._write_file(session, self._path(session), (session.state_line() for _ in range(count)))
 
-    def _talk(self, bulk: Bulk, number: int, count: int, budget: int | None) -> str:
-        rng, id_ = self.rng, bulk.session_id.decode()
-        path = self._path(bulk)
-        begin = self._repeated(bulk)[: count // 2] if count > 20 and rng.random() < _COPIED else []
-        if rng.random() < _PARENT_ELSEWHERE:
-            bulk.leaf = new_uuid(rng)
-        said = bulk.lines(b"ticket-%06d: " % number)
-        if count > 4 and rng.random() < _TWO_IDS:
-            said = self._renamed(bulk, said, id_, rng.randrange(1, count - 2))
-        if rng.random() < _COMPACTED:
-            said = _inserted(said, bulk.compaction(), rng.randrange(1, count + 1))
+    def _write_session(self, session: SessionGenerator, index: int, count: int, budget: int | None) -> str:
+        """Write a session and its subagents. Return its id."""
+        rng, id_ = self.rng, session.session_id.decode()
+        path = self._path(session)
+        copied = (
+            self._copied_lines(session)[: count // 2] if count > 20 and rng.random() < _COPY_SHARE else []
+        )
+        if rng.random() < _FOREIGN_PARENT_SHARE:
+            session.leaf = new_uuid(rng)
+        lines = session.lines(b"ticket-%06d: " % index)
+        if count > 4 and rng.random() < _TWO_IDS_SHARE:
+            lines = self._with_earlier_id(session, lines, id_, rng.randrange(1, count - 2))
+        if rng.random() < _COMPACTED_SHARE:
+            lines = _insert_after(lines, session.compaction_lines(), rng.randrange(1, count + 1))
         if budget is None:
-            said = islice(said, count - len(begin))
+            lines = islice(lines, count - len(copied))
         else:
-            said = _within(said, budget - sum(map(len, begin)))
-        self._store(bulk, path, chain(begin, said))
-        bulk.belong_to(id_)
-        folder = path.parent if bulk.release.subagent_layout == "flat" else path.with_suffix("") / "subagents"
-        for agent, prompt in bulk.agents[:_AGENTS]:
-            self._store(bulk, folder / f"agent-{agent.decode()}.jsonl", bulk.work(agent, prompt))
+            lines = _limit_bytes(lines, budget - sum(map(len, copied)))
+        self._write_file(session, path, chain(copied, lines))
+        session.set_session_id(id_)
+        folder = (
+            path.parent if session.release.subagent_layout == "flat" else path.with_suffix("") / "subagents"
+        )
+        for agent, prompt in session.agents[:_MAX_SUBAGENT_FILES]:
+            self._write_file(
+                session, folder / f"agent-{agent.decode()}.jsonl", session.subagent_lines(agent, prompt)
+            )
         return id_
 
-    def _renamed(self, bulk: Bulk, lines: Iterator[bytes], own: str, count: int) -> Iterator[bytes]:
-        """The first lines under the id of an earlier session, which a resume left behind."""
-        bulk.belong_to(new_uuid(self.rng).decode())
+    def _with_earlier_id(
+        self, session: SessionGenerator, lines: Iterator[bytes], own_id: str, count: int
+    ) -> Iterator[bytes]:
+        """Give the first lines the id of an earlier session, as a resume does."""
+        session.set_session_id(new_uuid(self.rng).decode())
         yield from islice(lines, count)
-        bulk.belong_to(own)
+        session.set_session_id(own_id)
         yield from lines
 
-    def _repeated(self, bulk: Bulk) -> list[bytes]:
-        """Lines of an earlier session, as a resume or a fork repeats them."""
-        if self.kept is None:
+    def _copied_lines(self, session: SessionGenerator) -> list[bytes]:
+        """Return lines of the previous session, as a resume or a fork copies them."""
+        if self.repeatable is None:
             return []
-        earlier, lines = self.kept
-        old, new = b'"sessionId":"%b"' % earlier.encode(), b'"sessionId":"%b"' % bulk.session_id
-        if not bulk.release.is_at_least("2.0.0"):
+        earlier_id, lines = self.repeatable
+        old, new = b'"sessionId":"%b"' % earlier_id.encode(), b'"sessionId":"%b"' % session.session_id
+        if not session.release.is_at_least("2.0.0"):
             return [line.replace(old, new) for line in lines]
-        origin = b',"forkedFrom":{"sessionId":"%b"}}' % earlier.encode()
+        origin = b',"forkedFrom":{"sessionId":"%b"}}' % earlier_id.encode()
         return [line.replace(old, new)[:-1] + origin for line in lines]
 
-    def _path(self, bulk: Bulk) -> Path:
-        return self.root / "projects" / project_key(bulk.cwd.decode()) / f"{bulk.session_id.decode()}.jsonl"
+    def _path(self, session: SessionGenerator) -> Path:
+        return (
+            self.root
+            / "projects"
+            / project_key(session.cwd.decode())
+            / f"{session.session_id.decode()}.jsonl"
+        )
 
-    def _store(self, bulk: Bulk, path: Path, lines: Iterator[bytes]) -> None:
+    def _write_file(self, session: SessionGenerator, path: Path, lines: Iterator[bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept: list[bytes] = []
-        pending: list[bytes] = []
-        held = 0
+        repeatable: list[bytes] = []
+        buffer: list[bytes] = []
+        buffered_bytes = 0
         with path.open("wb") as file:
             for line in lines:
-                pending.append(line)
-                held += len(line) + 1
+                buffer.append(line)
+                buffered_bytes += len(line) + 1
                 self.records += 1
-                if len(kept) < _KEPT:
-                    kept.append(line)
-                if held > _CHUNK:
-                    self.size += file.write(b"\n".join((*pending, b"")))
-                    pending, held = [], 0
-            self.size += file.write(b"\n".join((*pending, b"")))
+                if len(repeatable) < _MAX_REPEATED_LINES:
+                    repeatable.append(line)
+                if buffered_bytes > _BUFFER_BYTES:
+                    self.size += file.write(b"\n".join((*buffer, b"")))
+                    buffer, buffered_bytes = [], 0
+            self.size += file.write(b"\n".join((*buffer, b"")))
         self.files += 1
-        if len(kept) > 4 and bulk.agent_id is None:
-            self.kept = bulk.session_id.decode(), kept
-        os.utime(path, (bulk.now, bulk.now))
+        if len(repeatable) > 4 and session.agent_id is None:
+            self.repeatable = session.session_id.decode(), repeatable
+        os.utime(path, (session.now, session.now))
 
 
-def _within(lines: Iterator[bytes], budget: int) -> Iterator[bytes]:
-    """At least one line, and then as many as the bytes allow."""
+def _limit_bytes(lines: Iterator[bytes], budget: int) -> Iterator[bytes]:
+    """Yield lines until their size exceeds the budget, at least one."""
     for line in lines:
         yield line
         budget -= len(line) + 1
@@ -189,8 +221,8 @@ def _within(lines: Iterator[bytes], budget: int) -> Iterator[bytes]:
             return
 
 
-def _inserted(lines: Iterator[bytes], more: Iterator[bytes], after: int) -> Iterator[bytes]:
-    """Some lines, more, and then the rest."""
-    yield from islice(lines, after)
-    yield from more
+def _insert_after(lines: Iterator[bytes], inserted: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """Insert lines after the first ``count`` lines."""
+    yield from islice(lines, count)
+    yield from inserted
     yield from lines

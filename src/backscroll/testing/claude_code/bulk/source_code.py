@@ -1,14 +1,14 @@
-"""Programs: files in which the same few names and phrases come again and again."""
+"""Random source files. Each file repeats a few names and line templates."""
 
 from random import Random
 
-from backscroll.testing.claude_code.bulk.vocabulary import Words, escaped
+from backscroll.testing.claude_code.bulk.vocabulary import Vocabulary, escape_json
 
-__all__ = ["program_lines"]
+__all__ = ["source_code_lines"]
 
-_NAMES = 24  # that a file is about
-_AGAIN = 0.35  # of its lines stand in it before
-_PHRASES = (
+_NAMES_PER_FILE = 24
+_REPEATED_LINE_SHARE = 0.35  # lines that already occur in the file
+_LINE_TEMPLATES = (
     "",
     "",
     "    def {0}_{1}(self, {2}: str, {3}: int = {n}) -> {4} | None:",
@@ -34,7 +34,7 @@ _PHRASES = (
     '    "{0}": "{1}",',
     "  {0}: {n}",
 )
-_HEAD = (
+_HEADER_TEMPLATES = (
     '"""{sentence}"""',
     "",
     "from {0}.{1} import {2}, {3}",
@@ -46,34 +46,41 @@ _HEAD = (
 )
 
 
-def program_lines(rng: Random, words: Words, size: int) -> tuple[list[bytes], list[bytes], list[int]]:
-    """Many files one after another, the same with line numbers, and the line each begins with."""
+def source_code_lines(
+    rng: Random, words: Vocabulary, size: int
+) -> tuple[list[bytes], list[bytes], list[int]]:
+    """Return the lines of many files, the same lines with line numbers, and the first line of each file."""
     plain: list[bytes] = []
     numbered: list[bytes] = []
-    files: list[int] = []
+    file_starts: list[int] = []
     written = 0
     while written < size:
-        files.append(len(plain))
-        names = words.names(_NAMES)
-        habits = [_PHRASES[int(rng.random() ** 1.5 * len(_PHRASES))] for _ in range(14)]
-        templates = [*_HEAD, *(_chosen(rng, habits) for _ in range(20 + int(rng.random() ** 2 * 500)))]
+        file_starts.append(len(plain))
+        names = words.names(_NAMES_PER_FILE)
+        frequent = [_LINE_TEMPLATES[int(rng.random() ** 1.5 * len(_LINE_TEMPLATES))] for _ in range(14)]
+        templates = [
+            *_HEADER_TEMPLATES,
+            *(_choose_template(rng, frequent) for _ in range(20 + int(rng.random() ** 2 * 500))),
+        ]
         for number, template in enumerate(templates, 1):
-            again = number > len(_HEAD) and rng.random() < _AGAIN
-            line = plain[-rng.randrange(1, number)] if again else _line(rng, words, names, template)
+            is_repeated = number > len(_HEADER_TEMPLATES) and rng.random() < _REPEATED_LINE_SHARE
+            line = (
+                plain[-rng.randrange(1, number)] if is_repeated else _format_line(rng, words, names, template)
+            )
             plain.append(line)
             numbered.append(b"%6d\xe2\x86\x92%b" % (number, line))
             written += len(line) + 2
-    return plain, numbered, files
+    return plain, numbered, file_starts
 
 
-def _chosen(rng: Random, habits: list[str]) -> str:
-    among = habits if rng.random() < 0.7 else _PHRASES
-    return among[int(rng.random() * len(among))]
+def _choose_template(rng: Random, frequent: list[str]) -> str:
+    templates = frequent if rng.random() < 0.7 else _LINE_TEMPLATES
+    return templates[int(rng.random() * len(templates))]
 
 
-def _line(rng: Random, words: Words, names: list[str], template: str) -> bytes:
+def _format_line(rng: Random, words: Vocabulary, names: list[str], template: str) -> bytes:
     if "{" not in template:
         return template.encode()
     chosen = [names[int(rng.random() ** 2 * len(names))] for _ in range(5)]
-    said = " ".join(words.take(8)) if "{s" in template else ""
-    return escaped(template.format(*chosen, n=int(rng.random() ** 4 * 9999), sentence=said))
+    sentence = " ".join(words.take(8)) if "{s" in template else ""
+    return escape_json(template.format(*chosen, n=int(rng.random() ** 4 * 9999), sentence=sentence))

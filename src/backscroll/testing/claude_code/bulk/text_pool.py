@@ -1,22 +1,18 @@
-"""Text in any amount: invented words in the proportions of real ones, ready to be put into JSON.
-
-Everything handed out is already escaped, so that a line is put together by
-joining bytes.
-"""
+"""Pools of random text. All text is already escaped for JSON, so that a line is a join of bytes."""
 
 import base64
 from bisect import bisect_right
 from itertools import accumulate
 from random import Random
 
-from backscroll.testing.claude_code.bulk.command_output import listed_lines, printed_lines
-from backscroll.testing.claude_code.bulk.source_code import program_lines
-from backscroll.testing.claude_code.bulk.vocabulary import Words, escaped
+from backscroll.testing.claude_code.bulk.command_output import command_output_lines, search_output_lines
+from backscroll.testing.claude_code.bulk.source_code import source_code_lines
+from backscroll.testing.claude_code.bulk.vocabulary import Vocabulary, escape_json
 
-__all__ = ["Pool", "Text"]
+__all__ = ["LinePool", "TextPools"]
 
-_ENDS = (".", ".", ".", ".", ":", "?", " — «fine».")
-_PHRASES = (
+_SENTENCE_ENDS = (".", ".", ".", ".", ":", "?", " — «fine».")
+_SENTENCE_TEMPLATES = (
     "Let me look at the {0} first.",
     "Now I will {0} the {1} and run the tests again.",
     "The {0} is there, but the {1} of the {0} is not what the {2} asks for.",
@@ -26,8 +22,8 @@ _PHRASES = (
 )
 
 
-class Pool:
-    """A long escaped text of which any piece can be had that begins with a line."""
+class LinePool:
+    """Long escaped text. Excerpts of it start at the beginning of a line."""
 
     def __init__(self, lines: list[bytes]) -> None:
         self._joined = b"\\n".join(lines)
@@ -36,64 +32,69 @@ class Pool:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def cut(self, rng: Random, size: int) -> bytes:
-        """A piece of that many bytes, or one to three fewer so as to cut no character and no escape."""
-        return self.piece(int(rng.random() * len(self._starts)), size)
+    def random_excerpt(self, rng: Random, size: int) -> bytes:
+        """Return an excerpt of about ``size`` bytes that starts at a random line."""
+        return self.excerpt(int(rng.random() * len(self._starts)), size)
 
-    def piece(self, line: int, size: int) -> bytes:
-        """The same, from this line on."""
-        begin = self._starts[line]
-        if begin + size >= len(self._joined):
-            begin = 0
+    def excerpt(self, line: int, size: int) -> bytes:
+        """Return an excerpt that starts at the given line.
+
+        It can be a few bytes shorter than ``size``, so that it ends with a complete
+        character and a complete escape.
+        """
+        start = self._starts[line]
+        if start + size >= len(self._joined):
+            start = 0
         if size >= len(self._joined):
-            return (self._joined + b"\\n") * (size // len(self._joined)) + self.piece(
-                0, size % len(self._joined)
-            )
-        end = begin + max(size, 2)
+            repeated = (self._joined + b"\\n") * (size // len(self._joined))
+            return repeated + self.excerpt(0, size % len(self._joined))
+        end = start + max(size, 2)
         while self._joined[end] & 0xC0 == 0x80:
             end -= 1
-        piece = self._joined[begin:end]
-        cut = piece.rfind(b"\\u", -5)
-        if cut >= 0:
-            return piece[:cut]
-        if piece.endswith(b"\\") and (len(piece) - len(piece.rstrip(b"\\"))) % 2:
-            return piece[:-1]
-        return piece
+        excerpt = self._joined[start:end]
+        escape = excerpt.rfind(b"\\u", -5)
+        if escape >= 0:
+            return excerpt[:escape]
+        if excerpt.endswith(b"\\") and (len(excerpt) - len(excerpt.rstrip(b"\\"))) % 2:
+            return excerpt[:-1]
+        return excerpt
 
     def lines(self, line: int, count: int) -> bytes:
-        """So many whole lines."""
+        """Return ``count`` complete lines, starting at the given line."""
         last = min(line + count, len(self._starts) - 1)
         return self._joined[self._starts[line] : self._starts[last] - 2] if last > line else b""
 
-    def line_at(self, line: int, size: int) -> int:
-        """The line that is that many bytes further on."""
+    def line_after(self, line: int, size: int) -> int:
+        """Return the line that is ``size`` bytes after the start of the given line."""
         return bisect_right(self._starts, self._starts[line] + size) - 1
 
 
-class Text:
-    """Prose, the files of programs with and without line numbers, what commands print, and base64."""
+class TextPools:
+    """Pools of prose, source code with and without line numbers, command output and base64."""
 
-    def __init__(self, seed: int, size: int, chapter: int = 0) -> None:
-        rng = Random(f"text:{seed}:{chapter}")
-        words = Words(seed, chapter)
-        self.prose = Pool([_sentence(rng, words) for _ in range(size // 200)])
-        code, numbered, self.files = program_lines(rng, words, size)
-        self.code, self.numbered = Pool(code), Pool(numbered)
-        self.printed = Pool(printed_lines(rng, words, size // 3))
-        self.listed = Pool(listed_lines(rng, words, size // 8))
+    def __init__(self, seed: int, size: int, topic: int = 0) -> None:
+        rng = Random(f"text:{seed}:{topic}")
+        words = Vocabulary(seed, topic)
+        self.prose = LinePool([_sentence(rng, words) for _ in range(size // 200)])
+        code, numbered, self.file_starts = source_code_lines(rng, words, size)
+        self.code, self.numbered = LinePool(code), LinePool(numbered)
+        self.command_output = LinePool(command_output_lines(rng, words, size // 3))
+        self.search_output = LinePool(search_output_lines(rng, words, size // 8))
         self._base64 = base64.b64encode(rng.randbytes(900_000))
 
     def base64(self, rng: Random, size: int) -> bytes:
-        """Letters of an image or a signature; a long one repeats itself."""
+        """Return base64 text, for an image or a signature. A long text repeats itself."""
         start = rng.randrange(0, 600_000, 4)
-        piece = self._base64[start : start + size]
-        if len(piece) == size:
-            return piece
-        return piece + (self._base64 * (size // len(self._base64) + 1))[: size - len(piece)]
+        text = self._base64[start : start + size]
+        if len(text) == size:
+            return text
+        return text + (self._base64 * (size // len(self._base64) + 1))[: size - len(text)]
 
 
-def _sentence(rng: Random, words: Words) -> bytes:
+def _sentence(rng: Random, words: Vocabulary) -> bytes:
     if rng.random() < 0.3:
-        return escaped(_PHRASES[int(rng.random() * len(_PHRASES))].format(*words.take(3)))
-    said = " ".join(words.take(4 + int(rng.random() * 22)))
-    return escaped(said.capitalize() + _ENDS[int(rng.random() * len(_ENDS))])
+        return escape_json(
+            _SENTENCE_TEMPLATES[int(rng.random() * len(_SENTENCE_TEMPLATES))].format(*words.take(3))
+        )
+    sentence = " ".join(words.take(4 + int(rng.random() * 22)))
+    return escape_json(sentence.capitalize() + _SENTENCE_ENDS[int(rng.random() * len(_SENTENCE_ENDS))])

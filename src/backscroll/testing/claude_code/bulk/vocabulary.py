@@ -1,11 +1,11 @@
-"""The words of a made history: common ones everywhere, rare ones only in a part of it."""
+"""Random words. Common words occur in the whole history, rare words only in one topic."""
 
 from itertools import accumulate
 from random import Random
 
-__all__ = ["Words", "escaped"]
+__all__ = ["Vocabulary", "escape_json"]
 
-_PLAIN = """
+_ENGLISH_WORDS = """
     the to of a and in is it for that on with as this be are not from by at or an if we you can will
     all has have but when file line code test error value type name data return function class
     import self string list key path read write call result check update change fix add remove set
@@ -14,38 +14,42 @@ _PLAIN = """
     commit merge review schema field number object
 """
 _SYLLABLES = "ka lo mi tar sen vi dor pel ra nu bex qui fo gan hel jo wyn zet mor sta eb ich ul an or"
-_COMMON = 3000
-_RARE = 5000
-_TABLE = 1 << 17
+_COMMON_WORD_COUNT = 3000  # invented words, in addition to the English ones
+_RARE_WORD_COUNT = 5000  # per topic
+_TABLE_SIZE = 1 << 17
 
 
-class Words:
-    """Words without end, by Zipf's law: the n-th of a language is met about 1/n as often as the first."""
+class Vocabulary:
+    """Endless stream of words with Zipf's law: the frequency of the n-th word is about 1/n of the first."""
 
-    def __init__(self, seed: int, chapter: int = 0) -> None:
-        everywhere, here = Random(f"words:{seed}"), Random(f"words:{seed}:{chapter}")
-        words = [*_PLAIN.split(), *_invented(everywhere, _COMMON), *_invented(here, _RARE)]
+    def __init__(self, seed: int, topic: int = 0) -> None:
+        common_rng, topic_rng = Random(f"words:{seed}"), Random(f"words:{seed}:{topic}")
+        words = [
+            *_ENGLISH_WORDS.split(),
+            *_invent_words(common_rng, _COMMON_WORD_COUNT),
+            *_invent_words(topic_rng, _RARE_WORD_COUNT),
+        ]
         weights = list(accumulate(1 / (rank + 2) for rank in range(len(words))))
-        self._rng, self._at = here, 0
-        self._table = here.choices(words, cum_weights=weights, k=_TABLE)
+        self._rng, self._position = topic_rng, 0
+        self._table = topic_rng.choices(words, cum_weights=weights, k=_TABLE_SIZE)
 
     def take(self, count: int) -> list[str]:
-        """The next words."""
-        if self._at + count > _TABLE:
-            self._table, self._at = self._rng.choices(self._table, k=_TABLE), 0
-        self._at += count
-        return self._table[self._at - count : self._at]
+        """Return the next words."""
+        if self._position + count > _TABLE_SIZE:
+            self._table, self._position = self._rng.choices(self._table, k=_TABLE_SIZE), 0
+        self._position += count
+        return self._table[self._position - count : self._position]
 
     def names(self, count: int) -> list[str]:
-        """Words fit for the names of things, at least one."""
+        """Return up to ``count`` words that can be identifiers, at least one."""
         return [word for word in self.take(count * 2) if len(word) > 3][:count] or ["ferry"]
 
 
-def escaped(line: str) -> bytes:
-    """A line as it stands inside a JSON string."""
+def escape_json(line: str) -> bytes:
+    """Escape a line for a JSON string."""
     return line.replace('"', '\\"').encode()
 
 
-def _invented(rng: Random, count: int) -> list[str]:
+def _invent_words(rng: Random, count: int) -> list[str]:
     syllables = _SYLLABLES.split()
     return ["".join(rng.choices(syllables, k=rng.randrange(2, 5))) for _ in range(count)]

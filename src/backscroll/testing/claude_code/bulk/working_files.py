@@ -1,108 +1,116 @@
-"""What lies open in one session: files read and edited again and again, commands, a list of tasks."""
+"""State of one generated session: open files, executed commands and the todo list."""
 
 from dataclasses import dataclass, field
 from random import Random
 
-from backscroll.testing.claude_code.bulk.size_distribution import Curve
-from backscroll.testing.claude_code.bulk.text_pool import Text
+from backscroll.testing.claude_code.bulk.size_distribution import SizeDistribution
+from backscroll.testing.claude_code.bulk.text_pool import TextPools
 
-__all__ = ["Command", "Desk", "Sheet"]
+__all__ = ["Command", "WorkingFile", "WorkingState"]
 
-LENGTH = Curve((0, 150), (0.1, 800), (0.5, 3800), (0.9, 22_000), (0.985, 190_000), (1, 450_000))
-COMMAND = Curve((0, 2), (0.1, 16), (0.5, 70), (0.9, 260), (0.99, 2500), (1, 6000))
+FILE_BYTES = SizeDistribution(
+    (0, 150), (0.1, 800), (0.5, 3800), (0.9, 22_000), (0.985, 190_000), (1, 450_000)
+)
+COMMAND_BYTES = SizeDistribution((0, 2), (0.1, 16), (0.5, 70), (0.9, 260), (0.99, 2500), (1, 6000))
 
-_FILES = 60  # of a project
-_AGAIN = 0.55  # of the files taken up: had before
-_RUN_AGAIN = 0.2
-_CHANGES = 3  # that are still seen in a file
+_FILES_PER_PROJECT = 60
+_REUSED_FILE_SHARE = 0.55
+_REPEATED_COMMAND_SHARE = 0.2
+_MAX_VISIBLE_CHANGES = 3  # per file
 
 
 @dataclass
-class Sheet:
-    """A file: the lines of the pool from one on, with the latest changes in between."""
+class WorkingFile:
+    """A file: lines of the code pool with the latest changes inserted."""
 
     path: bytes
-    line: int
+    line: int  # first line in the code pool
     size: int
-    changes: list[tuple[int, bytes]] = field(default_factory=list)
+    changes: list[tuple[int, bytes]] = field(default_factory=list)  # position in thousandths, inserted lines
 
-    def content(self, text: Text) -> bytes:
-        """The whole of it."""
-        plain = text.code.piece(self.line, self.size)
-        for place, change in self.changes:
-            cut = plain.find(b"\\n", place * len(plain) // 1000)
-            if cut > 0:
-                plain = plain[:cut] + b"\\n" + change + plain[cut:]
-        return plain
+    def content(self, text: TextPools) -> bytes:
+        content = text.code.excerpt(self.line, self.size)
+        for position, change in self.changes:
+            line_end = content.find(b"\\n", position * len(content) // 1000)
+            if line_end > 0:
+                content = content[:line_end] + b"\\n" + change + content[line_end:]
+        return content
 
     def change(self, rng: Random, new: bytes) -> None:
-        """Let these lines be found in it from now on."""
-        self.changes = [*self.changes[1 - _CHANGES :], (rng.randrange(1000), new[:2000].rstrip(b"\\"))]
+        """Insert these lines. The oldest change disappears if there are too many."""
+        kept = self.changes[1 - _MAX_VISIBLE_CHANGES :]
+        self.changes = [*kept, (rng.randrange(1000), new[:2000].rstrip(b"\\"))]
 
 
 @dataclass(frozen=True)
 class Command:
-    put: bytes
-    line: int  # of the pool of what commands print
+    arguments: bytes
+    output_line: int  # first line of the output in the command output pool
 
 
-class Desk:
-    """One session's belongings, in one project."""
+class WorkingState:
+    """Open files, executed commands and todos of one session."""
 
-    def __init__(self, rng: Random, text: Text, cwd: bytes) -> None:
+    def __init__(self, rng: Random, text: TextPools, cwd: bytes) -> None:
         self.text, self._cwd, self._rng = text, cwd, rng
-        place = Random(cwd)
-        self._files = [place.randrange(len(text.files)) for _ in range(_FILES)]
-        self._sheets: list[Sheet] = []
+        project_rng = Random(cwd)
+        self._project_files = [
+            project_rng.randrange(len(text.file_starts)) for _ in range(_FILES_PER_PROJECT)
+        ]
+        self._open_files: list[WorkingFile] = []
         self._commands: list[Command] = []
-        self._tasks: list[bytes] = []
-        self._done = 0
+        self._todo_templates: list[bytes] = []
+        self._completed_count = 0
         self.todos = b""
 
-    def sheet(self) -> Sheet:
-        """A file to work on: often one of those at hand, mostly the latest."""
+    def choose_file(self) -> WorkingFile:
+        """Return a file of the project, often one that was used recently."""
         rng = self._rng
-        if self._sheets and rng.random() < _AGAIN:
-            return self._sheets[-1 - int(rng.random() ** 2 * len(self._sheets))]
-        number = self._files[int(rng.random() ** 2 * _FILES)]
-        path = b"%b/src/part%d.py" % (self._cwd, number)
-        known = next((sheet for sheet in self._sheets if sheet.path == path), None)
-        if known is None:
-            known = Sheet(path, self.text.files[number], LENGTH.draw(rng))
-            self._sheets.append(known)
-        return known
+        if self._open_files and rng.random() < _REUSED_FILE_SHARE:
+            return self._open_files[-1 - int(rng.random() ** 2 * len(self._open_files))]
+        index = self._project_files[int(rng.random() ** 2 * _FILES_PER_PROJECT)]
+        path = b"%b/src/part%d.py" % (self._cwd, index)
+        file = next((open_file for open_file in self._open_files if open_file.path == path), None)
+        if file is None:
+            file = WorkingFile(path, self.text.file_starts[index], FILE_BYTES.sample(rng))
+            self._open_files.append(file)
+        return file
 
-    def command(self) -> Command:
-        """A command to run, perhaps once more."""
+    def choose_command(self) -> Command:
+        """Return a new command or repeat an earlier one."""
         rng, text = self._rng, self.text
-        if self._commands and rng.random() < _RUN_AGAIN:
+        if self._commands and rng.random() < _REPEATED_COMMAND_SHARE:
             return self._commands[int(rng.random() * len(self._commands))]
-        script = text.printed if rng.random() < 0.3 else text.code
-        put = b'{"command":"%b","description":"%b"}' % (
-            b"cd %b && " % self._cwd + script.cut(rng, COMMAND.draw(rng)),
-            text.prose.cut(rng, 40),
+        script = text.command_output if rng.random() < 0.3 else text.code
+        arguments = b'{"command":"%b","description":"%b"}' % (
+            b"cd %b && " % self._cwd + script.random_excerpt(rng, COMMAND_BYTES.sample(rng)),
+            text.prose.random_excerpt(rng, 40),
         )
-        command = Command(put, int(rng.random() * len(text.printed)))
+        command = Command(arguments, int(rng.random() * len(text.command_output)))
         self._commands.append(command)
         return command
 
-    def tick(self) -> tuple[bytes, bytes]:
-        """The list of tasks before and after one more of them is done."""
+    def complete_todo(self) -> tuple[bytes, bytes]:
+        """Complete the next todo. Return the list before and after, as JSON without brackets."""
         rng = self._rng
-        if self._done >= len(self._tasks):
-            self._done = 0
-            self._tasks = [
+        if self._completed_count >= len(self._todo_templates):
+            self._completed_count = 0
+            self._todo_templates = [
                 b'{"content":"%b","status":"%%b","activeForm":"%b"}'
                 % (
-                    self.text.prose.cut(rng, 55).replace(b"%", b""),
-                    self.text.prose.cut(rng, 55).replace(b"%", b""),
+                    self.text.prose.random_excerpt(rng, 55).replace(b"%", b""),
+                    self.text.prose.random_excerpt(rng, 55).replace(b"%", b""),
                 )
                 for _ in range(rng.randrange(2, 9))
             ]
         before = self.todos
         self.todos = b",".join(
-            task % (b"completed" if n < self._done else b"in_progress" if n == self._done else b"pending")
-            for n, task in enumerate(self._tasks)
+            template % self._todo_status(index) for index, template in enumerate(self._todo_templates)
         )
-        self._done += 1
+        self._completed_count += 1
         return before, self.todos
+
+    def _todo_status(self, index: int) -> bytes:
+        if index < self._completed_count:
+            return b"completed"
+        return b"in_progress" if index == self._completed_count else b"pending"

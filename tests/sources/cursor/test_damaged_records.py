@@ -43,7 +43,7 @@ def field_names(record: type[msgspec.Struct]) -> list[str]:
 
 
 class DamageableHistory:
-    """A history with one session to damage and one that stays intact, written once."""
+    """History with one session to damage and one that stays intact, written once."""
 
     def __init__(self, folder: Path) -> None:
         self.home = cursor.Home(folder / "Cursor", journal="delete")

@@ -1,4 +1,4 @@
-"""Every row is counted once, and no secret is returned."""
+"""Record counts: every row is counted once. No secret is returned."""
 
 import json
 import sqlite3
@@ -153,7 +153,7 @@ def test_unreadable_list_entries_are_problems(tmp_path: Path) -> None:
         )
     problems = [problem.reason for content in read_units(home.root).values() for problem in content.problems]
     assert problems[0].startswith("entry 1 could not be read")
-    assert problems[1:] == ["entry 2 names no session"]
+    assert problems[1:] == ["entry 2 has no session id"]
     assert total_counts(home.root).records == count_rows(home.root)
 
 

@@ -270,7 +270,7 @@ def test_a_header_row_with_the_value_of_another_session_is_a_problem(home: curso
     cursor.damage.mismatch_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
     units = read_units(home.root)
     assert [problem.reason for content in units.values() for problem in content.problems] == [
-        "the row is of another session than its value"
+        "the row and its value are of different sessions"
     ]
 
 

@@ -73,7 +73,7 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         return listing.list_units(user_data)
 
     def change_markers(self, root: Path) -> list[Unit]:
-        """Return the units of the databases, which contain all other units."""
+        """Return the units of the databases. A change of any session changes one of them."""
         root_text = str(root)
         found = [(path, "index") for path, _ in locations.database_paths(root)]
         found += [(str(path), locations.TITLES_KIND) for path in locations.side_databases(root)]

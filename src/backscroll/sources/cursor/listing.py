@@ -7,7 +7,7 @@ from hashlib import blake2b
 from backscroll.model import Unit
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.decode import as_text
-from backscroll.sources.cursor.database.keys import SessionKeys
+from backscroll.sources.cursor.database.keys import RowSummary
 from backscroll.sources.cursor.database.record_types import ComposerHeader
 from backscroll.sources.cursor.prompt_log import log_session_id
 from backscroll.sources.cursor.session.composer import SOURCE, is_subagent_entry
@@ -23,16 +23,16 @@ def list_units(user_data: UserData) -> Iterator[Unit]:
     do not count as deleted.
     """
     files = user_data.databases()
-    for file in files:  # both while the database is open
-        user_data.session_keys(file.path)
+    for file in files:  # read both while a database is open
+        user_data.row_summaries(file.path)
         user_data.database_lists(file)
     seen_sessions: set[str] = set()
     for file in files:
         yield from _session_units(user_data, file, seen_sessions)
     seen_tabs: set[str] = set()
-    busy_storages = _workspaces_with_sessions(user_data)
+    storages_with_sessions = _storages_with_sessions(user_data)
     for file in files:
-        yield from _conversation_units(user_data, file, seen_sessions, seen_tabs, busy_storages)
+        yield from _conversation_units(user_data, file, seen_sessions, seen_tabs, storages_with_sessions)
     yield from _database_units(user_data)
 
 
@@ -53,14 +53,14 @@ def _database_units(user_data: UserData) -> list[Unit]:
 
 
 def sessions_with_units(user_data: UserData, file: DatabaseFile) -> frozenset[str]:
-    """Return the sessions with units that count their rows in a database."""
-    with_rows = set(user_data.session_keys(file.path))
+    """Return the sessions of a database that have their own unit, which counts their rows."""
+    with_rows = set(user_data.row_summaries(file.path))
     if not file.storage_id:
         return frozenset(
             with_rows | user_data.global_list().entries.keys() | _sessions_without_rows(user_data, with_rows)
         )
     return (
-        frozenset(with_rows - user_data.session_keys(user_data.global_path).keys())
+        frozenset(with_rows - user_data.row_summaries(user_data.global_path).keys())
         if with_rows
         else frozenset()
     )
@@ -68,9 +68,9 @@ def sessions_with_units(user_data: UserData, file: DatabaseFile) -> frozenset[st
 
 def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[str]) -> Iterator[Unit]:
     """Return sessions with rows. For the global database, add those that are only in a list."""
-    keys_by_id = {
-        session_id: keys
-        for session_id, keys in user_data.session_keys(file.path).items()
+    summaries = {
+        session_id: summary
+        for session_id, summary in user_data.row_summaries(file.path).items()
         if session_id not in seen_sessions
     }
     if not file.storage_id:
@@ -78,24 +78,24 @@ def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[s
             session_id
             for other in user_data.databases()
             if other.storage_id
-            for session_id in user_data.session_keys(other.path)
+            for session_id in user_data.row_summaries(other.path)
         }
         for session_id in (
             *user_data.global_list().entries,
-            *_sessions_without_rows(user_data, keys_by_id.keys()),
+            *_sessions_without_rows(user_data, summaries.keys()),
         ):
             if session_id not in in_workspaces:
-                keys_by_id.setdefault(session_id, SessionKeys())
-    order = sorted(keys_by_id, key=lambda session_id: (-keys_by_id[session_id].max_rowid, session_id))
+                summaries.setdefault(session_id, RowSummary())
+    order = sorted(summaries, key=lambda session_id: (-summaries[session_id].max_rowid, session_id))
     if order:
         user_data.row_loader(file.path).set_order(
-            [(session_id, keys_by_id[session_id].bubble_count) for session_id in order]
+            [(session_id, summaries[session_id].bubble_count) for session_id in order]
         )
     seen_sessions.update(order)
     for session_id in order:
         entry = user_data.list_entry(session_id)
         header = entry.header if entry else ComposerHeader()
-        keys = keys_by_id[session_id]
+        summary = summaries[session_id]
         title = as_text(header.name).strip() or None
         # A title may be added later, in another database.
         other_title = user_data.side_databases.title(session_id) if title is None else None
@@ -104,8 +104,8 @@ def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[s
             root=str(user_data.root),
             path=str(file.path),
             key=session_id,
-            fingerprint=_fingerprint(keys.token, entry.token if entry else "", *(other_title or ())),
-            size=keys.bubble_count + bool(keys.composer_rowid),
+            fingerprint=_fingerprint(summary.token, entry.token if entry else "", *(other_title or ())),
+            size=summary.bubble_count + bool(summary.composer_rowid),
             kind="agent" if is_subagent_entry(session_id, header, entry) else "session",
             session_id=session_id,
             title=title,
@@ -129,7 +129,7 @@ def _conversation_units(
     file: DatabaseFile,
     seen_sessions: set[str],
     seen_tabs: set[str],
-    busy_storages: set[str],
+    storages_with_sessions: set[str],
 ) -> Iterator[Unit]:
     """Return conversations in the lists of a database, or its prompt log if the workspace has no session."""
     lists = user_data.database_lists(file)
@@ -151,7 +151,7 @@ def _conversation_units(
         lists.has_prompt_log
         and not has_conversation
         and file.storage_id
-        and file.storage_id not in busy_storages
+        and file.storage_id not in storages_with_sessions
     ):
         yield Unit(
             SOURCE,
@@ -165,9 +165,9 @@ def _conversation_units(
         )
 
 
-def _workspaces_with_sessions(user_data: UserData) -> set[str]:
+def _storages_with_sessions(user_data: UserData) -> set[str]:
     """Return the storage ids of workspaces with a listed session that has rows."""
-    with_rows = user_data.session_keys(user_data.global_path).keys()
+    with_rows = user_data.row_summaries(user_data.global_path).keys()
     found = {
         entry.workspace_id
         for session_id, entry in user_data.global_list().entries.items()

@@ -38,10 +38,6 @@ class WorkspaceStorage(NamedTuple):
     id: str
     folder: Path
 
-    @property
-    def database(self) -> Path:
-        return self.folder / "state.vscdb"
-
 
 def roots(machine: Machine) -> list[Path]:
     """Return the user-data folders of all builds. On WSL, include existing ones of Windows."""
@@ -108,9 +104,9 @@ def _storage_folders(root: Path) -> list[os.DirEntry[str]]:
 
 
 def databases(root: Path) -> Iterator[tuple[Path, str]]:
-    """Return the databases that can contain sessions, with their workspace ids.
+    """Return the databases that can contain sessions, with their storage ids.
 
-    The global database comes first. Its workspace id is empty.
+    The global database comes first. Its storage id is empty.
     """
     for path, storage_id in database_paths(root):
         yield Path(path), storage_id

@@ -15,6 +15,8 @@ __all__ = ["SideDatabases"]
 
 T = TypeVar("T")
 
+_REQUEST_WEIGHT = 1_000_000  # more than a session has rows
+
 
 class SideDatabases:
     """Titles, models and text of sessions in other databases. Each database is opened on first use."""
@@ -38,7 +40,7 @@ class SideDatabases:
     def read_counts(self, path: Path) -> Iterator[Item]:
         """Return the problems and record counts of a database. None of its rows is a message."""
         table = "conversations" if path == self._search else "conversation_summaries"
-        found = self._query(path, lambda connection: _count(connection, table))
+        row_count = self._query(path, lambda connection: _count_rows(connection, table))
         problems = self.take_problems()
         yield from problems
         counts = RecordCounts()
@@ -46,8 +48,8 @@ class SideDatabases:
             counts.count("database", "problems")
         elif problems:
             counts.count("title", "problems", len(problems))
-        elif found:
-            counts.count("title", "ignored", found)
+        elif row_count:
+            counts.count("title", "ignored", row_count)
         yield counts
 
     def take_problems(self) -> list[Problem]:
@@ -55,39 +57,39 @@ class SideDatabases:
         found, self._problems = self._problems, []
         return found
 
-    def title(self, session: str) -> tuple[str, str] | None:
+    def title(self, session_id: str) -> tuple[str, str] | None:
         """Return a title and the name of its store; for a session without a title of its own."""
         if self._titles is None:
             self._titles = self._query(self._search, _search_titles) or {}
-        if title := self._titles.get(session):
+        if title := self._titles.get(session_id):
             return title, "conversation-search"
         if self._summaries is None:
             self._summaries = self._query(self._tracking, _summary_titles) or {}
-        if title := self._summaries.get(session):
+        if title := self._summaries.get(session_id):
             return title, "conversation_summaries"
         return None
 
-    def model(self, session: str) -> str | None:
+    def model(self, session_id: str) -> str | None:
         """Return the model that wrote most of a session's code; for a session that only names "Auto"."""
         if self._models is None:
             self._models = self._query(self._tracking, _tracked_models) or {}
-        return self._models.get(session)
+        return self._models.get(session_id)
 
-    def body(self, session: str) -> str:
+    def search_text(self, session_id: str) -> str:
         """Return the text of a session in the search index; for a session that has lost its rows."""
-        return self._query(self._search, lambda connection: _search_body(connection, session)) or ""
+        return self._query(self._search, lambda connection: _search_body(connection, session_id)) or ""
 
-    def search_rows(self, session: str) -> list[tuple[str, str, dict[str, object]]]:
+    def search_rows(self, session_id: str) -> list[tuple[str, str, dict[str, object]]]:
         """Return the table, key and columns of each row of a session in the search index."""
-        return self._query(self._search, lambda connection: _search_rows(connection, session)) or []
+        return self._query(self._search, lambda connection: _search_rows(connection, session_id)) or []
 
-    def _query(self, path: Path | None, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _query(self, path: Path | None, query: Callable[[sqlite3.Connection], T]) -> T | None:
         if path is None or not locations.is_file(path):
             return None
         self.token(path)
         try:
             with Database(path) as database:
-                return database.read(work)
+                return database.read(query)
         except DatabaseNotFoundError:
             return None
         except DatabaseUnreadableError as error:
@@ -105,29 +107,29 @@ def _text(value: object) -> str:
 
 def _search_titles(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute("select id, title from conversations order by source = 'local'")
-    return {_text(name): _text(title) for name, title in rows if _text(title)}
+    return {_text(session_id): _text(title) for session_id, title in rows if _text(title)}
 
 
-def _search_body(connection: sqlite3.Connection, session: str) -> str:
+def _search_body(connection: sqlite3.Connection, session_id: str) -> str:
     rows = connection.execute(
         """
         select conversation_fts.body from conversations
         join conversation_fts on conversation_fts.rowid = conversations.fts_rowid
         where conversations.id = ?
         """,
-        [session],
+        [session_id],
     )
     return next((_text(body) for (body,) in rows if _text(body)), "")
 
 
-def _search_rows(connection: sqlite3.Connection, session: str) -> list[tuple[str, str, dict[str, object]]]:
-    found = connection.execute("select * from conversations where id = ?", [session])
-    names = [column[0] for column in found.description]
+def _search_rows(connection: sqlite3.Connection, session_id: str) -> list[tuple[str, str, dict[str, object]]]:
+    found = connection.execute("select * from conversations where id = ?", [session_id])
+    column_names = [column[0] for column in found.description]
     rows: list[tuple[str, str, dict[str, object]]] = []
     for row in found.fetchall():
-        columns = {name: _cell(value) for name, value in zip(names, row, strict=True)}
+        columns = {name: _cell(value) for name, value in zip(column_names, row, strict=True)}
         fts_rowid = columns.get("fts_rowid")
-        rows.append(("conversations", f"{session} {fts_rowid}", columns))
+        rows.append(("conversations", f"{session_id} {fts_rowid}", columns))
         body = connection.execute("select body from conversation_fts where rowid = ?", [fts_rowid]).fetchone()
         if body is not None:
             rows.append(("conversation_fts", str(fts_rowid), {"rowid": fts_rowid, "body": _cell(body[0])}))
@@ -141,15 +143,15 @@ def _cell(value: object) -> object:
 
 def _summary_titles(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute("select conversationId, title from conversation_summaries")
-    return {_text(name): _text(title) for name, title in rows if _text(title)}
+    return {_text(session_id): _text(title) for session_id, title in rows if _text(title)}
 
 
-def _count(connection: sqlite3.Connection, table: str) -> int:
+def _count_rows(connection: sqlite3.Connection, table: str) -> int:
     return int(connection.execute(f"select count(*) from {table}").fetchone()[0])  # noqa: S608 - a constant
 
 
 def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the most frequent model of each session. A row is a piece of code, so requests count first."""
+    """Return the model with the most requests of each session; the number of rows breaks ties."""
     rows = connection.execute(
         """
         select conversationId, model, count(distinct requestId), count(*) from ai_code_hashes
@@ -158,6 +160,8 @@ def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:
         """
     )
     counts: dict[str, Counter[str]] = {}
-    for name, model, requests, pieces in rows:
-        counts.setdefault(_text(name), Counter())[_text(model)] = (requests or 0) * 1_000_000 + pieces
-    return {name: counter.most_common(1)[0][0] for name, counter in counts.items()}
+    for session_id, model, request_count, row_count in rows:
+        counts.setdefault(_text(session_id), Counter())[_text(model)] = (
+            request_count or 0
+        ) * _REQUEST_WEIGHT + row_count
+    return {session_id: counter.most_common(1)[0][0] for session_id, counter in counts.items()}

@@ -51,7 +51,7 @@ class UserData:
         self._row_loaders: dict[Path, RowLoader] = {}
         self._global_list: session_lists.GlobalList | None = None
         self._database_lists: dict[str, session_lists.DatabaseLists] = {}
-        self._session_keys: dict[Path, dict[str, keys.SessionKeys]] = {}
+        self._row_summaries: dict[Path, dict[str, keys.RowSummary]] = {}
         self._workspace_files: dict[str, WorkspaceFile] | None = None
         self._session_storage_ids: dict[str, list[str]] | None = None
         self._databases: list[DatabaseFile] | None = None
@@ -87,7 +87,7 @@ class UserData:
     def _invalidate(self, path: Path) -> None:
         del self._tokens[path]
         self.faults.pop(path, None)
-        self._session_keys.pop(path, None)
+        self._row_summaries.pop(path, None)
         if path in self._row_loaders:
             self._row_loaders[path].clear()
         if path == self.global_path:
@@ -122,12 +122,12 @@ class UserData:
             self._row_loaders[path] = RowLoader(database)
         return self._row_loaders[path]
 
-    def session_keys(self, path: Path) -> dict[str, keys.SessionKeys]:
+    def row_summaries(self, path: Path) -> dict[str, keys.RowSummary]:
         """Return every session that has rows in a database, from its keys alone."""
-        if path not in self._session_keys:
+        if path not in self._row_summaries:
             found = self._catch_fault(path, lambda: self.row_loader(path).query_keys(_find_sessions))
-            self._session_keys[path] = found or {}
-        return self._session_keys[path]
+            self._row_summaries[path] = found or {}
+        return self._row_summaries[path]
 
     def global_list(self) -> session_lists.GlobalList:
         """Return the list of the global database. An unreadable list is not replaced by an older one."""
@@ -141,7 +141,7 @@ class UserData:
         return self._global_list
 
     def database_lists(self, file: DatabaseFile) -> session_lists.DatabaseLists:
-        """Return the lists in the keys of a database."""
+        """Return the session lists of a database."""
         if file.storage_id not in self._database_lists:
             self._database_lists[file.storage_id] = (
                 self._query(file.path, session_lists.read_lists) or session_lists.DatabaseLists()
@@ -243,7 +243,7 @@ class UserData:
             return None
 
 
-def _find_sessions(connection: sqlite3.Connection) -> dict[str, keys.SessionKeys]:
+def _find_sessions(connection: sqlite3.Connection) -> dict[str, keys.RowSummary]:
     return keys.find_sessions(connection) if keys.has_table(connection, "cursorDiskKV") else {}
 
 

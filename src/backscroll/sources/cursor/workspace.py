@@ -195,7 +195,7 @@ def _resolve_worktree(found: Workspace, records: WorkspaceRecords) -> Workspace:
 
 
 def _from_transcript(user_data: UserData, session_id: str) -> Workspace | None:
-    """Return the known folder whose name matches the project folder of the session's transcript."""
+    """Return the known folder that matches the project folder of the session's transcript."""
     slugs = user_data.transcript_slugs(session_id)
     if not slugs:
         return None
@@ -207,7 +207,7 @@ def _from_transcript(user_data: UserData, session_id: str) -> Workspace | None:
 
 
 def from_requests(user_data: UserData, values: Iterable[bytes]) -> Workspace | None:
-    """Return the folder whose layout was sent with a request."""
+    """Return the folder from a project layout that was sent with a request."""
     for value in values:
         try:
             fields = as_map(decode(value, object))

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "SESSION_FAMILIES",
+    "RowSummary",
     "SessionIndex",
-    "SessionKeys",
     "find_sessions",
     "first_keys",
     "has_table",
@@ -54,8 +54,8 @@ _SUMMARIZE_RANGE = """
 """
 
 
-class SessionKeys(NamedTuple):
-    """Rows of one session, as far as the key index shows."""
+class RowSummary(NamedTuple):
+    """Summary of the rows of one session, for the listing."""
 
     composer_rowid: int = 0  # of the composerData row; 0 if there is none
     bubble_count: int = 0
@@ -128,23 +128,25 @@ def first_keys(connection: Connection, family: str) -> Iterator[tuple[bytes, byt
         start = prefix + owner + b";" if colon else key + b"\0"
 
 
-def find_sessions(connection: Connection) -> dict[str, SessionKeys]:
+def find_sessions(connection: Connection) -> dict[str, RowSummary]:
     """Return every session that has rows. Keys without a session id are skipped."""
-    found: dict[str, SessionKeys] = {}
+    found: dict[str, RowSummary] = {}
     for owner, key, rowid in first_keys(connection, "composerData"):
         if key == b"composerData:" + owner and (session_id := _decode_id(owner)):
-            found[session_id] = SessionKeys(composer_rowid=rowid, token=f"{rowid:x}", max_rowid=rowid)
+            found[session_id] = RowSummary(composer_rowid=rowid, token=f"{rowid:x}", max_rowid=rowid)
     for owner, key, _ in first_keys(connection, "bubbleId"):
         session_id = _decode_id(owner)
         if not session_id or key == b"bubbleId:" + owner:
             continue
         count, rowid_sum, max_rowid = _summarize_range(connection, "bubbleId", owner)
-        keys = found.get(session_id, SessionKeys())
-        token = f"{keys.token}-{count}-{rowid_sum:x}-{max_rowid:x}"
+        summary = found.get(session_id, RowSummary())
+        token = f"{summary.token}-{count}-{rowid_sum:x}-{max_rowid:x}"
         for family in _LATE_FAMILIES:
             related = _summarize_range(connection, family, owner)
             token += f"-{related[1]:x}" if related[0] else ""
-        found[session_id] = SessionKeys(keys.composer_rowid, count, token, max(max_rowid, keys.max_rowid))
+        found[session_id] = RowSummary(
+            summary.composer_rowid, count, token, max(max_rowid, summary.max_rowid)
+        )
     for owner, key, rowid in first_keys(connection, _CHECKPOINT):
         session_id = _decode_id(owner)
         if session_id in found and key == f"{_CHECKPOINT}:{session_id}".encode():
@@ -152,7 +154,7 @@ def find_sessions(connection: Connection) -> dict[str, SessionKeys]:
     return _track_pending_blobs(connection, found)
 
 
-def _track_pending_blobs(connection: Connection, found: dict[str, SessionKeys]) -> dict[str, SessionKeys]:
+def _track_pending_blobs(connection: Connection, found: dict[str, RowSummary]) -> dict[str, RowSummary]:
     """Add the table's largest rowid to the token of the session that was written last.
 
     Its record refers to blobs, which have no session id in their keys and may be written later. So the token

@@ -74,9 +74,9 @@ class ListEntry(Struct):
 
 
 class GlobalList(Struct):
-    """The list of the global database that is used."""
+    """Session list of the global database."""
 
-    source: str = "none"  # "table", "json" or "none"
+    source: str = "none"  # "table" or "json"; "none" if there is no list
     entries: dict[str, ListEntry] = {}
     projects: dict[str, dict[str, Any]] = {}  # by session id
     fault: str | None = None
@@ -143,7 +143,9 @@ def _read_header_table(connection: Connection) -> GlobalList:
         row[1].decode("utf-8", "replace") for row in connection.execute("pragma table_info(composerHeaders)")
     ]
     if "composerId" not in names or "value" not in names:
-        return GlobalList("table", fault="the table composerHeaders has no columns composerId and value")
+        return GlobalList(
+            "table", fault="the table composerHeaders has no column composerId or no column value"
+        )
     entries: dict[str, ListEntry] = {}
     rows = readable_rows(connection, "select * from composerHeaders")
     for row in rows:
@@ -152,7 +154,7 @@ def _read_header_table(connection: Connection) -> GlobalList:
         if composer_id:
             entries[composer_id] = _parse_header_row(composer_id, columns)
     is_complete = len(rows) >= row_count(connection, "composerHeaders")
-    fault = None if is_complete else "rows of the table composerHeaders are lost: it is damaged"
+    fault = None if is_complete else "the table composerHeaders is damaged and has lost rows"
     return GlobalList("table", entries, fault=fault)
 
 
@@ -168,7 +170,7 @@ def _parse_header_row(composer_id: str, columns: dict[str, Any]) -> ListEntry:
         if as_text(header.composer_id) not in ("", composer_id):
             header, fault = (
                 ComposerHeader(),
-                Fault("unexpected-shape", "the row is of another session than its value"),
+                Fault("unexpected-shape", "the row and its value are of different sessions"),
             )
     if header.created_at is None:
         header.created_at = columns.get("createdAt")
@@ -215,7 +217,7 @@ def _parse_entries(value: bytes) -> tuple[dict[str, ListEntry], dict[str, str]]:
 
 
 def _raw_entries(value: bytes) -> list[Raw]:
-    """Return the undecoded entries of a list, which may be wrapped in an object; empty if it is no list.
+    """Return the undecoded entries of a list, which may be wrapped in an object; empty if it is not a list.
 
     Raises `UndecodableError` if the value is not JSON.
     """
@@ -243,7 +245,7 @@ def entry_faults(key: str, value: bytes) -> list[Fault]:
         except UndecodableError as error:
             faults.append(Fault("not-json", f"entry {index} could not be read: {error}"))
         else:
-            faults += [] if name else [Fault("orphaned-record", f"entry {index} names no session")]
+            faults += [] if name else [Fault("orphaned-record", f"entry {index} has no session id")]
     return faults
 
 
@@ -384,12 +386,8 @@ def tab_id_of(tab: Tab, index: int) -> str:
 
 def _read_projects(connection: Connection) -> dict[str, dict[str, Any]]:
     """Return the sidebar's project of each session, if the project has a workspace."""
-    projects = {
-        as_text(project.get("id")): project
-        for project in map(
-            as_map, as_list(_decode_or_none(Raw(read_item(connection, PROJECTS_KEY) or b"null")))
-        )
-    }
+    stored = as_list(_decode_or_none(Raw(read_item(connection, PROJECTS_KEY) or b"null")))
+    projects = {as_text(project.get("id")): project for project in map(as_map, stored)}
     members = as_map(_decode_or_none(Raw(read_item(connection, PROJECT_MEMBERS_KEY) or b"null")))
     return {
         composer_id: projects[project_id]

@@ -20,7 +20,7 @@ _PARSED_KEYS = (session_lists.CHAT_KEY, session_lists.COMPOSERS_KEY, *session_li
 
 
 class _CheckedItem(NamedTuple):
-    """A value of ``ItemTable`` with a known key, and its faults."""
+    """Value of ``ItemTable`` with a known key, and its faults."""
 
     key: str
     faults: list[Fault]
@@ -73,9 +73,9 @@ def _row_count(user_data: UserData, file: DatabaseFile, table: str) -> int:
 
 
 def _count_disk_rows(user_data: UserData, file: DatabaseFile, sessions: frozenset[str]) -> list[FamilyCount]:
-    session_ids = user_data.session_keys(file.path).keys()
+    session_ids = user_data.row_summaries(file.path).keys()
     copied = (
-        frozenset(session_ids & user_data.session_keys(user_data.global_path).keys())
+        frozenset(session_ids & user_data.row_summaries(user_data.global_path).keys())
         if file.storage_id
         else frozenset()
     )
@@ -143,7 +143,7 @@ def _check_header_table(connection: Connection, sessions: frozenset[str]) -> _Ta
     columns = [row[1] for row in connection.execute("pragma table_info(composerHeaders)")]
     row_count = keys.row_count(connection, "composerHeaders")
     if b"composerId" not in columns or b"value" not in columns:
-        fault = Fault("unexpected-shape", "the table has no columns composerId and value")
+        fault = Fault("unexpected-shape", "the table has no column composerId or no column value")
         return [FamilyCount("composerHeaders", row_count, False, fault)], []
     rows = keys.readable_rows(connection, "select composerId from composerHeaders not indexed")
     session_ids = [_decode_text(row[0]) for row in rows]

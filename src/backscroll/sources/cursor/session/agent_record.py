@@ -1,4 +1,4 @@
-"""The agent's own record of a session. It contains the conversation even if the bubbles are lost."""
+"""Agent record of a session. It contains the conversation even if the bubbles are lost."""
 
 import binascii
 from base64 import b64decode

@@ -28,7 +28,7 @@ _MAX_KIND_CHARS = 40
 
 
 class MessageDraft(Struct):
-    """A message before it has an id and a time."""
+    """Message before it has an id and a time."""
 
     role: Role
     content: str

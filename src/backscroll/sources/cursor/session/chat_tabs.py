@@ -104,7 +104,7 @@ def _tab_messages(
 ) -> Iterator[Message]:
     for index, raw in enumerate(decode_each(bubbles, Raw)[0]):
         try:
-            content = decode(raw, _TabBubble)
+            record = decode(raw, _TabBubble)
         except UndecodableError as error:
             report.add_problem(
                 f"{session_lists.CHAT_KEY} {tab_id}",
@@ -112,21 +112,19 @@ def _tab_messages(
                 f"message {index} could not be read: {error}",
             )
             continue
-        bubble_id = as_text(content.id) or as_text(content.bubble_id) or f"{tab_id}-{index}"
-        if content.type is None:
-            content.type = content.role
-        is_user = bubble.role_of(content.type)[0] == "user"
-        if is_user and not as_text(content.text).strip():
-            content.text = bubble.document_text(content.init_text) or as_text(
-                as_map(content.delegate).get("a")
-            )
-        if not is_user and as_text(content.raw_text).strip():
-            content.text = content.raw_text
-        if len(memoryview(content.context)) <= len(b"null"):
-            content.context = raw  # the panel stores attachments beside the text
-        if path := as_text(as_map(content.image).get("path")):
-            content.images = Raw(msgspec.json.encode([{"path": path}]))
-        yield from parser.parse(content, bubble_id, f"{session_lists.CHAT_KEY} {bubble_id}")
+        bubble_id = as_text(record.id) or as_text(record.bubble_id) or f"{tab_id}-{index}"
+        if record.type is None:
+            record.type = record.role
+        is_user = bubble.role_of(record.type)[0] == "user"
+        if is_user and not as_text(record.text).strip():
+            record.text = bubble.document_text(record.init_text) or as_text(as_map(record.delegate).get("a"))
+        if not is_user and as_text(record.raw_text).strip():
+            record.text = record.raw_text
+        if len(memoryview(record.context)) <= len(b"null"):
+            record.context = raw  # the panel stores attachments beside the text
+        if path := as_text(as_map(record.image).get("path")):
+            record.images = Raw(msgspec.json.encode([{"path": path}]))
+        yield from parser.parse(record, bubble_id, f"{session_lists.CHAT_KEY} {bubble_id}")
 
 
 def read_inline(user_data: UserData, file: DatabaseFile, session_id: str) -> Iterator[Item]:

@@ -50,7 +50,7 @@ class MessageStats:
 
 
 class ContentLoss(NamedTuple):
-    """Content of a session that is lost, and where the rest comes from."""
+    """Lost content of a session, and the store of the remaining content."""
 
     missing_count: int = 0  # listed messages without a row
     emptied_count: int = 0  # rows that are NULL or cannot be read

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec.structs import replace
 
-from backscroll.model import Item, Message, Opening, Problem, SubagentLink, ToolResult, Workspace
+from backscroll.model import Item, Message, Opening, SubagentLink, Workspace
 from backscroll.sources.cursor import workspace
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, as_text, decode
 from backscroll.sources.cursor.database.record_types import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
@@ -19,6 +19,7 @@ from backscroll.sources.cursor.session.agent_record import AgentRecord
 from backscroll.sources.cursor.session.code_proposals import CodeProposals
 from backscroll.sources.cursor.session.messages import MessageBuilder, fill_timestamps
 from backscroll.sources.cursor.session.order import BubbleOrder, order_bubbles
+from backscroll.sources.cursor.session.recovery import ContentItem
 from backscroll.sources.cursor.session.session_facts import SessionFacts
 from backscroll.sources.cursor.session.unit_report import UnitReport
 from backscroll.sources.cursor.user_data import UserData
@@ -26,8 +27,6 @@ from backscroll.sources.cursor.user_data import UserData
 __all__ = ["SOURCE", "is_subagent_entry", "read", "read_session"]
 
 SOURCE = "cursor"
-
-_ContentItem: TypeAlias = Message | ToolResult | Problem
 
 
 def is_subagent_entry(session_id: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
@@ -143,7 +142,7 @@ def read_session(
     )
     builder = MessageBuilder(facts.session_id, order, rows, parser, agent_record, report, latest)
     started_at, _ = session_facts.stored_times(facts, latest)
-    content: Iterator[_ContentItem] = chain(
+    content: Iterator[ContentItem] = chain(
         fill_timestamps(builder.active_messages(facts.composer), started_at),
         fill_timestamps(builder.inactive_messages(facts.composer), started_at),
     )
@@ -196,9 +195,9 @@ def read_session(
     yield report.counts
 
 
-def _read_first_message(content: Iterator[_ContentItem], store: str) -> tuple[list[_ContentItem], str]:
+def _read_first_message(content: Iterator[ContentItem], store: str) -> tuple[list[ContentItem], str]:
     """Return the items up to the first message with content, and the store; empty if there is none."""
-    first_items: list[_ContentItem] = []
+    first_items: list[ContentItem] = []
     for item in content:
         first_items.append(item)
         if isinstance(item, Message) and item.kind not in ("missing", "recovered"):

@@ -1,4 +1,4 @@
-"""The user's decision on a proposal of the assistant, and the evidence for it."""
+"""Decision of the user on a proposal of the assistant, and the evidence for it."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _IS_ACCEPTED = {"accepted": True, "accept": True, "rejected": False, "reject": F
 
 
 class DecisionEvidence(NamedTuple):
-    """A decision, and the record that it comes from."""
+    """Decision, and the name of the record that it comes from."""
 
     decision: Decision
     evidence: str

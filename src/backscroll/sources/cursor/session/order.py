@@ -23,7 +23,7 @@ _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class OrderedBubble(NamedTuple):
-    """A bubble, and its header if it is listed."""
+    """Bubble, and its header if it is listed."""
 
     id: str
     header: BubbleHeader | None = None

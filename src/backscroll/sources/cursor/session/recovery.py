@@ -12,16 +12,16 @@ from backscroll.sources.cursor.session.agent_record import AgentRecord
 from backscroll.sources.cursor.session.session_facts import SessionFacts
 from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["RecoveredContent", "recover"]
+__all__ = ["ContentItem", "RecoveredContent", "recover"]
 
-_ContentItem: TypeAlias = Message | ToolResult | Problem
+ContentItem: TypeAlias = Message | ToolResult | Problem
 
 
 class RecoveredContent(NamedTuple):
     """Recovered items, their store, and why the session is incomplete."""
 
     store: str
-    items: Iterable[_ContentItem]
+    items: Iterable[ContentItem]
     reason: str
 
 
@@ -38,14 +38,14 @@ def recover(
         return RecoveredContent(
             "graph", items, "its messages are gone; this is what the agent remembers of them"
         )
-    is_gone = session_facts.visibility(facts, has_messages=False) == "ghost"
-    if not is_gone and len(memoryview(facts.composer.full_conversation_headers_only)) <= len(b"null"):
+    is_ghost = session_facts.visibility(facts, has_messages=False) == "ghost"
+    if not is_ghost and len(memoryview(facts.composer.full_conversation_headers_only)) <= len(b"null"):
         return None
-    if body := user_data.side_databases.body(facts.session_id):
+    if text := user_data.side_databases.search_text(facts.session_id):
         message = Message(
             id=f"{facts.session_id}.text",
             role="assistant",
-            content=body,
+            content=text,
             origin=Origin(
                 str(locations.search_database(user_data.root)), f"conversations {facts.session_id}"
             ),
@@ -61,9 +61,9 @@ def recover(
     return None
 
 
-def _unless_empty(items: Iterator[_ContentItem]) -> Iterator[_ContentItem] | None:
+def _unless_empty(items: Iterator[ContentItem]) -> Iterator[ContentItem] | None:
     """Return the items unchanged; None if all messages are system messages."""
-    read_items: list[_ContentItem] = []
+    read_items: list[ContentItem] = []
     for item in items:
         read_items.append(item)
         if isinstance(item, Message) and item.role != "system":

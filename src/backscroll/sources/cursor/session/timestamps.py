@@ -15,7 +15,7 @@ _YEAR_2000_MS = 946_684_800_000
 
 
 class Timestamp(NamedTuple):
-    """A time and its source."""
+    """Time and its source."""
 
     at: datetime
     source: TimeSource

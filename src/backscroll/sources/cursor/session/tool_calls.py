@@ -38,7 +38,7 @@ _SUBAGENT_KEYS = ("subagentComposerId", "composerId", "subagentId", "agentId")
 
 
 class ParsedCall(NamedTuple):
-    """A tool call, and facts that are not part of it."""
+    """Tool call, and facts that are not part of it."""
 
     call: ToolCall
     decision: DecisionEvidence | None

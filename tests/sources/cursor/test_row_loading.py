@@ -34,12 +34,12 @@ def test_sessions_are_the_same_read_in_sequence_or_alone(
 
 def test_prefetched_rows_are_discarded_by_the_next_listing(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
-    composer = [home.composer([cursor.user(f"word {n}")], has_graph=False) for n in range(6)]
+    composers = [home.composer([cursor.user(f"word {n}")], has_graph=False) for n in range(6)]
     source = Cursor()
     units = [unit for unit in source.units(home.write()) if unit.key]
     for unit in units[:3]:
         list(source.read(unit))
-    changed = next(each for each in composer if each.id == units[5].key)
+    changed = next(each for each in composers if each.id == units[5].key)
     cursor.damage.put(home.database, changed.bubble_key(0), '{"type":1,"text":"new words"}')
     (unit,) = [unit for unit in source.units(home.root) if unit.key == changed.id]
     assert "new words" in [item.content for item in source.read(unit) if isinstance(item, Message)]
@@ -87,8 +87,8 @@ def test_a_file_that_is_not_a_database_is_one_problem(tmp_path: Path) -> None:
     home.composer(MESSAGES)
     home.write()
     home.database.write_bytes(b"no database at all, only words " * 200)
-    content = [each for unit, each in read_units(home.root).items() if unit.path == str(home.database)]
-    assert [len(each.problems) for each in content] == [1]
+    units = [each for unit, each in read_units(home.root).items() if unit.path == str(home.database)]
+    assert [len(each.problems) for each in units] == [1]
 
 
 @pytest.mark.parametrize("table", ["cursorDiskKV", "composerHeaders", "ItemTable"])

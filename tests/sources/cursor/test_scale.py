@@ -1,4 +1,4 @@
-"""Large histories: bounded memory, and time that is linear in the size."""
+"""Large histories: bounded memory and time."""
 
 import json
 import os
@@ -51,10 +51,10 @@ def test_memory_stays_bounded_with_large_messages(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", code, str(home.root)]
     peak = int(subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout)
-    assert peak < 250_000  # of 400 MB
+    assert peak < 250_000  # kB, for 400 MB of messages
 
 
-def test_listing_time_is_linear_in_the_number_of_sessions(tmp_path: Path) -> None:
+def test_400_sessions_are_listed_and_read_within_three_seconds(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
     for index in range(400):
         place = home.workspace(cursor.local(f"/home/dev/p{index % 40}", inode=index % 40))

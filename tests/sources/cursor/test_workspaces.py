@@ -236,8 +236,8 @@ def test_a_web_link_is_not_a_file(link: str) -> None:
 
 
 def test_the_folder_is_found_by_the_workspace_uri_of_a_message(home: cursor.Home) -> None:
-    messages = cursor.user("Totals are off", workspaceUris=["file:///home/dev/shop"])
-    found = write_and_read(home, messages, **WITHOUT_WORKSPACE).closing.workspace
+    message = cursor.user("Totals are off", workspaceUris=["file:///home/dev/shop"])
+    found = write_and_read(home, message, **WITHOUT_WORKSPACE).closing.workspace
     assert found is not None
     assert (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
 

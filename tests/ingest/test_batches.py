@@ -1,4 +1,4 @@
-"""How units are shared out among the processes that read them."""
+"""Distribution of units to parallel readers."""
 
 from backscroll.ingest.parallel import batches
 from backscroll.model import Unit
@@ -8,16 +8,16 @@ _MB = 1024 * 1024
 
 def _units(*sizes: int) -> list[Unit]:
     return [
-        Unit(root="r", path=f"{number}.jsonl", key="", kind="session", size=size, fingerprint="", source="s")
-        for number, size in enumerate(sizes)
+        Unit(root="r", path=f"{index}.jsonl", key="", kind="session", size=size, fingerprint="", source="s")
+        for index, size in enumerate(sizes)
     ]
 
 
-def test_little_is_not_shared_out() -> None:
+def test_few_bytes_are_not_read_in_parallel() -> None:
     assert batches(_units(*[_MB] * 20)) == []
 
 
-def test_every_unit_is_in_one_batch() -> None:
+def test_every_unit_is_in_exactly_one_batch() -> None:
     units = _units(*[3 * _MB] * 100)
     found = [unit for batch in batches(units) for unit in batch.units]
     assert sorted(unit.path for unit in found) == sorted(unit.path for unit in units)
@@ -30,12 +30,12 @@ def test_batches_get_smaller_towards_the_end() -> None:
     assert sizes[-2] == 4 * _MB
 
 
-def test_what_takes_longest_is_begun_first() -> None:
+def test_the_largest_units_are_read_first() -> None:
     found = batches(_units(*[_MB] * 50, 300 * _MB, *[_MB] * 50, 200 * _MB))
     assert [batch.size for batch in found[:2]] == [300 * _MB, 200 * _MB]
 
 
-def test_units_of_several_sources_are_not_read_together() -> None:
+def test_a_batch_contains_units_of_one_source() -> None:
     units = _units(*[_MB] * 60)
     mixed = [*units[:30], *(unit._replace(source="t") for unit in units[30:])]
     found = [{unit.source for unit in batch.units} for batch in batches(mixed)]

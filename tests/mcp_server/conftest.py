@@ -1,4 +1,4 @@
-"""The demo with a server over it, for all tests that only ask."""
+"""An archive of the demo, and an MCP client of a server for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +8,12 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import demo
-from tests.mcp_server.serving import Asking, environment, over_stdio
+from tests.mcp_server.server_client import McpClient, environment, start_stdio_server
 
 
 @pytest.fixture(scope="package")
 def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The demo, read into an archive."""
+    """Sync the demo into an archive. Return the environment of a server."""
     folder: Path = tmp_path_factory.mktemp("mcp")
     written = demo.write(folder / "robin")
     roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
@@ -23,9 +23,9 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="package")
-def asking(environ: dict[str, str]) -> Iterator[Asking]:
-    with over_stdio(environ) as asking:
-        yield asking
+def mcp_client(environ: dict[str, str]) -> Iterator[McpClient]:
+    with start_stdio_server(environ) as mcp_client:
+        yield mcp_client
 
 
 @pytest.fixture

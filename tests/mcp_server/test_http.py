@@ -1,4 +1,4 @@
-"""The server over HTTP: the same answers, and no one else gets any."""
+"""The HTTP transport returns the same results, and requires the token."""
 
 import os
 import signal
@@ -17,25 +17,29 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from tests.mcp_server.serving import COMMAND, HELLO, Asking
+from tests.mcp_server.server_client import COMMAND, INITIALIZE_REQUEST, McpClient
 from tests.mcp_server.test_tools import CALLS
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-class Served:
+class HttpServer:
+    """Address and token of a running server."""
+
     def __init__(self, address: str, token: str, token_file: Path) -> None:
         self.address = address
         self.token = token
         self.token_file = token_file
 
-    def hello(self, **headers: str) -> int:
-        """What the first request is answered with, given these headers."""
-        return httpx2.post(self.address, json=HELLO, headers=ACCEPT | headers, timeout=20).status_code
+    def initialize(self, **headers: str) -> int:
+        """Send the first request with these headers. Return the status code."""
+        return httpx2.post(
+            self.address, json=INITIALIZE_REQUEST, headers=ACCEPT | headers, timeout=20
+        ).status_code
 
 
 @pytest.fixture(scope="module")
-def served(environ: dict[str, str]) -> Iterator[Served]:
+def http_server(environ: dict[str, str]) -> Iterator[HttpServer]:
     process = subprocess.Popen(
         [COMMAND, "mcp", "--http"],
         env=os.environ | environ,
@@ -46,125 +50,130 @@ def served(environ: dict[str, str]) -> Iterator[Served]:
     assert process.stdout is not None
     address = process.stdout.readline().strip()
     token_file = Path(environ["BACKSCROLL_HOME"]) / "mcp-token"
-    yield Served(address, token_file.read_text().strip(), token_file)
+    yield HttpServer(address, token_file.read_text().strip(), token_file)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert str(token_file) in told
-    assert "Traceback" not in told
+    assert str(token_file) in stderr
+    assert "Traceback" not in stderr
 
 
 @asynccontextmanager
-async def connected(served: Served) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {served.token}"}
+async def connect(http_server: HttpServer) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {http_server.token}"}
     async with (
         create_mcp_http_client(headers=headers) as http,
-        Client(streamable_http_client(served.address, http_client=http)) as client,
+        Client(streamable_http_client(http_server.address, http_client=http)) as client,
     ):
         yield client
 
 
 @pytest.fixture(scope="module")
-def asked(served: Served) -> Iterator[Asking]:
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected(served)) as client:
-        yield Asking(portal, client)
+def http_client(http_server: HttpServer) -> Iterator[McpClient]:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connect(http_server)) as client:
+        yield McpClient(portal, client)
 
 
-def test_it_listens_on_this_machine_only(served: Served) -> None:
-    assert served.address.startswith("http://127.0.0.1:")
-    assert served.address.endswith("/mcp")
+def test_the_server_listens_on_the_loopback_interface(http_server: HttpServer) -> None:
+    assert http_server.address.startswith("http://127.0.0.1:")
+    assert http_server.address.endswith("/mcp")
 
 
-def test_only_its_owner_may_read_the_token(served: Served) -> None:
-    assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
-    assert len(served.token) >= 32
+def test_only_the_owner_can_read_the_token_file(http_server: HttpServer) -> None:
+    assert stat.S_IMODE(http_server.token_file.stat().st_mode) == 0o600
+    assert len(http_server.token) >= 32
 
 
-@pytest.mark.parametrize(("tool", "arguments"), [one for one in CALLS if one[1]])
-def test_a_tool_answers_as_it_does_over_standard_streams(
-    asking: Asking, asked: Asking, tool: str, arguments: dict[str, Any]
+@pytest.mark.parametrize(("tool", "arguments"), [call for call in CALLS if call[1]])
+def test_a_tool_returns_the_same_document_over_http_and_stdio(
+    mcp_client: McpClient, http_client: McpClient, tool: str, arguments: dict[str, Any]
 ) -> None:
-    here, there = asking.document(tool, **arguments), asked.document(tool, **arguments)
-    for one in (here, there):
-        one.pop("took_ms", None)
-    assert here == there
+    over_stdio, over_http = mcp_client.document(tool, **arguments), http_client.document(tool, **arguments)
+    for document in (over_stdio, over_http):
+        document.pop("took_ms", None)
+    assert over_stdio == over_http
 
 
-def test_resources_and_prompts_are_offered_too(asked: Asking) -> None:
-    assert asked.run(lambda client: client.list_resources()).resources
-    assert asked.run(lambda client: client.list_prompts()).prompts
-    (content,) = asked.run(lambda client: client.read_resource("backscroll://sessions")).contents
+def test_resources_and_prompts_are_available_over_http(http_client: McpClient) -> None:
+    assert http_client.run(lambda client: client.list_resources()).resources
+    assert http_client.run(lambda client: client.list_prompts()).prompts
+    (content,) = http_client.run(lambda client: client.read_resource("backscroll://sessions")).contents
     assert "A page about the year" in getattr(content, "text", "")
 
 
-def test_with_the_token_it_answers(served: Served) -> None:
-    assert served.hello(Authorization=f"Bearer {served.token}") == 200
+def test_a_request_with_the_token_succeeds(http_server: HttpServer) -> None:
+    assert http_server.initialize(Authorization=f"Bearer {http_server.token}") == 200
 
 
-@pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", "Basic {token}", "{token}"])
-def test_without_the_token_it_does_not(served: Served, given: str | None) -> None:
-    headers = {} if given is None else {"Authorization": given.format(token=served.token)}
-    assert served.hello(**headers) == 401
+@pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer wrong", "Basic {token}", "{token}"])
+def test_a_request_without_the_token_is_refused(http_server: HttpServer, authorization: str | None) -> None:
+    headers = (
+        {} if authorization is None else {"Authorization": authorization.format(token=http_server.token)}
+    )
+    assert http_server.initialize(**headers) == 401
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", "localhost"])
-def test_another_host_is_refused(served: Served, host: str) -> None:
-    assert served.hello(Authorization=f"Bearer {served.token}", Host=host) == 421
+def test_a_request_with_another_host_is_refused(http_server: HttpServer, host: str) -> None:
+    assert http_server.initialize(Authorization=f"Bearer {http_server.token}", Host=host) == 421
 
 
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://localhost:1", "https://127.0.0.1"]
 )
-def test_another_origin_is_refused(served: Served, origin: str) -> None:
-    assert served.hello(Authorization=f"Bearer {served.token}", Origin=origin) == 403
+def test_a_request_with_another_origin_is_refused(http_server: HttpServer, origin: str) -> None:
+    assert http_server.initialize(Authorization=f"Bearer {http_server.token}", Origin=origin) == 403
 
 
-def test_a_token_in_the_address_is_none(served: Served) -> None:
-    there = f"{served.address}?token={served.token}&access_token={served.token}"
-    assert httpx2.post(there, json=HELLO, headers=ACCEPT, timeout=20).status_code == 401
+def test_a_token_in_the_query_string_is_not_accepted(http_server: HttpServer) -> None:
+    url = f"{http_server.address}?token={http_server.token}&access_token={http_server.token}"
+    assert httpx2.post(url, json=INITIALIZE_REQUEST, headers=ACCEPT, timeout=20).status_code == 401
 
 
-def test_a_token_of_any_bytes_is_wrong_and_nothing_more(served: Served) -> None:
+def test_a_token_that_is_not_ascii_is_refused(http_server: HttpServer) -> None:
     headers = {**ACCEPT, "Authorization": b"Bearer \xff\xfe\xe9"}
-    assert httpx2.post(served.address, json=HELLO, headers=headers, timeout=20).status_code == 401
+    assert (
+        httpx2.post(http_server.address, json=INITIALIZE_REQUEST, headers=headers, timeout=20).status_code
+        == 401
+    )
 
 
-def test_a_request_that_is_far_too_big_is_refused(served: Served) -> None:
-    headers = ACCEPT | {"Authorization": f"Bearer {served.token}"}
-    big = httpx2.post(served.address, json={**HELLO, "junk": "x" * (8 << 20)}, headers=headers, timeout=20)
-    assert big.status_code == 413
-    assert served.hello(Authorization=f"Bearer {served.token}") == 200
+def test_a_request_that_is_too_large_is_refused(http_server: HttpServer) -> None:
+    headers = ACCEPT | {"Authorization": f"Bearer {http_server.token}"}
+    request = {**INITIALIZE_REQUEST, "junk": "x" * (8 << 20)}
+    assert httpx2.post(http_server.address, json=request, headers=headers, timeout=20).status_code == 413
+    assert http_server.initialize(Authorization=f"Bearer {http_server.token}") == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"])
-def test_without_the_token_no_method_gets_through(served: Served, method: str) -> None:
-    assert httpx2.request(method, served.address, headers=ACCEPT, timeout=20).status_code == 401
+def test_every_method_requires_the_token(http_server: HttpServer, method: str) -> None:
+    assert httpx2.request(method, http_server.address, headers=ACCEPT, timeout=20).status_code == 401
 
 
-def test_several_clients_are_answered_at_once(served: Served) -> None:
-    async def ask(number: int, found: list[int]) -> None:
-        async with connected(served) as client:
-            page = await client.call_tool("list_sessions", {"limit": 1, "offset": number})
+def test_several_clients_can_connect_at_once(http_server: HttpServer) -> None:
+    async def list_at(offset: int, found: list[int]) -> None:
+        async with connect(http_server) as client:
+            page = await client.call_tool("list_sessions", {"limit": 1, "offset": offset})
             found.append(page.structured_content["pagination"]["offset"])
 
     async def main() -> list[int]:
         found: list[int] = []
         async with anyio.create_task_group() as group:
-            for number in range(5):
-                group.start_soon(ask, number, found)
+            for offset in range(5):
+                group.start_soon(list_at, offset, found)
         return sorted(found)
 
     assert anyio.run(main) == [0, 1, 2, 3, 4]
 
 
-def test_its_own_origin_is_answered(served: Served) -> None:
-    origin = served.address.removesuffix("/mcp")
-    assert served.hello(Authorization=f"Bearer {served.token}", Origin=origin) == 200
+def test_a_request_with_the_origin_of_the_server_succeeds(http_server: HttpServer) -> None:
+    origin = http_server.address.removesuffix("/mcp")
+    assert http_server.initialize(Authorization=f"Bearer {http_server.token}", Origin=origin) == 200
 
 
-def test_a_port_that_is_taken_is_said(served: Served, environ: dict[str, str]) -> None:
-    port = served.address.removesuffix("/mcp").rpartition(":")[2]
-    done = subprocess.run(
+def test_a_port_that_is_in_use_is_an_error(http_server: HttpServer, environ: dict[str, str]) -> None:
+    port = http_server.address.removesuffix("/mcp").rpartition(":")[2]
+    result = subprocess.run(
         [COMMAND, "mcp", "--http", "--port", port],
         env=os.environ | environ,
         capture_output=True,
@@ -172,13 +181,13 @@ def test_a_port_that_is_taken_is_said(served: Served, environ: dict[str, str]) -
         check=False,
         timeout=30,
     )
-    assert done.returncode == 1
-    assert f"Port {port} is not available" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 1
+    assert f"Port {port} is not available" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_a_port_without_http_is_a_wrong_call(environ: dict[str, str]) -> None:
-    done = subprocess.run(
+def test_a_port_without_http_is_a_usage_error(environ: dict[str, str]) -> None:
+    result = subprocess.run(
         [COMMAND, "mcp", "--port", "5000"],
         env=os.environ | environ,
         capture_output=True,
@@ -186,4 +195,4 @@ def test_a_port_without_http_is_a_wrong_call(environ: dict[str, str]) -> None:
         check=False,
         timeout=30,
     )
-    assert (done.returncode, "--port requires --http" in done.stderr) == (2, True)
+    assert (result.returncode, "--port requires --http" in result.stderr) == (2, True)

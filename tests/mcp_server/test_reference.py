@@ -1,6 +1,6 @@
-"""The page about the server says what the server says.
+"""The reference page matches the server.
 
-``pytest tests/mcp_server/test_reference.py --update-golden`` writes it anew; the diff is to be reviewed.
+``pytest tests/mcp_server/test_reference.py --update-golden`` regenerates the page. Review the diff.
 """
 
 import json
@@ -10,60 +10,66 @@ from typing import Any
 
 from backscroll import errors
 from backscroll.errors import BackscrollError
-from backscroll.mcp.errors import failure_of
+from backscroll.mcp.errors import failure_for
 from backscroll.mcp.prompts import prompt_list
 from backscroll.mcp.resources import TEMPLATES
 from backscroll.mcp.server import tool_list
-from tests.mcp_server.serving import Asking
+from tests.mcp_server.server_client import McpClient
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "mcp.md"
 
 INTRODUCTION = """\
 # MCP
 
-Written by `pytest tests/mcp_server/test_reference.py --update-golden` from what the server tells its clients,
-and checked by the tests. [Use from an assistant](../guide/use-from-an-assistant.md) shows how to set it up.
+Generated from the server by `pytest tests/mcp_server/test_reference.py --update-golden` and checked by the
+tests. [Use from an assistant](../guide/use-from-an-assistant.md) describes the setup.
 
-`backscroll mcp` serves over standard input and output; `backscroll mcp --http` over streamable HTTP on
-`127.0.0.1`, at `/mcp`, to whoever sends the token as `Authorization: Bearer`. A request with another `Host`
-is answered with 421, one with an `Origin` that is not the server's own with 403, one without the token with
-401.
+`backscroll mcp` serves over standard input and output. `backscroll mcp --http` serves over streamable HTTP on
+`127.0.0.1`, at `/mcp`, and requires the token as `Authorization: Bearer`.
 
-Every result is there twice: as a compact text for a model, and as a document with the names of the
-[command line's JSON](cli.md), in which a field that is null or empty is left out. Both begin with a notice
-that what follows is quoted. The text names a mark at which the quotation ends, made from all that is quoted,
-so that nothing in it can end it; what follows the mark is the server's own: how many there are, how to go on.
-Control characters are removed, and secrets replaced unless the server was started with `--no-redact`. All
-tools only read. A call that is cancelled stops, and long ones report progress.
+| status | cause |
+|---|---|
+| 401 | the token is missing or wrong |
+| 403 | the `Origin` is not the server's own |
+| 413 | the request is too large |
+| 421 | the `Host` is not the server's own |
+
+Every result has two forms: compact text for a model, and a document with the field names of the
+[command line's JSON](cli.md), without null and empty fields. Both start with a notice that history is quoted.
+The quotation in the text ends at a mark. The mark is a hash of the quoted text, so no text in the history can
+end the quotation. Notes of the server follow the mark: totals, and how to get the next page.
+
+Control characters are removed. Secrets are redacted, unless the server was started with `--no-redact`. All
+tools are read-only. Calls can be cancelled, and long ones report progress.
 
 ## Tools
 """
 
 ERRORS = """\
-A tool that cannot answer says so in a result with `isError`, whose document is `error` with `type`,
-`message`, `next` and what it is about; resources and prompts answer with an error of the protocol that has
-the same as its data."""
+If a tool fails, its result has `isError`, and its document is `error` with `type`, `message`, `next` and, if
+known, `session_id`, `workspace` or `data_path`. Resources and prompts return a protocol error with the same
+data."""
 
 
-def _kind(schema: dict[str, Any]) -> str:
-    options = [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
-    told = []
-    for one in options:
-        if "enum" in one:
-            told.append(" ".join(f"`{value}`" for value in one["enum"] if value is not None))
-        elif one.get("type") == "array":
-            told.append(f"list of {_kind(one['items'])}")
+def _type_text(schema: dict[str, Any]) -> str:
+    options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
+    types = []
+    for option in options:
+        if "enum" in option:
+            types.append(" ".join(f"`{value}`" for value in option["enum"] if value is not None))
+        elif option.get("type") == "array":
+            types.append(f"list of {_type_text(option['items'])}")
         else:
-            told.append(str(one.get("type", "any")))
+            types.append(str(option.get("type", "any")))
     limits = [
         f"{word} {schema[key]:,}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in schema
     ]
-    return " ".join([", ".join(told), *limits])
+    return " ".join([", ".join(types), *limits])
 
 
-def _described(schema: dict[str, Any]) -> str:
+def _description(schema: dict[str, Any]) -> str:
     options = [schema, *schema.get("anyOf", [])]
-    return next((one["description"] for one in options if "description" in one), "")
+    return next((option["description"] for option in options if "description" in option), "")
 
 
 def _page() -> str:
@@ -74,55 +80,57 @@ def _page() -> str:
             "",
             f"{tool.description}",
             "",
-            "| argument | takes | default | |",
+            "| argument | type | default | description |",
             "|---|---|---|---|",
         ]
-        needed = tool.input_schema.get("required", [])
+        required = tool.input_schema.get("required", [])
         for name, schema in tool.input_schema["properties"].items():
-            default = "needed" if name in needed else schema.get("default")
-            told = "" if default is None else f"{default}"
-            lines.append(f"| `{name}` | {_kind(schema)} | {told} | {_described(schema)} |")
+            default = "required" if name in required else schema.get("default")
+            default_text = "" if default is None else f"{default}"
+            lines.append(f"| `{name}` | {_type_text(schema)} | {default_text} | {_description(schema)} |")
         assert tool.output_schema is not None
-        gives = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
-        lines += ["", f"Gives {gives}.", ""]
+        fields = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
+        lines += ["", f"Returns {fields}.", ""]
     lines += [
         "## Resources",
         "",
-        "| uri | |",
+        "| uri | content |",
         "|---|---|",
-        "| `backscroll://sessions` | the newest sessions, a line each |",
+        "| `backscroll://sessions` | The newest sessions, one per line. |",
     ]
-    lines += [f"| `{one.uri_template}` | {one.description} |" for one in TEMPLATES]
+    lines += [f"| `{template.uri_template}` | {template.description} |" for template in TEMPLATES]
     lines += [
         "",
-        "`ref` is completed from what is typed. Every session is listed as a resource, by the page.",
+        "Completion is available for `ref`. The list of resources contains every session, in pages.",
         "",
     ]
-    lines += ["## Prompts", "", "| prompt | arguments | |", "|---|---|---|"]
+    lines += ["## Prompts", "", "| prompt | arguments | content |", "|---|---|---|"]
     for prompt in prompt_list():
-        asked = ", ".join(
-            f"`{one.name}`{'' if one.required else ' (optional)'}" for one in prompt.arguments or []
+        arguments = ", ".join(
+            f"`{argument.name}`{'' if argument.required else ' (optional)'}"
+            for argument in prompt.arguments or []
         )
-        lines.append(f"| `{prompt.name}` | {asked} | {prompt.description} |")
+        lines.append(f"| `{prompt.name}` | {arguments} | {prompt.description} |")
     lines += ["", "## Errors", "", ERRORS, ""]
-    lines += ["| type | code | library's error | what to do next |", "|---|---|---|---|"]
+    lines += ["| type | code | error in Python | next step |", "|---|---|---|---|"]
     for name in errors.__all__:
-        kind = getattr(errors, name)
-        error = kind("") if kind.__init__ is BackscrollError.__init__ else kind("", "")
-        failure = failure_of(error)
+        error_class = getattr(errors, name)
+        is_plain = error_class.__init__ is BackscrollError.__init__
+        error = error_class("") if is_plain else error_class("", "")
+        failure = failure_for(error)
         lines.append(f"| `{failure.type}` | {failure.code} | `{name}` | {failure.next} |")
-    internal = failure_of(ValueError())
-    lines.append(f"| `{internal.type}` | {internal.code} | anything else | {internal.next} |")
+    internal = failure_for(ValueError())
+    lines.append(f"| `{internal.type}` | {internal.code} | any other error | {internal.next} |")
     return "\n".join(lines) + "\n"
 
 
-def test_the_page_is_what_the_server_tells(update_golden: bool) -> None:
+def test_the_reference_page_is_up_to_date(update_golden: bool) -> None:
     if update_golden:
         PAGE.write_text(_page(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == _page()
 
 
-def test_the_example_in_the_guide_is_what_the_tool_returns(asking: Asking) -> None:
+def test_the_example_in_the_guide_is_what_the_tool_returns(mcp_client: McpClient) -> None:
     text = (PAGE.parent.parent / "guide" / "use-from-an-assistant.md").read_text(encoding="utf-8")
     shown = re.findall(
         r'^```json\n(\{"tool"[^\n]*)\n```\n\n```text\n(.*?)\n```$', text, re.MULTILINE | re.DOTALL
@@ -130,6 +138,6 @@ def test_the_example_in_the_guide_is_what_the_tool_returns(asking: Asking) -> No
     assert shown
     for call, example in shown:
         arguments = json.loads(call)
-        returned = asking.text(arguments["tool"], **arguments["arguments"])
-        # The best session; the order of the others changes as they grow older.
+        returned = mcp_client.text(arguments["tool"], **arguments["arguments"])
+        # The example is the best session. The order of the others depends on their age.
         assert example.strip() in returned

@@ -12,7 +12,7 @@ from mcp import Client
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing.claude_code import Transcript
-from tests.mcp_server.serving import Asking, environment, over_stdio
+from tests.mcp_server.server_client import McpClient, environment, start_stdio_server
 
 MESSAGES_PER_SESSION = 1000
 SESSIONS = int(os.environ.get("MESSAGES", "10000")) // MESSAGES_PER_SESSION
@@ -36,44 +36,44 @@ def write(root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+def mcp_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClient]:
     folder: Path = tmp_path_factory.mktemp("many")
     write(folder / "claude")
     with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:
         history.sync()
-    with over_stdio(environment(folder / "home", {"claude-code": folder / "claude"})) as asking:
-        yield asking
+    with start_stdio_server(environment(folder / "home", {"claude-code": folder / "claude"})) as mcp_client:
+        yield mcp_client
 
 
-def test_stats_count_every_message(asking: Asking) -> None:
-    total = asking.document("stats")["total"]
+def test_stats_count_every_message(mcp_client: McpClient) -> None:
+    total = mcp_client.document("stats")["total"]
     assert (total["sessions"], total["messages"]) == (SESSIONS, SESSIONS * MESSAGES_PER_SESSION)
 
 
-def test_every_session_is_listed_once(asking: Asking) -> None:
-    found = [one["ref"] for page in asking.pages("list_sessions", limit=300) for one in page["data"]]
+def test_every_session_is_listed_once(mcp_client: McpClient) -> None:
+    found = [one["ref"] for page in mcp_client.pages("list_sessions", limit=300) for one in page["data"]]
     assert len(found) == len(set(found)) == SESSIONS
 
 
-def test_every_message_of_a_session_is_read_once(asking: Asking) -> None:
+def test_every_message_of_a_session_is_read_once(mcp_client: McpClient) -> None:
     ref = f"70000000-0000-4000-8000-00000000{SESSIONS // 2:04x}"
-    assert asking.positions(ref, count=200) == list(range(MESSAGES_PER_SESSION))
+    assert mcp_client.positions(ref, count=200) == list(range(MESSAGES_PER_SESSION))
 
 
-def test_a_word_in_one_session_is_found(asking: Asking) -> None:
+def test_a_word_in_one_session_is_found(mcp_client: McpClient) -> None:
     for number in (0, SESSIONS // 3, SESSIONS - 1):
         own = f"{number:04x}"
-        page = asking.document("search_sessions", query=f"needle{own}", limit=20)
+        page = mcp_client.document("search_sessions", query=f"needle{own}", limit=20)
         assert [one["session_id"][-4:] for one in page["data"]] == [own]
         assert page["data"][0]["match_count"] == MESSAGES_PER_SESSION // 2
-        best, *_ = asking.document("recall", task=f"what did needle{own} say about the harbour?")["data"]
+        best, *_ = mcp_client.document("recall", task=f"what did needle{own} say about the harbour?")["data"]
         assert best["session_id"].endswith(own)
 
 
-def test_paging_through_many_matches_gives_no_duplicates(asking: Asking) -> None:
+def test_paging_through_many_matches_gives_no_duplicates(mcp_client: McpClient) -> None:
     found: list[tuple[str, int]] = []
     for _ in range(5):
-        page = asking.document(
+        page = mcp_client.document(
             "search_sessions", query="harbour", by="message", limit=100, offset=len(found), context=0
         )
         found += [(one["session_id"], one["message_index"]) for one in page["data"]]
@@ -81,7 +81,7 @@ def test_paging_through_many_matches_gives_no_duplicates(asking: Asking) -> None
     assert page["pagination"]["total"] == SESSIONS * MESSAGES_PER_SESSION // 2
 
 
-def test_a_long_call_reports_progress_and_can_be_cancelled(asking: Asking) -> None:
+def test_a_long_call_reports_progress_and_can_be_cancelled(mcp_client: McpClient) -> None:
     reports: list[float] = []
 
     async def report(done: float, total: float | None, message: str | None) -> None:
@@ -94,7 +94,7 @@ def test_a_long_call_reports_progress_and_can_be_cancelled(asking: Asking) -> No
             )
         return scope.cancelled_caught
 
-    was_cancelled = asking.run(hurry)
+    was_cancelled = mcp_client.run(hurry)
     assert reports == sorted(reports)
     assert reports or not was_cancelled
     for tool, arguments in (
@@ -107,11 +107,11 @@ def test_a_long_call_reports_progress_and_can_be_cancelled(asking: Asking) -> No
                 await client.call_tool(tool, arguments)
 
         for _ in range(8):
-            asking.run(leave)
-    assert asking.document("list_sessions", limit=1)["data"]
+            mcp_client.run(leave)
+    assert mcp_client.document("list_sessions", limit=1)["data"]
 
 
-def test_fifty_concurrent_calls_all_succeed(asking: Asking) -> None:
+def test_fifty_concurrent_calls_all_succeed(mcp_client: McpClient) -> None:
     calls = [
         ("list_sessions", {"limit": 5}),
         ("search_sessions", {"query": "harbour part"}),
@@ -134,4 +134,4 @@ def test_fifty_concurrent_calls_all_succeed(asking: Asking) -> None:
                 group.start_soon(one, number)
         return answered
 
-    assert asking.run(ask) == 50
+    assert mcp_client.run(ask) == 50

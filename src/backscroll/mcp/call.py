@@ -13,16 +13,16 @@ from backscroll.model import Filter, Message, SessionSummary
 from backscroll.model.dates import parse_date_range
 from backscroll.model.redaction import SecretLocation
 
-__all__ = ["Call", "CrashedError", "StoppedError", "parse_time_range"]
+__all__ = ["Call", "CallCancelledError", "InternalError", "parse_time_range"]
 
 T = TypeVar("T")
 
 
-class StoppedError(Exception):
+class CallCancelledError(Exception):
     """The client cancelled the call."""
 
 
-class CrashedError(Exception):
+class InternalError(Exception):
     """An unexpected exception. Its message may contain history and is not passed on."""
 
 
@@ -30,11 +30,11 @@ class Call:
     """History, redaction, cancellation and progress of one call."""
 
     def __init__(
-        self, history: History, *, is_redacted: bool, stop: Event, report: Callable[[int, int], None]
+        self, history: History, *, is_redacted: bool, cancelled: Event, report: Callable[[int, int], None]
     ) -> None:
         self.history = history
         self.redactor = Redactor() if is_redacted else None
-        self._stop = stop
+        self._cancelled = cancelled
         self._report = report
 
     def filter(
@@ -47,42 +47,39 @@ class Call:
     ) -> Filter:
         """Return a filter. Raise `WorkspaceNotFoundError` for an unknown workspace."""
         self.check_workspace(workspace)
-        begin, end = parse_time_range(since, until)
-        return Filter(workspace=workspace, source=source, since=begin, until=end)
+        start, end = parse_time_range(since, until)
+        return Filter(workspace=workspace, source=source, since=start, until=end)
 
     def check_workspace(self, workspace: str | None) -> None:
         """Raise `WorkspaceNotFoundError` for an unknown workspace, because an empty result would mislead."""
         if workspace is not None:
             self.history.find_workspace(workspace)
 
-    def step(self, done: int, total: int) -> None:
-        """Report progress. Raise `StoppedError` if the call was cancelled."""
-        if self._stop.is_set():
-            raise StoppedError
+    def report_progress(self, done: int, total: int) -> None:
+        """Report progress. Raise `CallCancelledError` if the call was cancelled."""
+        if self._cancelled.is_set():
+            raise CallCancelledError
         self._report(done, total)
 
-    def learn(self, summary: SessionSummary) -> None:
+    def learn_secrets(self, summary: SessionSummary) -> None:
         """Collect the named secrets of a session, so that they are redacted everywhere in it."""
         if self.redactor is not None:
             self.history.learn_secrets(self.redactor, summary)
 
-    def summary(self, summary: SessionSummary) -> SessionSummary:
-        """Redact a summary."""
+    def redact_summary(self, summary: SessionSummary) -> SessionSummary:
         return summary if self.redactor is None else self.redactor.redact_summary(summary)
 
-    def message(self, message: Message, ref: str, position: int) -> Message:
-        """Redact a message."""
+    def redact_message(self, message: Message, ref: str, position: int) -> Message:
         return message if self.redactor is None else self.redactor.redact_message(message, ref, position)
 
-    def value(self, value: T, ref: str) -> T:
+    def redact_value(self, value: T, ref: str) -> T:
         """Redact all strings in a struct."""
         if self.redactor is None:
             return value
-        clean = self.redactor.redact_value(msgspec.to_builtins(value), SecretLocation(ref, None))
-        return msgspec.convert(clean, type(value))
+        redacted = self.redactor.redact_value(msgspec.to_builtins(value), SecretLocation(ref, None))
+        return msgspec.convert(redacted, type(value))
 
-    def text(self, text: str, ref: str, position: int | None = None) -> str:
-        """Redact a text."""
+    def redact_text(self, text: str, ref: str, position: int | None = None) -> str:
         return (
             text if self.redactor is None else self.redactor.redact_text(text, SecretLocation(ref, position))
         )
@@ -90,16 +87,17 @@ class Call:
 
 def parse_time_range(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
     """Return the start (inclusive) and end (exclusive) of a time range."""
-    begin, end = _span(since), _span(until)
-    if begin and end and begin[0] >= end[1]:
+    first, last = _parse_date(since), _parse_date(until)
+    if first and last and first[0] >= last[1]:
         raise UsageError(f"since ({since}) is not before until ({until})")
-    return begin[0] if begin else None, end[1] if end else None
+    return first[0] if first else None, last[1] if last else None
 
 
-def _span(day: str | None) -> tuple[datetime, datetime] | None:
-    if day is None:
+def _parse_date(date: str | None) -> tuple[datetime, datetime] | None:
+    """Return the start and end of a day or month."""
+    if date is None:
         return None
-    span = parse_date_range(day, datetime.now(UTC))
-    if span is None:
-        raise UsageError(f"{day!r} is not a date. Examples: 2026-10-03, 2026-10, yesterday, 7d")
-    return span
+    parsed = parse_date_range(date, datetime.now(UTC))
+    if parsed is None:
+        raise UsageError(f"{date!r} is not a date. Examples: 2026-10-03, 2026-10, yesterday, 7d")
+    return parsed

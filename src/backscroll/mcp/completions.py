@@ -13,11 +13,12 @@ def complete(call: Call, name: str, typed: str) -> list[str]:
     """Return completions of refs, workspaces and years."""
     match name:
         case "ref":
-            return _refs(call, typed)
+            return _complete_ref(call, typed)
         case "workspace":
             with CompletionNames(call.history.archive_path) as names:
-                every = [one_line(call.text(one, "workspaces"), 300) for one in names.of_kind("workspace")]
-            return [one for one in every if one.casefold().startswith(typed.casefold())][:MAX_VALUES]
+                workspaces = names.of_kind("workspace")
+            shown = [one_line(call.redact_text(workspace, "workspaces"), 300) for workspace in workspaces]
+            return [name for name in shown if name.casefold().startswith(typed.casefold())][:MAX_VALUES]
         case "year":
             rows = call.history.statistics.report(by="month").rows
             years = sorted({row.key[:4] for row in rows if row.key}, reverse=True)
@@ -25,13 +26,13 @@ def complete(call: Call, name: str, typed: str) -> list[str]:
     return []
 
 
-def _refs(call: Call, typed: str) -> list[str]:
-    source, colon, start = typed.rpartition(":")
+def _complete_ref(call: Call, typed: str) -> list[str]:
+    source, colon, id_prefix = typed.rpartition(":")
     with CompletionNames(call.history.archive_path) as names:
-        found = names.sessions(start, source=source if colon else None, limit=MAX_VALUES)
-    refs = [f"{one.source}:{one.id}" for one in found]
+        sessions = names.sessions(id_prefix, source=source if colon else None, limit=MAX_VALUES)
+    refs = [f"{session.source}:{session.id}" for session in sessions]
     if refs or colon:
         return refs
     # The input may be a prefix of a source name.
     newest = call.history.list_sessions(limit=10 * MAX_VALUES).data
-    return [one.ref for one in newest if one.ref.startswith(typed)][:MAX_VALUES]
+    return [summary.ref for summary in newest if summary.ref.startswith(typed)][:MAX_VALUES]

@@ -9,7 +9,7 @@ from backscroll.history import Redactor
 from backscroll.model.redaction import SecretLocation
 from backscroll.model.sanitize import sanitize
 
-__all__ = ["INVALID", "Failure", "failure_of"]
+__all__ = ["INVALID_ARGUMENTS", "Failure", "failure_for"]
 
 
 class Failure(Struct, frozen=True):
@@ -23,23 +23,23 @@ class Failure(Struct, frozen=True):
         """Return the error as a document. Its message may contain titles, so it is redacted."""
         redactor = Redactor() if is_redacted else None
 
-        def clean(text: str) -> str:
+        def redact(text: str) -> str:
             return (
                 redactor.redact_text(text, SecretLocation("", None))
                 if redactor is not None
                 else sanitize(text)
             )
 
-        document: dict[str, Any] = {"type": self.type, "message": clean(str(error)), "next": self.next}
+        document: dict[str, Any] = {"type": self.type, "message": redact(str(error)), "next": self.next}
         for name in ("session_id", "workspace", "data_path"):
             if getattr(error, name, None):
-                document[name] = clean(str(getattr(error, name)))
+                document[name] = redact(str(getattr(error, name)))
         return document
 
 
-INVALID = Failure("invalid_arguments", -32602, "Correct the arguments and call again.")
+INVALID_ARGUMENTS = Failure("invalid_arguments", -32602, "Correct the arguments and call again.")
 
-# The most specific class of an error decides.
+# By error class. The most specific class of an error is used.
 _FAILURES: dict[type[BaseException], Failure] = {
     errors.SessionNotFoundError: Failure(
         "session_not_found", -32002, "Use a ref from list_sessions, search_sessions or recall."
@@ -54,18 +54,18 @@ _FAILURES: dict[type[BaseException], Failure] = {
     errors.DatabaseUnreadableError: Failure("unreadable", -32004, "Ask the user to run: backscroll doctor"),
     errors.ArchiveError: Failure("archive", -32005, "Ask the user to run: backscroll archive verify"),
     errors.DestinationError: Failure("destination", -32006, "Choose another path, or check its permissions."),
-    errors.UsageError: INVALID,
+    errors.UsageError: INVALID_ARGUMENTS,
     errors.BackscrollError: Failure("backscroll", -32000, "Ask the user to run: backscroll doctor"),
 }
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_for(error: BaseException) -> Failure:
     """Return the failure type of an error."""
     if isinstance(error, errors.ArchiveError) and _is_locked(error.__cause__):
         return _FAILURES[errors.DatabaseLockedError]
-    for kind in type(error).__mro__:
-        if kind in _FAILURES:
-            return _FAILURES[kind]
+    for error_class in type(error).__mro__:
+        if error_class in _FAILURES:
+            return _FAILURES[error_class]
     return Failure("internal", -32603, "Retry. If it persists, ask the user to run: backscroll doctor")
 
 

@@ -39,11 +39,11 @@ def serve(
         timeout_graceful_shutdown=1,
     )
 
-    def listening(address: str) -> None:
+    def on_listening(address: str) -> None:
         mcp_server.background_sync.start()
         started(address)
 
-    server = _Server(config, listening)
+    server = _Server(config, on_listening)
     try:
         with suppress(KeyboardInterrupt):
             anyio.run(server.serve)
@@ -54,14 +54,14 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Reports its address once it listens."""
+    """Server that calls `on_listening` with its address."""
 
-    def __init__(self, config: uvicorn.Config, listening: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[str], None]) -> None:
         super().__init__(config)
-        self._listening = listening
+        self._on_listening = on_listening
 
     async def startup(self, sockets: object = None) -> None:
         await super().startup()
         for listener in self.servers:
-            for one in listener.sockets:
-                self._listening(f"http://{_HOST}:{one.getsockname()[1]}/mcp")
+            for socket in listener.sockets:
+                self._on_listening(f"http://{_HOST}:{socket.getsockname()[1]}/mcp")

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from backscroll.config import Machine
 from backscroll.errors import DestinationError, UsageError
-from backscroll.mcp.jsonc import NotJsonError, decoded, with_member, without_member
+from backscroll.mcp.jsonc import NotJsonError, parse, with_member, without_member
 
-__all__ = ["CLIENTS", "Change", "Client", "entry_of", "installation", "removal"]
+__all__ = ["CLIENTS", "Client", "SettingsChange", "plan_install", "plan_uninstall", "server_entry"]
 
-_GROUP = "mcpServers"
-_NAME = "backscroll"
+_SERVERS_KEY = "mcpServers"
+_SERVER_NAME = "backscroll"
 
 
 class Client(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Client(Struct, frozen=True):
 
     title: str
     settings: Callable[[Machine], Path]
-    more: Mapping[str, str] = {}  # fields besides command and args
+    extra_fields: Mapping[str, str] = {}  # besides command and args
 
 
 def _claude_code(machine: Machine) -> Path:
@@ -52,7 +52,7 @@ CLIENTS = {
 }
 
 
-class Change(Struct, frozen=True):
+class SettingsChange(Struct, frozen=True):
     """A change to a settings file."""
 
     path: Path
@@ -65,7 +65,7 @@ class Change(Struct, frozen=True):
 
     def diff(self) -> list[str]:
         """Return the change as a unified diff."""
-        old, new = ((one or b"").decode("utf-8").splitlines() for one in (self.before, self.after))
+        old, new = ((content or b"").decode("utf-8").splitlines() for content in (self.before, self.after))
         name = str(self.path)
         return list(
             difflib.unified_diff(
@@ -73,8 +73,8 @@ class Change(Struct, frozen=True):
             )
         )
 
-    def make(self, now: datetime | None = None) -> Path | None:
-        """Write the file atomically. Keep the old version and return its path.
+    def apply(self, now: datetime | None = None) -> Path | None:
+        """Write the file atomically. Return the path of the backup, if there was a file before.
 
         Raise `DestinationError` if the file has changed in the meantime or cannot be written.
         """
@@ -92,43 +92,44 @@ class Change(Struct, frozen=True):
                 stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S.%fZ")
                 backup = path.with_name(f"{path.name}.before-backscroll-{stamp}")
                 _write(backup, self.before, mode)
-            fresh = path.with_name(f"{path.name}.backscroll-{os.getpid()}")
-            _write(fresh, self.after, mode)
-            fresh.replace(path)
+            temporary = path.with_name(f"{path.name}.backscroll-{os.getpid()}")
+            _write(temporary, self.after, mode)
+            temporary.replace(path)
         except OSError as error:
             raise DestinationError(f"Cannot write {path}: {error}", path) from error
         return backup
 
 
-def entry_of(client: Client, command: Sequence[str]) -> dict[str, Any]:
+def server_entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
     """Return the server's entry in a client's settings."""
-    first, *arguments = command
-    return {**client.more, "command": first, "args": arguments}
+    program, *arguments = command
+    return {**client.extra_fields, "command": program, "args": arguments}
 
 
-def installation(client: Client, machine: Machine, command: Sequence[str]) -> Change:
-    """Return the change that adds the server."""
-    return _change(client, machine, lambda text: with_member(text, _GROUP, _NAME, entry_of(client, command)))
+def plan_install(client: Client, machine: Machine, command: Sequence[str]) -> SettingsChange:
+    """Return the change that adds the server to a client's settings."""
+    entry = server_entry(client, command)
+    return _plan(client, machine, lambda text: with_member(text, _SERVERS_KEY, _SERVER_NAME, entry))
 
 
-def removal(client: Client, machine: Machine) -> Change:
-    """Return the change that removes the server."""
-    return _change(client, machine, lambda text: without_member(text, _GROUP, _NAME))
+def plan_uninstall(client: Client, machine: Machine) -> SettingsChange:
+    """Return the change that removes the server from a client's settings."""
+    return _plan(client, machine, lambda text: without_member(text, _SERVERS_KEY, _SERVER_NAME))
 
 
-def _change(client: Client, machine: Machine, edit: Callable[[str], str]) -> Change:
+def _plan(client: Client, machine: Machine, edit: Callable[[str], str]) -> SettingsChange:
     path = client.settings(machine)
     try:
         before = _read(path)
         text = (before or b"").decode("utf-8")
         after = edit(text)
         if after.strip("\ufeff \t\r\n"):
-            decoded(after)  # never write what cannot be parsed
+            parse(after)  # never write an invalid file
     except (NotJsonError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"Cannot parse {path}, so it was not changed: {error}") from error
     except OSError as error:
         raise DestinationError(f"Cannot read {path}: {error}", path) from error
-    return Change(path, before, after.encode("utf-8"))
+    return SettingsChange(path, before, after.encode("utf-8"))
 
 
 def _read(path: Path) -> bytes | None:

@@ -1,6 +1,6 @@
-"""JSON as people keep it in settings files, with comments and commas too many: changed in place.
+"""Edit settings in JSON with comments and trailing commas.
 
-Only the member that is meant changes; everything else stays as it is to the character.
+Only the given member changes. All other characters of the file stay the same.
 """
 
 import json
@@ -9,230 +9,242 @@ from typing import Any
 
 from msgspec import Struct
 
-__all__ = ["NotJsonError", "decoded", "with_member", "without_member"]
+__all__ = ["NotJsonError", "parse", "with_member", "without_member"]
 
-_TRIVIA = re.compile(r"(?:[\s\ufeff]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_WHITESPACE = re.compile(r"(?:[\s\ufeff]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)  # including comments
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SCALAR = re.compile(r"[^\s,:\[\]{}\"/]+")
 _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)?[ \t]*(?=\r?\n|\Z)")
 
 
 class NotJsonError(Exception):
-    """The text is no JSON object, not even with comments; says where."""
+    """The text is not a JSON object with comments. The message contains the reason."""
 
 
 class _Member(Struct, frozen=True):
+    """A member of an object, as offsets in the text."""
+
     name: str
-    start: int  # of its name
-    value: int  # where its value begins
-    end: int  # after its value
+    start: int  # of the name
+    value: int  # start of the value
+    end: int  # of the value
 
 
 class _Object(Struct, frozen=True):
-    open: int
-    close: int
+    """An object, as offsets in the text."""
+
+    open: int  # of "{"
+    close: int  # of "}"
     members: list[_Member]
 
 
-def decoded(text: str) -> dict[str, Any]:
-    """What it says."""
-    _root(text)
-    said: dict[str, Any] = json.loads(_plain(text))
-    return said
+def parse(text: str) -> dict[str, Any]:
+    """Parse a JSON object with comments. Raise `NotJsonError` if it is invalid."""
+    _parse_root(text)
+    parsed: dict[str, Any] = json.loads(_strip_comments(text))
+    return parsed
 
 
 def with_member(text: str, group: str, name: str, value: Any) -> str:
-    """The text with a member in the object that ``group`` names; either is made when it is not there.
+    """Return the text with a member added to the object ``group``, which is created if necessary.
 
-    What an object of that name has beside what ``value`` says stays with it.
+    An existing member is updated: its fields that are not in ``value`` are kept.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    if _skip(text, 0) == len(text):
-        whole = json.dumps({group: {name: value}}, indent=2, ensure_ascii=False)
-        return text + f"{whole}\n".replace("\n", newline)
-    root = _root(text)
-    found = _member(root, group)
-    if found is None:
-        return _inserted(text, root, group, {name: value}, newline)
-    inner = _group(text, found)
-    known = _member(inner, name)
-    if known is None:
-        return _inserted(text, inner, name, value, newline)
-    there = json.loads(_plain(text[known.value : known.end]))
-    if isinstance(there, dict) and isinstance(value, dict):
-        value = {**there, **value}
-    if there == value:
+    if _skip_whitespace(text, 0) == len(text):
+        document = json.dumps({group: {name: value}}, indent=2, ensure_ascii=False)
+        return text + f"{document}\n".replace("\n", newline)
+    root = _parse_root(text)
+    group_member = _find_member(root, group)
+    if group_member is None:
+        return _insert_member(text, root, group, {name: value}, newline=newline)
+    group_object = _parse_group(text, group_member)
+    member = _find_member(group_object, name)
+    if member is None:
+        return _insert_member(text, group_object, name, value, newline=newline)
+    current = json.loads(_strip_comments(text[member.value : member.end]))
+    if isinstance(current, dict) and isinstance(value, dict):
+        value = {**current, **value}
+    if current == value:
         return text
-    told = _written(value, _indent(text, known.start), _step(text, inner), newline)
-    return text[: known.value] + told + text[known.end :]
+    indent = _indent_at(text, member.start)
+    formatted = _format(value, indent, indent_unit=_indent_unit(text, group_object), newline=newline)
+    return text[: member.value] + formatted + text[member.end :]
 
 
 def without_member(text: str, group: str, name: str) -> str:
-    """The text without a member of that object; the same when there is none."""
-    if _skip(text, 0) == len(text) or (found := _member(_root(text), group)) is None:
+    """Return the text without a member of the object ``group``; unchanged if there is none."""
+    if (
+        _skip_whitespace(text, 0) == len(text)
+        or (group_member := _find_member(_parse_root(text), group)) is None
+    ):
         return text
-    inner = _group(text, found)
-    known = _member(inner, name)
-    if known is None:
+    group_object = _parse_group(text, group_member)
+    member = _find_member(group_object, name)
+    if member is None:
         return text
-    place = inner.members.index(known)
-    start, end = known.start, known.end
-    comma = _comma(text, end)
+    index = group_object.members.index(member)
+    start, end = member.start, member.end
+    comma = _find_comma(text, end)
     if comma is not None:
         end = comma + 1
-    if not text[text.rfind("\n", 0, start) + 1 : start].strip() and (rest := _REST_OF_LINE.match(text, end)):
-        # It has its lines to itself: they go, and so does what was remarked on the last of them.
-        start = text.rfind("\n", 0, start) + 1
-        end = rest.end() + len(re.match(r"\r?\n|", text[rest.end() :])[0])  # type: ignore[index]
+    line_start = text.rfind("\n", 0, start) + 1
+    if not text[line_start:start].strip() and (rest_of_line := _REST_OF_LINE.match(text, end)):
+        # No other member is on these lines: remove them with the comment at their end.
+        start = line_start
+        end = rest_of_line.end()
+        end += len(re.match(r"\r?\n|", text[end:])[0])  # type: ignore[index]
     elif comma is not None:
         end = re.compile(r"[ \t]*").match(text, end).end()  # type: ignore[union-attr]
-    if comma is None and place:
-        before = _comma(text, inner.members[place - 1].end)
-        assert before is not None
-        return text[:before] + text[before + 1 : start] + text[end:]
+    if comma is None and index:
+        comma_before = _find_comma(text, group_object.members[index - 1].end)
+        assert comma_before is not None
+        return text[:comma_before] + text[comma_before + 1 : start] + text[end:]
     return text[:start] + text[end:]
 
 
-def _inserted(text: str, into: _Object, name: str, value: Any, newline: str) -> str:
-    entry = f"{json.dumps(name, ensure_ascii=False)}: "
+def _insert_member(text: str, into: _Object, name: str, value: Any, *, newline: str) -> str:
+    key = f"{json.dumps(name, ensure_ascii=False)}: "
+    indent_unit = _indent_unit(text, into)
     if not into.members:
-        outer = _indent(text, into.open)
-        indent = outer + _step(text, into)
-        told = entry + _written(value, indent, _step(text, into), newline)
-        rest = text[into.open + 1 :]
-        end = "" if rest[: into.close - into.open - 1].strip(" \t") else newline + outer
-        if not end:
-            return f"{text[: into.open + 1]}{newline}{indent}{told}{rest}"
-        return f"{text[: into.open + 1]}{newline}{indent}{told}{end}{text[into.close :]}"
+        outer_indent = _indent_at(text, into.open)
+        indent = outer_indent + indent_unit
+        entry = key + _format(value, indent, indent_unit=indent_unit, newline=newline)
+        before = f"{text[: into.open + 1]}{newline}{indent}{entry}"
+        if text[into.open + 1 : into.close].strip(" \t"):  # comments or line breaks
+            return before + text[into.open + 1 :]
+        return f"{before}{newline}{outer_indent}{text[into.close :]}"
     last = into.members[-1]
-    comma = _comma(text, last.end)
-    ending = "" if comma is None else ","  # where the last member has a comma, the new one has it too
+    comma = _find_comma(text, last.end)
+    trailing_comma = "" if comma is None else ","  # as after the last member now
     if "\n" not in text[into.open : into.members[0].start]:
-        told = entry + json.dumps(value, ensure_ascii=False) + ending
+        entry = key + json.dumps(value, ensure_ascii=False) + trailing_comma
         at = last.end if comma is None else comma + 1
-        return f"{text[:at]}{',' if comma is None else ''} {told}{text[at:]}"
-    indent = _indent(text, last.start)
-    told = entry + _written(value, indent, _step(text, into), newline) + ending
+        return f"{text[:at]}{',' if comma is None else ''} {entry}{text[at:]}"
+    indent = _indent_at(text, last.start)
+    entry = key + _format(value, indent, indent_unit=indent_unit, newline=newline) + trailing_comma
     if comma is None:
         text, at = f"{text[: last.end]},{text[last.end :]}", last.end + 1
     else:
         at = comma + 1
     rest_of_line = _REST_OF_LINE.match(text, at)
     at = rest_of_line.end() if rest_of_line else at
-    return f"{text[:at]}{newline}{indent}{told}{text[at:]}"
+    return f"{text[:at]}{newline}{indent}{entry}{text[at:]}"
 
 
-def _written(value: Any, indent: str, step: str, newline: str) -> str:
-    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", newline + indent)
+def _format(value: Any, indent: str, *, indent_unit: str, newline: str) -> str:
+    return json.dumps(value, indent=indent_unit, ensure_ascii=False).replace("\n", newline + indent)
 
 
-def _step(text: str, inside: _Object) -> str:
-    """By how much each level is set in."""
-    outer = _indent(text, inside.open)
-    for one in inside.members:
-        inner = _indent(text, one.start)
+def _indent_unit(text: str, parent: _Object) -> str:
+    """Return the indentation per level, as used in the object or elsewhere in the text."""
+    outer = _indent_at(text, parent.open)
+    for member in parent.members:
+        inner = _indent_at(text, member.start)
         if inner.startswith(outer) and inner != outer:
             return inner[len(outer) :]
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else "  "
 
 
-def _indent(text: str, place: int) -> str:
-    line = text[text.rfind("\n", 0, place) + 1 : place]
+def _indent_at(text: str, offset: int) -> str:
+    """Return the indentation of the line at an offset."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _comma(text: str, place: int) -> int | None:
-    after = _skip(text, place)
+def _find_comma(text: str, offset: int) -> int | None:
+    """Return the offset of a comma that follows a value."""
+    after = _skip_whitespace(text, offset)
     return after if text[after : after + 1] == "," else None
 
 
-def _group(text: str, found: _Member) -> _Object:
-    if text[found.value] != "{":
-        raise NotJsonError(f"{found.name} is not an object")
-    return _object(text, found.value)
+def _find_member(parent: _Object, name: str) -> _Member | None:
+    return next((member for member in reversed(parent.members) if member.name == name), None)
 
 
-def _member(of: _Object, name: str) -> _Member | None:
-    return next((one for one in reversed(of.members) if one.name == name), None)
+def _parse_group(text: str, member: _Member) -> _Object:
+    if text[member.value] != "{":
+        raise NotJsonError(f"{member.name} is not an object")
+    return _parse_object(text, member.value)
 
 
-def _root(text: str) -> _Object:
-    start = _skip(text, 0)
+def _parse_root(text: str) -> _Object:
+    start = _skip_whitespace(text, 0)
     if text[start : start + 1] != "{":
-        raise NotJsonError(f"it does not begin with an object {_where(text, start)}")
-    root = _object(text, start)
-    rest = _skip(text, root.close + 1)
-    if rest != len(text):
-        raise NotJsonError(f"something follows its end {_where(text, rest)}")
+        raise NotJsonError(f"the file is not an object {_line_of(text, start)}")
+    root = _parse_object(text, start)
+    end = _skip_whitespace(text, root.close + 1)
+    if end != len(text):
+        raise NotJsonError(f"text follows the object {_line_of(text, end)}")
     return root
 
 
-def _object(text: str, start: int) -> _Object:
+def _parse_object(text: str, start: int) -> _Object:
     members: list[_Member] = []
-    at = _skip(text, start + 1)
+    at = _skip_whitespace(text, start + 1)
     while text[at : at + 1] != "}":
         name = _STRING.match(text, at)
         if name is None:
-            raise NotJsonError(f"a name is missing {_where(text, at)}")
-        colon = _skip(text, name.end())
+            raise NotJsonError(f"a name is missing {_line_of(text, at)}")
+        colon = _skip_whitespace(text, name.end())
         if text[colon : colon + 1] != ":":
-            raise NotJsonError(f"a colon is missing {_where(text, colon)}")
-        value = _skip(text, colon + 1)
-        end = _end_of(text, value)
+            raise NotJsonError(f"a colon is missing {_line_of(text, colon)}")
+        value = _skip_whitespace(text, colon + 1)
+        end = _end_of_value(text, value)
         members.append(_Member(json.loads(name[0], strict=False), at, value, end))
-        at = _after(text, end, "}")
+        at = _next_element(text, end, "}")
     return _Object(start, at, members)
 
 
-def _end_of(text: str, at: int) -> int:
+def _end_of_value(text: str, at: int) -> int:
     match text[at : at + 1]:
         case "{":
-            return _object(text, at).close + 1
+            return _parse_object(text, at).close + 1
         case "[":
-            at = _skip(text, at + 1)
+            at = _skip_whitespace(text, at + 1)
             while text[at : at + 1] != "]":
-                at = _after(text, _end_of(text, at), "]")
+                at = _next_element(text, _end_of_value(text, at), "]")
             return at + 1
         case '"':
             found = _STRING.match(text, at)
         case _:
             found = _SCALAR.match(text, at)
     if found is None:
-        raise NotJsonError(f"a value is missing {_where(text, at)}")
+        raise NotJsonError(f"a value is missing {_line_of(text, at)}")
     return found.end()
 
 
-def _after(text: str, end: int, closing: str) -> int:
-    """Where the next member begins, or the end is."""
-    at = _skip(text, end)
+def _next_element(text: str, end: int, closing: str) -> int:
+    """Return the offset of the next element, or of the closing bracket."""
+    at = _skip_whitespace(text, end)
     if text[at : at + 1] == ",":
-        return _skip(text, at + 1)
+        return _skip_whitespace(text, at + 1)
     if text[at : at + 1] != closing:
-        raise NotJsonError(f"a comma is missing {_where(text, at)}")
+        raise NotJsonError(f"a comma is missing {_line_of(text, at)}")
     return at
 
 
-def _skip(text: str, at: int) -> int:
-    found = _TRIVIA.match(text, at)
+def _skip_whitespace(text: str, at: int) -> int:
+    found = _WHITESPACE.match(text, at)
     assert found is not None
     return found.end()
 
 
-def _where(text: str, at: int) -> str:
+def _line_of(text: str, at: int) -> str:
     return f"in line {text.count(chr(10), 0, at) + 1}"
 
 
-def _plain(text: str) -> str:
-    """The same as JSON without comments and without commas before an end."""
-    pieces: list[str] = []
+def _strip_comments(text: str) -> str:
+    """Return the text as standard JSON: without comments and trailing commas."""
+    tokens: list[str] = []
     at = 0
     while at < len(text):
-        at = _skip(text, at)
+        at = _skip_whitespace(text, at)
         found = _STRING.match(text, at) or _SCALAR.match(text, at)
-        piece = found[0] if found else text[at : at + 1]
-        if piece in ("}", "]") and pieces and pieces[-1] == ",":
-            pieces.pop()
-        pieces.append(piece)
-        at += max(len(piece), 1)
-    return "".join(pieces)
+        token = found[0] if found else text[at : at + 1]
+        if token in ("}", "]") and tokens and tokens[-1] == ",":
+            tokens.pop()
+        tokens.append(token)
+        at += max(len(token), 1)
+    return "".join(tokens)

@@ -25,53 +25,52 @@ class Prompt(Struct, frozen=True):
     title: str
     description: str
     arguments: tuple[tuple[str, str, bool], ...]  # name, description, is required
-    write: Callable[[Call, Mapping[str, str]], str]
+    write: Callable[[Call, Mapping[str, str]], str]  # given the values of the arguments
 
 
-def _recall(call: Call, asked: Mapping[str, str]) -> str:
-    call.check_workspace(asked.get("workspace") or None)
+def _recall(call: Call, values: Mapping[str, str]) -> str:
+    call.check_workspace(values.get("workspace") or None)
     found = call.history.recall(
-        asked["task"],
-        workspace=asked.get("workspace") or None,
+        values["task"],
+        workspace=values.get("workspace") or None,
         token_budget=RECALL_TOKENS,
         redactor=call.redactor,
-        progress=call.step,
+        progress=call.report_progress,
     )
-    none = () if found.sessions else ("No relevant session found.",)
+    notes = () if found.sessions else ("No relevant session found.",)
     return "\n".join(
         [
-            f"My task: {sanitize(asked['task'])}",
+            f"My task: {sanitize(values['task'])}",
             "",
             "Below are relevant earlier sessions. Before you start, tell me in a few sentences what was"
             " already tried, decided or found out, with the refs. Then continue with the task.",
             "",
-            quote_history("\n".join(recall_lines(found)), *none),
+            quote_history("\n".join(recall_lines(found)), *notes),
         ]
     )
 
 
-def _handoff(call: Call, asked: Mapping[str, str]) -> str:
-    briefing = call.history.resume.handoff(asked["ref"], tokens=HANDOFF_TOKENS, redactor=call.redactor)
+def _handoff(call: Call, values: Mapping[str, str]) -> str:
+    handoff = call.history.resume.handoff(values["ref"], tokens=HANDOFF_TOKENS, redactor=call.redactor)
     return "\n".join(
         [
             "Continue this earlier session. First say what you understand to be open, then go on with it."
             " Use get_session with its ref to read more.",
             "",
-            quote_history(handoff_text(briefing)),
+            quote_history(handoff_text(handoff)),
         ]
     )
 
 
-def _year(call: Call, asked: Mapping[str, str]) -> str:
+def _year_in_review(call: Call, values: Mapping[str, str]) -> str:
     from backscroll.render.statistics.year import year_markdown  # imports a Markdown parser
 
-    year = asked["year"]
+    year = values["year"]
     if not (year.isascii() and year.isdigit() and len(year) == 4):
         raise UsageError(f"{year!r} is not a year. Example: 2026")
     # Redact before rendering: Markdown escapes would hide parts of a secret.
-    page = "\n".join(
-        year_markdown(call.value(call.history.statistics.year_in_review(int(year)), f"year {year}"))
-    )
+    review = call.redact_value(call.history.statistics.year_in_review(int(year)), f"year {year}")
+    page = "\n".join(year_markdown(review))
     return "\n".join(
         [
             f"Write a one-page review of my {year} with coding assistants: what I worked on, what changed"
@@ -103,7 +102,7 @@ _PROMPTS = (
         "My year with assistants",
         "Figures, topics and projects of a year, as material for a review.",
         (("year", "The year, such as 2026.", True),),
-        _year,
+        _year_in_review,
     ),
 )
 
@@ -114,13 +113,13 @@ def prompt_list() -> list[types.Prompt]:
     """Return the prompts in the protocol's format."""
     return [
         types.Prompt(
-            name=one.name,
-            title=one.title,
-            description=one.description,
+            name=prompt.name,
+            title=prompt.title,
+            description=prompt.description,
             arguments=[
                 types.PromptArgument(name=name, description=description, required=is_required)
-                for name, description, is_required in one.arguments
+                for name, description, is_required in prompt.arguments
             ],
         )
-        for one in _PROMPTS
+        for prompt in _PROMPTS
     ]

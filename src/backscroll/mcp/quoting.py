@@ -15,7 +15,7 @@ _INDENT = "    "
 
 
 def quote_history(quoted: str, *notes: str) -> str:
-    """Return quoted text with notice and mark, followed by notes of the server."""
+    """Return the text with notice and mark, then the server's notes. Without a text, only the notes."""
     if not quoted:
         return "\n".join(notes)
     quoted = sanitize(quoted)

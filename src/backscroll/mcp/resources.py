@@ -9,20 +9,20 @@ import mcp_types as types
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import quote_history
-from backscroll.mcp.tools.message_pages import page_lines, page_of
+from backscroll.mcp.tools.message_pages import page_lines, read_page
 from backscroll.mcp.tools.sessions import title_line
 from backscroll.model import SessionSummary
 from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line
 
-__all__ = ["TEMPLATES", "list_resources", "read_resource", "uri_of"]
+__all__ = ["TEMPLATES", "list_resources", "read_resource", "session_uri"]
 
-_LIST = "backscroll://sessions"
-_SESSION = re.compile(r"backscroll://session/(?P<ref>[^/]+)(?:/message/(?P<number>\d{1,9}))?")
+_LIST_URI = "backscroll://sessions"
+_SESSION_URI = re.compile(r"backscroll://session/(?P<ref>[^/]+)(?:/message/(?P<position>\d{1,9}))?")
 PAGE_SIZE = 100  # sessions per page of resources
 LIST_SIZE = 50  # sessions in the list resource
 MAX_SESSION_CHARS = 400_000
-_ROLES = ("user", "assistant", "thinking", "tool", "error", "system")
+_ALL_ROLES = ("user", "assistant", "thinking", "tool", "error", "system")
 _MARKDOWN = "text/markdown"
 
 TEMPLATES = [
@@ -43,8 +43,7 @@ TEMPLATES = [
 ]
 
 
-def uri_of(summary: SessionSummary) -> str:
-    """Return the URI of a session."""
+def session_uri(summary: SessionSummary) -> str:
     return f"backscroll://session/{quote(summary.ref, safe=':')}"
 
 
@@ -54,70 +53,75 @@ def list_resources(call: Call, cursor: str | None) -> tuple[Sequence[types.Resou
         raise UsageError(f"{cursor!r} is not a valid cursor. Start without one")
     offset = int(cursor or 0)
     page = call.history.list_sessions(limit=PAGE_SIZE, offset=offset)
-    found = [_resource(call.summary(one)) for one in page.data]
+    resources = [_session_resource(call.redact_summary(summary)) for summary in page.data]
     if not offset:
-        about = f"The newest {LIST_SIZE} sessions, one per line."
-        found.insert(
+        description = f"The newest {LIST_SIZE} sessions, one per line."
+        resources.insert(
             0,
             types.Resource(
-                name="sessions", title="Sessions", uri=_LIST, description=about, mime_type=_MARKDOWN
+                name="sessions",
+                title="Sessions",
+                uri=_LIST_URI,
+                description=description,
+                mime_type=_MARKDOWN,
             ),
         )
-    return found, str(offset + len(page.data)) if page.pagination.has_more else None
+    return resources, str(offset + len(page.data)) if page.pagination.has_more else None
 
 
 def read_resource(call: Call, uri: str) -> str:
     """Return the content of a resource. Raise `SessionNotFoundError` for an unknown URI."""
-    if uri == _LIST:
+    if uri == _LIST_URI:
         page = call.history.list_sessions(limit=LIST_SIZE)
-        return quote_history("\n".join(f"- {title_line(call.summary(one))}" for one in page.data))
-    match = _SESSION.fullmatch(uri)
+        lines = [f"- {title_line(call.redact_summary(summary))}" for summary in page.data]
+        return quote_history("\n".join(lines))
+    match = _SESSION_URI.fullmatch(uri)
     if match is None:
         raise SessionNotFoundError(
-            f"Unknown resource {uri}. Valid: {_LIST}, {', '.join(t.uri_template for t in TEMPLATES)}",
+            f"Unknown resource {uri}. Valid: {_LIST_URI}, {', '.join(t.uri_template for t in TEMPLATES)}",
             uri,
         )
     ref = unquote(match["ref"])
-    if match["number"] is None:
-        return _session(call, ref)
-    return _message(call, ref, match["number"])
+    if match["position"] is None:
+        return _read_session(call, ref)
+    return _read_message(call, ref, match["position"])
 
 
-def _session(call: Call, ref: str) -> str:
-    pieces: list[str] = []
-    own: list[str] = []
-    size = 0
-    for piece in call.history.export_session(ref, "md", redactor=call.redactor):
-        call.step(size, MAX_SESSION_CHARS)
-        if size + len(piece) > MAX_SESSION_CHARS:
-            own.append("Cut here. Use get_session to read the rest.")
+def _read_session(call: Call, ref: str) -> str:
+    chunks: list[str] = []
+    notes: list[str] = []
+    char_count = 0
+    for chunk in call.history.export_session(ref, "md", redactor=call.redactor):
+        call.report_progress(char_count, MAX_SESSION_CHARS)
+        if char_count + len(chunk) > MAX_SESSION_CHARS:
+            notes.append("Cut here. Use get_session to read the rest.")
             break
-        pieces.append(piece)
-        size += len(piece)
-    return quote_history("".join(pieces), *own)
+        chunks.append(chunk)
+        char_count += len(chunk)
+    return quote_history("".join(chunks), *notes)
 
 
-def _message(call: Call, ref: str, number: str) -> str:
+def _read_message(call: Call, ref: str, message_ref: str) -> str:
     summary = call.history.find(ref)
-    position = call.history.transcript.find_message(summary, number)
-    page = page_of(
+    position = call.history.transcript.find_message(summary, message_ref)
+    page = read_page(
         call,
         summary,
         start=position,
         count=1,
         max_chars=MAX_SESSION_CHARS,
         from_char=0,
-        roles=_ROLES,
-        everything=True,
+        roles=_ALL_ROLES,
+        with_inactive=True,
     )
-    return quote_history("\n".join([title_line(call.summary(summary)), *page_lines(page)]))
+    return quote_history("\n".join([title_line(call.redact_summary(summary)), *page_lines(page)]))
 
 
-def _resource(summary: SessionSummary) -> types.Resource:
+def _session_resource(summary: SessionSummary) -> types.Resource:
     return types.Resource(
         name=one_line(summary.ref, 300),
         title=one_line(summary.title or summary.first_message_preview or summary.ref, 100),
-        uri=uri_of(summary),
+        uri=session_uri(summary),
         description=one_line(f"{summary.workspace_name or ''} {(iso(summary.updated_at) or '')[:10]}", 200),
         mime_type=_MARKDOWN,
         annotations=types.Annotations(last_modified=iso(summary.updated_at)),

@@ -18,13 +18,13 @@ def serve(open_history: Callable[[], History], *, is_redacted: bool = True) -> N
     """Serve until the client closes the streams or the process is terminated."""
     server = McpServer(open_history, is_redacted=is_redacted)
 
-    def leave(number: int, frame: FrameType | None) -> None:
+    def exit_on_signal(signal_number: int, frame: FrameType | None) -> None:
         server.close()
         # A thread blocks on standard input and cannot be stopped.
-        os._exit(128 + number)
+        os._exit(128 + signal_number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, leave)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, exit_on_signal)
     try:
         anyio.run(_serve, server)
     except* BrokenPipeError:

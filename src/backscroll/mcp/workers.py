@@ -18,7 +18,7 @@ import anyio.lowlevel
 
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.mcp.call import Call, CrashedError, StoppedError
+from backscroll.mcp.call import Call, CallCancelledError, InternalError
 
 __all__ = ["WorkerPool"]
 
@@ -27,14 +27,15 @@ Report = Callable[[float, float | None], Awaitable[None]]
 
 MAX_THREADS = 6  # so that a slow search does not block other calls
 PROGRESS_SECONDS = 0.25  # between two progress reports
+INTERRUPT_SECONDS = PROGRESS_SECONDS / 10  # between two interrupts of a cancelled call
 
 
 class _Job:
     """A call and its result."""
 
-    def __init__(self, do: Callable[[Call], object]) -> None:
-        self.do = do
-        self.stop = Event()
+    def __init__(self, function: Callable[[Call], object]) -> None:
+        self.function = function
+        self.cancelled = Event()
         self.done = anyio.Event()
         self.token = anyio.lowlevel.current_token()
         self.progress: tuple[int, int] | None = None
@@ -44,9 +45,9 @@ class _Job:
         self.error: BaseException | None = None
 
     def start(self, history: History) -> bool:
-        """Return whether the job still has to run."""
+        """Start the job. Return False if it was cancelled before."""
         with self._lock:
-            if not self.stop.is_set():
+            if not self.cancelled.is_set():
                 self._history = history
             return self._history is not None
 
@@ -55,13 +56,13 @@ class _Job:
             self._history = None
 
     def interrupt(self) -> None:
-        """Interrupt the running query until the job ends."""
+        """Interrupt running queries until the job ends: each may be followed by another."""
         while True:
             with self._lock:
                 if self._history is None:
                     return
                 self._history.interrupt()
-            time.sleep(PROGRESS_SECONDS / 10)
+            time.sleep(INTERRUPT_SECONDS)
 
     def report(self, done: int, total: int) -> None:
         self.progress = (done, total)
@@ -75,7 +76,7 @@ class WorkerPool:
         self.is_redacted = is_redacted
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[Thread] = []
-        self._pending = 0  # waiting or running
+        self._unfinished_count = 0  # waiting or running jobs
         self._count_lock = Lock()
 
     def close(self) -> None:
@@ -85,16 +86,16 @@ class WorkerPool:
         for thread in self._threads:
             thread.join(timeout=1.0)
 
-    async def run(self, do: Callable[[Call], T], report: Report | None = None) -> T:
-        """Run `do` in a worker thread. Cancelling this coroutine cancels the call."""
+    async def run(self, function: Callable[[Call], T], report: Report | None = None) -> T:
+        """Run a function in a worker thread. Cancelling this coroutine cancels the call."""
         with self._count_lock:
-            self._pending += 1
-            needs_thread = len(self._threads) < min(self._pending, MAX_THREADS)
+            self._unfinished_count += 1
+            needs_thread = len(self._threads) < min(self._unfinished_count, MAX_THREADS)
         if needs_thread:
             thread = Thread(target=self._work, daemon=True)
             self._threads.append(thread)
             thread.start()
-        job = _Job(do)
+        job = _Job(function)
         self._jobs.put(job)
         reported: tuple[int, int] | None = None
         try:
@@ -105,12 +106,12 @@ class WorkerPool:
                     reported = job.progress
                     await report(reported[0], reported[1] or None)
         finally:
-            job.stop.set()
+            job.cancelled.set()
             if not job.done.is_set():
                 Thread(target=job.interrupt, daemon=True).start()
         if job.error is not None:
             raise job.error
-        return job.result  # type: ignore[return-value]  # the result of `do`
+        return job.result  # type: ignore[return-value]  # the result of `function`
 
     def _work(self) -> None:
         history = self._open_history()
@@ -122,7 +123,7 @@ class WorkerPool:
                 self._execute(history, job)
                 job.end()
             with self._count_lock:
-                self._pending -= 1
+                self._unfinished_count -= 1
             with suppress(RuntimeError):  # the event loop may have ended
                 anyio.from_thread.run_sync(job.done.set, token=job.token)
 
@@ -130,17 +131,16 @@ class WorkerPool:
         try:
             # Reopened for each call, because another process may have replaced the archive.
             with history:
-                job.result = job.do(
-                    Call(history, is_redacted=self.is_redacted, stop=job.stop, report=job.report)
-                )
-        except StoppedError as error:
+                call = Call(history, is_redacted=self.is_redacted, cancelled=job.cancelled, report=job.report)
+                job.result = job.function(call)
+        except CallCancelledError as error:
             job.error = error
         except (BackscrollError, OSError) as error:
-            job.error = StoppedError() if job.stop.is_set() else error
+            job.error = CallCancelledError() if job.cancelled.is_set() else error
         except BaseException as error:  # reported to the caller  # noqa: BLE001
-            job.error = CrashedError(f"internal error ({type(error).__name__})")
+            job.error = InternalError(f"internal error ({type(error).__name__})")
             job.error.__cause__ = error
             # The message may contain history, and clients log stderr. Print only the location.
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{last.name}, line {last.lineno} of {last.filename}"
-            sys.stderr.write(f"backscroll mcp: {type(error).__name__} in {where}\n")
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            location = f"{frame.name}, line {frame.lineno} of {frame.filename}"
+            sys.stderr.write(f"backscroll mcp: {type(error).__name__} in {location}\n")

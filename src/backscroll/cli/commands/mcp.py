@@ -10,7 +10,7 @@ import click
 from backscroll.cli.global_options import Setup
 from backscroll.config import archive_home, named_roots, this_machine
 from backscroll.http_guard import token_in
-from backscroll.mcp.install import CLIENTS, Change, entry_of, installation, removal
+from backscroll.mcp.install import CLIENTS, SettingsChange, plan_install, plan_uninstall, server_entry
 
 __all__ = ["command"]
 
@@ -96,9 +96,9 @@ def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
     """
     line = _command_line(setup)
     if only_print:
-        click.echo(json.dumps({"mcpServers": {"backscroll": entry_of(CLIENTS[client], line)}}, indent=2))
+        click.echo(json.dumps({"mcpServers": {"backscroll": server_entry(CLIENTS[client], line)}}, indent=2))
         return
-    change = installation(CLIENTS[client], this_machine(), line)
+    change = plan_install(CLIENTS[client], this_machine(), line)
     if not change.is_needed:
         click.echo(f"{change.path} already contains the server.")
         return
@@ -116,19 +116,19 @@ def uninstall(client: str, yes: bool) -> None:
     Examples:
       backscroll mcp uninstall cursor
     """
-    change = removal(CLIENTS[client], this_machine())
+    change = plan_uninstall(CLIENTS[client], this_machine())
     if not change.is_needed:
         click.echo(f"{change.path} does not contain the server.")
         return
     _apply(change, yes, f"Remove the server from {CLIENTS[client].title}?")
 
 
-def _apply(change: Change, yes: bool, question: str) -> None:
+def _apply(change: SettingsChange, yes: bool, question: str) -> None:
     for line in change.diff():
         click.echo(line)
     if not yes and not _confirm(question):
         raise click.ClickException("Nothing was changed.")
-    backup = change.make()
+    backup = change.apply()
     click.echo(f"Wrote {change.path}")
     if backup is not None:
         click.echo(f"  backup: {backup}")

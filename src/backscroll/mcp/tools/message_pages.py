@@ -12,10 +12,10 @@ from backscroll.model import Message, SessionSummary
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.json import message_document
 
-__all__ = ["Page", "page_lines", "page_notes", "page_of"]
+__all__ = ["Page", "page_lines", "page_notes", "read_page"]
 
 MAX_PAGE_CHARS = 60_000
-TOOL_SHARE = 4  # tool calls get a quarter of the characters of text
+TOOL_CHARS_DIVISOR = 4  # tool calls get a quarter of the characters of text
 _FIELDS = (
     "position", "role", "kind", "content", "timestamp", "model", "agent_id", "is_active", "tool_name",
     "tool_params", "tool_result", "status", "decision", "attachments", "copied_from",
@@ -28,10 +28,10 @@ class Page(Struct, frozen=True):
     items: list[dict[str, Any]]
     next_from: int | None
     start: int
-    extent: int  # number of messages of all roles and branches
+    message_count: int  # of all roles and branches of the session
 
 
-def page_of(
+def read_page(
     call: Call,
     summary: SessionSummary,
     *,
@@ -40,86 +40,89 @@ def page_of(
     max_chars: int,
     from_char: int,
     roles: Collection[str],
-    everything: bool = False,
+    with_inactive: bool = False,
 ) -> Page:
     """Return up to `count` messages with these roles that fit on a page.
 
-    Include abandoned branches only with `everything`.
+    Messages of abandoned branches are included only `with_inactive`.
     """
-    call.learn(summary)
+    call.learn_secrets(summary)
     items: list[dict[str, Any]] = []
-    extent = call.history.transcript.count(summary)
-    room = MAX_PAGE_CHARS
-    wide = max_chars if count == 1 else max_chars // TOOL_SHARE
-    for position, message in _select(call, summary, range(start, extent), roles, everything):
-        clean = call.message(message, summary.ref, position)
-        item = _item(clean, position, max_chars=max_chars, wide=wide, from_char=from_char)
+    message_count = call.history.transcript.count(summary)
+    remaining_chars = MAX_PAGE_CHARS
+    tool_chars = max_chars if count == 1 else max_chars // TOOL_CHARS_DIVISOR
+    positions = range(start, message_count)
+    for position, message in _select(call, summary, positions, roles=roles, with_inactive=with_inactive):
+        redacted = call.redact_message(message, summary.ref, position)
+        item = _item(redacted, position, max_chars=max_chars, tool_chars=tool_chars, from_char=from_char)
         size = len(msgspec.json.encode(item))
-        if items and (size > room or len(items) == count):
-            return Page(items, position, start, extent)
+        if items and (size > remaining_chars or len(items) == count):
+            return Page(items, position, start, message_count)
         items.append(item)
-        room -= size
-    return Page(items, None, start, extent)
+        remaining_chars -= size
+    return Page(items, None, start, message_count)
 
 
 def _select(
-    call: Call, summary: SessionSummary, places: range, roles: Collection[str], everything: bool
+    call: Call, summary: SessionSummary, positions: range, *, roles: Collection[str], with_inactive: bool
 ) -> Iterator[tuple[int, Message]]:
-    messages = call.history.transcript.messages(summary, places.start) if places else iter(())
-    for position, message in zip(places, messages, strict=False):
-        call.step(position - places.start, len(places))
-        if message.role in roles and (message.is_active or everything):
+    messages = call.history.transcript.messages(summary, positions.start) if positions else iter(())
+    for position, message in zip(positions, messages, strict=False):
+        call.report_progress(position - positions.start, len(positions))
+        if message.role in roles and (message.is_active or with_inactive):
             yield position, message
 
 
-def _item(message: Message, position: int, *, max_chars: int, wide: int, from_char: int) -> dict[str, Any]:
-    whole = message_document(message, position)
-    item = {name: whole[name] for name in _FIELDS}
-    item["is_active"] = None  # always true here, so it is omitted
+def _item(
+    message: Message, position: int, *, max_chars: int, tool_chars: int, from_char: int
+) -> dict[str, Any]:
+    """Return a message as a document, with texts cut to `max_chars` or `tool_chars`."""
+    document = message_document(message, position)
+    item = {name: document[name] for name in _FIELDS}
+    item["is_active"] = None  # omitted, because the tools return only active messages
     params = msgspec.json.encode(item["tool_params"]).decode() if item["tool_params"] else ""
-    left = 0
-    if len(params) > wide:
-        item["tool_params"] = params[from_char : from_char + wide]
-        left += max(len(params) - from_char - wide, 0)
-    for name, most in (("content", max_chars), ("tool_result", wide)):
+    cut_chars = 0
+    if len(params) > tool_chars:
+        item["tool_params"] = params[from_char : from_char + tool_chars]
+        cut_chars += max(len(params) - from_char - tool_chars, 0)
+    for name, limit in (("content", max_chars), ("tool_result", tool_chars)):
         text = item[name]
         if text is not None:
-            shown = sanitize(text[from_char : from_char + most])
-            left += max(len(text) - from_char - most, 0)
-            item[name] = shown
+            item[name] = sanitize(text[from_char : from_char + limit])
+            cut_chars += max(len(text) - from_char - limit, 0)
     item["content"] = item["content"] or None
-    item["cut_chars"] = left or None
+    item["cut_chars"] = cut_chars or None
     return item
 
 
 def page_lines(page: Page) -> Iterator[str]:
-    """Yield the page as lines for a model: position, role, text, and how to read what was cut."""
+    """Yield the page as lines for a model: position, role, text, and how to read the omitted rest."""
     for item in page.items:
         at = f" {item['timestamp'][:16].replace('T', ' ')}" if item["timestamp"] else ""
         kind = f" ({one_line(item['kind'], 60)})" if item["kind"] else ""
         if item["tool_name"]:
-            yield f"[{item['position']}] {item['role']}{kind}{at}: {_call(item)}"
+            yield f"[{item['position']}] {item['role']}{kind}{at}: {_tool_call_text(item)}"
             if item["tool_result"]:
                 yield f"    → {indent(item['tool_result'])}"
         else:
             yield f"[{item['position']}] {item['role']}{kind}{at}: {indent(item['content'] or '')}"
         if item["cut_chars"]:
-            alone = f"from={item['position']}, count=1, with max_chars or from_char"
-            yield f"[{item['position']}] … {item['cut_chars']:,} more characters: {alone}"
+            arguments = f"from={item['position']}, count=1, with max_chars or from_char"
+            yield f"[{item['position']}] … {item['cut_chars']:,} more characters: {arguments}"
 
 
 def page_notes(page: Page) -> tuple[str, ...]:
-    """Return how to get the next page, or why this one is empty."""
+    """Return how to get the next page, or why this page is empty."""
     if page.next_from is not None:
         return (f"More messages: from={page.next_from}",)
     if page.items:
         return ()
-    if page.start >= page.extent:
-        return (f"No such position. Positions go from 0 to {page.extent - 1:,}.",)
+    if page.start >= page.message_count:
+        return (f"No such position. Positions go from 0 to {page.message_count - 1:,}.",)
     return (f"No message with these roles from position {page.start:,} on.",)
 
 
-def _call(item: dict[str, Any]) -> str:
+def _tool_call_text(item: dict[str, Any]) -> str:
     params = item["tool_params"]
     text = params if isinstance(params, str) else msgspec.json.encode(params).decode() if params else ""
     status = "" if item["status"] in (None, "completed") else f" ({item['status']})"

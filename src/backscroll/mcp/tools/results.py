@@ -24,9 +24,9 @@ __all__ = [
     "ToolAnswer",
     "WorkspacesAnswer",
     "compact",
+    "json_schema",
     "more_hint",
     "paginate",
-    "schema_of",
 ]
 
 T = TypeVar("T")
@@ -136,21 +136,21 @@ class RecallAnswer(Struct):
     left_out: int
 
 
-def schema_of(kind: type, *, is_output: bool = False) -> dict[str, Any]:
+def json_schema(struct_type: type, *, is_output: bool = False) -> dict[str, Any]:
     """Return the JSON schema of a struct. In outputs, null fields are optional."""
-    whole = msgspec.json.schema(kind)
-    parts = whole["$defs"]
-    root: dict[str, Any] = parts.pop(whole["$ref"].rpartition("/")[2])
+    schema = msgspec.json.schema(struct_type)
+    definitions = schema["$defs"]
+    root: dict[str, Any] = definitions.pop(schema["$ref"].rpartition("/")[2])
     if is_output:
-        nullable = {name for name, one in root["properties"].items() if _is_nullable(one)}
+        nullable = {name for name, field in root["properties"].items() if _is_nullable(field)}
         root["required"] = [name for name in root.get("required", []) if name not in nullable]
-        for part in parts.values():
-            part.pop("required", None)
-    return root | ({"$defs": parts} if parts else {})
+        for definition in definitions.values():
+            definition.pop("required", None)
+    return root | ({"$defs": definitions} if definitions else {})
 
 
 def _is_nullable(schema: Mapping[str, Any]) -> bool:
-    return any(one.get("type") == "null" for one in schema.get("anyOf", ()))
+    return any(option.get("type") == "null" for option in schema.get("anyOf", ()))
 
 
 def more_hint(offset: int, *, has_more: bool) -> str:
@@ -160,13 +160,13 @@ def more_hint(offset: int, *, has_more: bool) -> str:
 
 def paginate(rows: Sequence[T], *, limit: int, offset: int) -> tuple[Sequence[T], Pagination]:
     """Return one page of a complete list."""
-    some = rows[offset : offset + limit]
-    return some, Pagination(len(rows), limit, offset, has_more=offset + len(some) < len(rows))
+    page = rows[offset : offset + limit]
+    return page, Pagination(len(rows), limit, offset, has_more=offset + len(page) < len(rows))
 
 
 def compact(document: dict[str, Any]) -> dict[str, Any]:
     """Drop null and empty fields, and control characters in text."""
-    return {key: _compact(one) for key, one in document.items() if one is not None}
+    return {key: _compact(value) for key, value in document.items() if value is not None}
 
 
 def _compact(value: Any) -> Any:
@@ -174,8 +174,8 @@ def _compact(value: Any) -> Any:
         case str():
             return sanitize(value)
         case dict():
-            kept = {sanitize(str(key)): _compact(one) for key, one in value.items() if one is not None}
-            return {key: one for key, one in kept.items() if one not in ([], {})}
+            fields = {sanitize(str(key)): _compact(each) for key, each in value.items() if each is not None}
+            return {key: each for key, each in fields.items() if each not in ([], {})}
         case list() | tuple():
-            return [_compact(one) for one in value]
+            return [_compact(each) for each in value]
     return value

@@ -23,7 +23,7 @@ _TIME_GROUPS = ("day", "week", "month")
 def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
     since, until = parse_time_range(arguments.since, arguments.until)
     call.check_workspace(arguments.workspace)
-    named = {"workspace": arguments.workspace, "source": arguments.source, "role": arguments.role}
+    filters = {"workspace": arguments.workspace, "source": arguments.source, "role": arguments.role}
     found = call.history.search_sessions(
         arguments.query,
         limit=arguments.limit,
@@ -31,16 +31,16 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
         by=arguments.by,
         context=arguments.context,
         pattern=arguments.pattern,
-        filters={name: value for name, value in named.items() if value is not None},
+        filters={name: value for name, value in filters.items() if value is not None},
         since=since,
         until=until,
-        progress=call.step,
+        progress=call.report_progress,
         redactor=call.redactor,
     )
     found = replace(found, data=tuple(_redact_titles(call, match) for match in found.data))
     lines = [line for match in found.data for line in _match_lines(match)]
-    what = "session" if arguments.by == "session" else "message"
-    total = pluralize(found.total if found.total is not None else found.total_at_least or 0, what)
+    total_count = found.total if found.total is not None else found.total_at_least or 0
+    total = pluralize(total_count, "session" if arguments.by == "session" else "message")
     total = total if found.is_counted else f"at least {total}"
     notes = []
     if found.is_relaxed and found.data:
@@ -59,7 +59,7 @@ def recall(call: Call, arguments: Recall) -> ToolAnswer:
         workspace=arguments.workspace,
         token_budget=arguments.token_budget,
         redactor=call.redactor,
-        progress=call.step,
+        progress=call.report_progress,
     )
     notes = [] if found.sessions else ["No relevant session found."]
     if found.left_out:
@@ -70,29 +70,29 @@ def recall(call: Call, arguments: Recall) -> ToolAnswer:
 
 
 def stats(call: Call, arguments: Stats) -> ToolAnswer:
-    wanted = call.filter(
+    filter = call.filter(
         workspace=arguments.workspace, source=arguments.source, since=arguments.since, until=arguments.until
     )
-    document = report_document(call.history.statistics.report(wanted, by=arguments.by))
+    document = report_document(call.history.statistics.report(filter, by=arguments.by))
     rows = document["data"][::-1] if arguments.by in _TIME_GROUPS else document["data"]
-    some, page = paginate(rows, limit=arguments.limit, offset=arguments.offset)
-    for row in some:
+    page, pagination = paginate(rows, limit=arguments.limit, offset=arguments.offset)
+    for row in page:
         if isinstance(row["key"], str):
-            row["key"] = call.text(row["key"], "statistics")
-    document["data"] = some
-    document["pagination"] = asdict(page)
-    lines = [_row_text(row) for row in some]
+            row["key"] = call.redact_text(row["key"], "statistics")
+    document["data"] = page
+    document["pagination"] = asdict(pagination)
+    lines = [_row_text(row) for row in page]
     lines.append(_row_text(document["total"] | {"key": "Total"}))
     notes = [f"Prices as of {document['prices_checked']}. Time zone: {document['zone']}."]
     if arguments.by is not None:
-        more = more_hint(arguments.offset + len(some), has_more=page.has_more)
-        notes.append(f"{len(some)} of {pluralize(len(rows), 'row')}{more}.")
+        more = more_hint(arguments.offset + len(page), has_more=pagination.has_more)
+        notes.append(f"{len(page)} of {pluralize(len(rows), 'row')}{more}.")
     return ToolAnswer("\n".join(lines), document, tuple(notes))
 
 
 def _redact_titles(call: Call, match: SearchMatch) -> SearchMatch:
-    title = call.text(match.title, match.session_ref) if match.title else None
-    name = call.text(match.workspace_name, match.session_ref) if match.workspace_name else None
+    title = call.redact_text(match.title, match.session_ref) if match.title else None
+    name = call.redact_text(match.workspace_name, match.session_ref) if match.workspace_name else None
     return replace(match, title=title, workspace_name=name)
 
 
@@ -104,10 +104,10 @@ def _match_lines(match: SearchMatch) -> list[str]:
         (iso(match.timestamp) or "")[:10],
         f"{match.match_count:,} matches" if match.match_count > 1 else "",
     ]
-    head = " · ".join(fact for fact in facts if fact)
+    header = " · ".join(fact for fact in facts if fact)
     first, *others = [sanitize(line) for line in match.context] or [""]
-    who = "note" if match.is_note else match.role
-    return [head, f"   [{match.message_index}] {who}: {first}", *(f"     {line}" for line in others)]
+    role = "note" if match.is_note else match.role
+    return [header, f"   [{match.message_index}] {role}: {first}", *(f"     {line}" for line in others)]
 
 
 def _row_text(row: dict[str, object]) -> str:

@@ -13,7 +13,7 @@ from backscroll.mcp.tools.arguments import (
     ListSessions,
     ListWorkspaces,
 )
-from backscroll.mcp.tools.message_pages import Page, page_lines, page_notes, page_of
+from backscroll.mcp.tools.message_pages import Page, page_lines, page_notes, read_page
 from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate
 from backscroll.model import SessionSummary
 from backscroll.model.dates import iso
@@ -37,26 +37,26 @@ MAX_TITLE_CHARS = 100
 
 
 def list_sessions(call: Call, arguments: ListSessions) -> ToolAnswer:
-    wanted = call.filter(
+    filter = call.filter(
         workspace=arguments.workspace, source=arguments.source, since=arguments.since, until=arguments.until
     )
-    page = call.history.list_sessions(wanted, limit=arguments.limit, offset=arguments.offset)
-    summaries = [call.summary(one) for one in page.data]
-    lines = [title_line(one) for one in summaries]
+    page = call.history.list_sessions(filter, limit=arguments.limit, offset=arguments.offset)
+    summaries = [call.redact_summary(summary) for summary in page.data]
+    lines = [title_line(summary) for summary in summaries]
     shown = f"{arguments.offset + 1} to {arguments.offset + len(lines)} of" if lines else "None of"
     more = more_hint(arguments.offset + len(lines), has_more=page.pagination.has_more)
     note = f"{shown} {pluralize(page.pagination.total, 'session')}{more}."
     document = {
-        "data": [summary_document(one) for one in summaries],
+        "data": [summary_document(summary) for summary in summaries],
         "pagination": msgspec.structs.asdict(page.pagination),
     }
     return ToolAnswer("\n".join(lines), document, (note,))
 
 
-def _page(
+def _read_page(
     call: Call, summary: SessionSummary, arguments: GetSession | GetAgentSession, roles: Collection[str]
 ) -> Page:
-    return page_of(
+    return read_page(
         call,
         summary,
         start=arguments.start,
@@ -69,29 +69,31 @@ def _page(
 
 def get_session(call: Call, arguments: GetSession) -> ToolAnswer:
     summary = call.history.find(arguments.ref)
-    page = _page(call, summary, arguments, arguments.roles or _DEFAULT_ROLES)
-    clean = call.summary(summary)
-    lines = [title_line(clean), *page_lines(page)]
-    note = [f"Subagents: {one_line(', '.join(clean.agent_ids), 2000)}"] if clean.agent_ids else []
+    page = _read_page(call, summary, arguments, arguments.roles or _DEFAULT_ROLES)
+    redacted = call.redact_summary(summary)
+    lines = [title_line(redacted), *page_lines(page)]
+    notes = [f"Subagents: {one_line(', '.join(redacted.agent_ids), 2000)}"] if redacted.agent_ids else []
     document = {
-        "session": summary_document(clean),
+        "session": summary_document(redacted),
         "messages": page.items,
         "next_from": page.next_from,
     }
-    return ToolAnswer("\n".join(lines), document, (*page_notes(page), *note))
+    return ToolAnswer("\n".join(lines), document, (*page_notes(page), *notes))
 
 
 def get_agent_session(call: Call, arguments: GetAgentSession) -> ToolAnswer:
     agent = call.history.get_agent_session(arguments.ref)
     summary = call.history.find(arguments.ref)
-    page = _page(call, summary, arguments, _DEFAULT_ROLES)
-    took = f" · {agent.total_duration_ms / 1000:,.0f} s" if agent.total_duration_ms is not None else ""
+    page = _read_page(call, summary, arguments, _DEFAULT_ROLES)
+    duration = f" · {agent.total_duration_ms / 1000:,.0f} s" if agent.total_duration_ms is not None else ""
     calls = pluralize(agent.total_tool_use_count, "tool call")
-    head = f"{summary.ref}, a subagent of {summary.parent_ref} · {calls}{took}"
+    header = f"{summary.ref}, a subagent of {summary.parent_ref} · {calls}{duration}"
     document: dict[str, Any] = {
         "agent_id": agent.agent_id,
         "parent_session_id": agent.parent_session_id,
-        "prompt": call.text(agent.prompt, summary.ref, 0)[: arguments.max_chars] if agent.prompt else None,
+        "prompt": call.redact_text(agent.prompt, summary.ref, 0)[: arguments.max_chars]
+        if agent.prompt
+        else None,
         "model": agent.model,
         "total_duration_ms": agent.total_duration_ms,
         "total_tokens": agent.total_tokens,
@@ -99,50 +101,51 @@ def get_agent_session(call: Call, arguments: GetAgentSession) -> ToolAnswer:
         "messages": page.items,
         "next_from": page.next_from,
     }
-    return ToolAnswer("\n".join([head, *page_lines(page)]), document, page_notes(page))
+    return ToolAnswer("\n".join([header, *page_lines(page)]), document, page_notes(page))
 
 
 def export_session(call: Call, arguments: ExportSession) -> ToolAnswer:
     summary = call.history.find(arguments.ref)
-    pieces = call.history.export_session(arguments.ref, arguments.format, redactor=call.redactor)
+    chunks = call.history.export_session(arguments.ref, arguments.format, redactor=call.redactor)
     end = arguments.from_char + arguments.max_chars
-    text, offset, is_more = "", 0, False
-    for number, piece in enumerate(pieces):
-        call.step(number, summary.message_count)
+    text, offset, has_more = "", 0, False
+    for index, chunk in enumerate(chunks):
+        call.report_progress(index, summary.message_count)
         if offset >= end:
-            is_more = True
+            has_more = True
             break
-        text += piece[max(arguments.from_char - offset, 0) : end - offset]
-        offset += len(piece)
-    rest = end if is_more or offset > end else None
-    note = f"Next part: from_char={rest}" if rest is not None else "End of the session."
-    document = {"ref": summary.ref, "format": arguments.format, "text": text, "next_from_char": rest}
+        text += chunk[max(arguments.from_char - offset, 0) : end - offset]
+        offset += len(chunk)
+    next_char = end if has_more or offset > end else None
+    note = f"Next part: from_char={next_char}" if next_char is not None else "End of the session."
+    document = {"ref": summary.ref, "format": arguments.format, "text": text, "next_from_char": next_char}
     return ToolAnswer(text, document, (note,))
 
 
 def list_workspaces(call: Call, arguments: ListWorkspaces) -> ToolAnswer:
     workspaces = call.history.list_workspaces()
-    listed, page = paginate(workspaces, limit=arguments.limit, offset=arguments.offset)
-    some = [_redact(call, one) for one in listed]
+    listed, pagination = paginate(workspaces, limit=arguments.limit, offset=arguments.offset)
+    page = [_redact_workspace(call, workspace) for workspace in listed]
     lines = [
-        f"{one_line(one.name or one.path, MAX_TITLE_CHARS)} · {one_line(one.path, 300)}"
-        f"{f' on {one_line(one.host, MAX_TITLE_CHARS)}' if one.host else ''}"
-        f" · {pluralize(one.session_count, 'session')}"
-        f" · {(iso(one.updated_at) or '')[:10]}"
-        for one in some
+        f"{one_line(workspace.name or workspace.path, MAX_TITLE_CHARS)} · {one_line(workspace.path, 300)}"
+        f"{f' on {one_line(workspace.host, MAX_TITLE_CHARS)}' if workspace.host else ''}"
+        f" · {pluralize(workspace.session_count, 'session')}"
+        f" · {(iso(workspace.updated_at) or '')[:10]}"
+        for workspace in page
     ]
-    more = more_hint(arguments.offset + len(some), has_more=page.has_more)
-    note = f"{len(some):,} of {pluralize(len(workspaces), 'workspace')}{more}."
+    more = more_hint(arguments.offset + len(page), has_more=pagination.has_more)
+    note = f"{len(page):,} of {pluralize(len(workspaces), 'workspace')}{more}."
     document = {
-        "data": [msgspec.structs.asdict(one) | {"updated_at": iso(one.updated_at)} for one in some],
-        "pagination": msgspec.structs.asdict(page),
+        "data": [msgspec.structs.asdict(each) | {"updated_at": iso(each.updated_at)} for each in page],
+        "pagination": msgspec.structs.asdict(pagination),
     }
     return ToolAnswer("\n".join(lines), document, (note,))
 
 
-def _redact(call: Call, one: WorkspaceSummary) -> WorkspaceSummary:
-    name = call.text(one.name, "workspaces") if one.name else one.name
-    return msgspec.structs.replace(one, name=name, path=call.text(one.path, "workspaces"))
+def _redact_workspace(call: Call, workspace: WorkspaceSummary) -> WorkspaceSummary:
+    name = call.redact_text(workspace.name, "workspaces") if workspace.name else workspace.name
+    path = call.redact_text(workspace.path, "workspaces")
+    return msgspec.structs.replace(workspace, name=name, path=path)
 
 
 def title_line(summary: SessionSummary) -> str:

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, and a real client that asks it."""
+"""A server in a separate process, and a synchronous client of it."""
 
 import os
 import sys
@@ -13,11 +13,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 
-__all__ = ["COMMAND", "HELLO", "Asking", "environment", "over_stdio", "wait_for"]
+__all__ = ["COMMAND", "INITIALIZE_REQUEST", "McpClient", "environment", "start_stdio_server", "wait_for_sync"]
 
 COMMAND = str(Path(sys.executable).with_name("backscroll"))
-# What a client says first.
-HELLO = {
+# The first request of a client.
+INITIALIZE_REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -30,35 +30,35 @@ HELLO = {
 T = TypeVar("T")
 
 
-class Asking:
-    """A client, asked from code that does not wait in any loop."""
+class McpClient:
+    """Synchronous wrapper of an MCP client."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
         self.client = client
 
-    def run(self, ask: Callable[[Client], Awaitable[T]]) -> T:
-        """What the client answers."""
+    def run(self, request: Callable[[Client], Awaitable[T]]) -> T:
+        """Run an asynchronous request. Return its result."""
 
-        async def asked() -> T:
-            return await ask(self.client)
+        async def run_request() -> T:
+            return await request(self.client)
 
-        return self._portal.call(asked)
+        return self._portal.call(run_request)
 
     def call(self, tool: str, **arguments: Any) -> CallToolResult:
-        """What a tool answers, error or not."""
+        """Call a tool. Return its result, which may be an error."""
         result = self.run(lambda client: client.call_tool(tool, arguments))
         assert isinstance(result, CallToolResult)
         return result
 
     def document(self, tool: str, **arguments: Any) -> Any:
-        """What a tool answers for programs."""
+        """Call a tool. Return the document of its result."""
         result = self.call(tool, **arguments)
         assert not result.is_error, result.content
         return result.structured_content
 
     def pages(self, tool: str, *, limit: int, **arguments: Any) -> Iterator[Any]:
-        """What a tool that gives lists answers, page by page to the end."""
+        """Call a tool for every page of a list."""
         offset, has_more = 0, True
         while has_more:
             page = self.document(tool, limit=limit, offset=offset, **arguments)
@@ -67,22 +67,22 @@ class Asking:
             has_more = page["pagination"]["has_more"]
 
     def positions(self, ref: str, *, count: int) -> list[int]:
-        """Where the messages of a session stand that it gives, page by page to the end."""
+        """Read all pages of a session. Return the positions of the messages."""
         found: list[int] = []
         start: int | None = 0
         while start is not None:
             page = self.document("get_session", ref=ref, count=count, **{"from": start})
-            found += [one["position"] for one in page["messages"]]
+            found += [message["position"] for message in page["messages"]]
             start = page.get("next_from")
         return found
 
     def text(self, tool: str, **arguments: Any) -> str:
-        """What a tool answers for models."""
+        """Call a tool. Return the text of its result."""
         (content,) = self.call(tool, **arguments).content
         return getattr(content, "text", "")
 
     def error(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool says when it cannot answer."""
+        """Call a tool that fails. Return its error."""
         result = self.call(tool, **arguments)
         assert result.is_error
         error: dict[str, Any] = result.structured_content["error"]
@@ -90,32 +90,32 @@ class Asking:
 
 
 def environment(home: Path, roots: Mapping[str, str | Path]) -> dict[str, str]:
-    """Which archive and which history a server is about."""
-    named = os.pathsep.join(f"{source}={path}" for source, path in roots.items())
-    return {"BACKSCROLL_HOME": str(home), "BACKSCROLL_ROOTS": named, "HOME": str(home)}
+    """Return the environment that selects the archive and the roots of a server."""
+    joined_roots = os.pathsep.join(f"{source}={path}" for source, path in roots.items())
+    return {"BACKSCROLL_HOME": str(home), "BACKSCROLL_ROOTS": joined_roots, "HOME": str(home)}
 
 
 @contextmanager
-def over_stdio(
+def start_stdio_server(
     environ: Mapping[str, str],
     *arguments: str,
     command: Sequence[str] = (COMMAND, "mcp"),
     mode: str = "auto",
-) -> Iterator[Asking]:
-    """A server started as clients start it; in mode ``legacy`` as those do that know no newer protocol."""
-    program, *others = command
-    server = StdioServerParameters(command=program, args=[*others, *arguments], env=dict(environ))
+) -> Iterator[McpClient]:
+    """Start a server over standard input and output. Mode ``legacy`` uses the older protocol."""
+    program, *command_arguments = command
+    server = StdioServerParameters(command=program, args=[*command_arguments, *arguments], env=dict(environ))
     with Path(os.devnull).open("w") as log, start_blocking_portal() as portal:
         client = Client(stdio_client(server, errlog=log), mode=mode)
         with portal.wrap_async_context_manager(client):
-            yield Asking(portal, client)
+            yield McpClient(portal, client)
 
 
-def wait_for(asking: Asking, sessions: int) -> None:
-    """Until the first sync, which no answer waits for, has read and indexed so many sessions."""
+def wait_for_sync(mcp_client: McpClient, sessions: int) -> None:
+    """Wait until the first sync has read and indexed this number of sessions."""
     for _ in range(300):
-        listed = asking.document("list_sessions")["pagination"]["total"]
-        if listed >= sessions and asking.document("search_sessions", query="role:user")["data"]:
+        total = mcp_client.document("list_sessions")["pagination"]["total"]
+        if total >= sessions and mcp_client.document("search_sessions", query="role:user")["data"]:
             return
         time.sleep(0.1)
-    raise AssertionError("the history was not read")
+    raise AssertionError("the first sync did not end in 30 seconds")

@@ -85,7 +85,7 @@ def read_meta(rows: Iterable[tuple[Any, Any]]) -> StoreMetadata:
 
 
 def _parse_object(value: bytes) -> tuple[dict[str, Any], Fault | None]:
-    """Parse a JSON object. Of a truncated or damaged one, return the scalar fields."""
+    """Parse a JSON object. If it is truncated or damaged, return its scalar fields."""
     text = decode_hex_text(value)
     try:
         loaded = lenient_json.load(text)

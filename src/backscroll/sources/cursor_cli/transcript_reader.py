@@ -67,7 +67,7 @@ class RootCatalog:
 
 
 def read_transcript(path: Path, catalog: RootCatalog) -> Iterator[Item]:
-    """Read a session from its transcript. A copy of another transcript is counted only."""
+    """Read a session from its transcript. If it only repeats another one, its lines are counted."""
     counts = RecordCounts()
     parsed = parse_transcript_path(path) or TranscriptPath("", path.stem)
     transcripts = catalog.same_session(path, parsed)

@@ -1,7 +1,7 @@
 """Times of the messages of a conversation.
 
-Messages have no time. Depending on the version, turns have one, or tool calls, or the context of a prompt.
-The times between are interpolated and marked as such.
+Messages have no times. Depending on the version, the times of turns, tool calls or prompts are known. The
+others are interpolated and marked as such.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class MessageTime(Struct, frozen=True):
 class TurnAlignment(Struct):
     """Match between the turns and the messages of a conversation."""
 
-    turns: dict[int, int]  # index of a turn by the index of its first message
+    turns: dict[int, int]  # index of a turn by the index of its prompt
     missing: list[int]  # indexes of the turns without messages
 
 

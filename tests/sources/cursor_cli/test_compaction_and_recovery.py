@@ -220,3 +220,90 @@ def test_a_step_of_an_unknown_type_is_counted(store: Store) -> None:
     step = store.put(record((9, record((1, "later")))))
     store.root((8, turn(store, "go", step)))
     assert store.read().counts.unknown == {"step field 9": 1}
+
+
+def test_compacted_messages_come_before_those_that_were_kept(store: Store) -> None:
+    system = store.put({"role": "system", "content": "Be brief."})
+    one, two, three, four = (
+        store.put(message) for message in (user("one"), assistant("1"), user("two"), assistant("2"))
+    )
+    first_summary = store.put({"role": "user", "content": "Summary of one."})
+    second_summary = store.put({"role": "user", "content": "Summary of both."})
+    archives = (
+        record((1, system), (1, one), (1, two), (2, "Summary of one."), (4, first_summary)),
+        record(
+            (1, system),
+            (1, first_summary),
+            (1, three),
+            (1, four),
+            (2, "Summary of both."),
+            (4, second_summary),
+        ),
+    )
+    store.root(
+        *(
+            (1, id)
+            for id in (system, second_summary, four, store.put(user("three")), store.put(assistant("3")))
+        ),
+        *((13, store.put(archive)) for archive in archives),
+        (17, 2),
+    )
+    content = store.read()
+    assert roles_and_texts(content) == [
+        ("user", "one"),
+        ("assistant", "1"),
+        ("system", "Summary of one."),
+        ("user", "two"),
+        ("assistant", "2"),
+        ("system", "Summary of both."),
+        ("user", "three"),
+        ("assistant", "3"),
+    ]
+    kinds = [message.kind for message in main_session(content).messages if message.role == "system"]
+    assert kinds == ["compaction", "compaction"]
+    assert content.problems == ()
+
+
+def test_messages_that_a_compaction_archived_and_kept_appear_once(store: Store) -> None:
+    one, two, three = (store.put(message) for message in (user("one"), assistant("1"), user("two")))
+    archive = store.put(record((1, one), (1, two), (1, three)))
+    store.root((1, two), (1, three), (1, store.put(assistant("2"))), (13, archive))
+    assert roles_and_texts(store.read()) == [
+        ("user", "one"),
+        ("assistant", "1"),
+        ("user", "two"),
+        ("assistant", "2"),
+    ]
+
+
+def test_subagents_in_the_root_are_separate_sessions(store: Store) -> None:
+    child = record((1, store.put(user("look around"))), (1, store.put(assistant("Nothing."))))
+    state = record((1, child), (2, START), (4, "explore"))
+    newer = record((1, store.put(user("count"))), (1, store.put(assistant("Two."))))
+    store.root(
+        (1, store.put(user("explore"))),
+        (16, record((1, "agent-0123456789abcdef-first"), (2, state))),
+        (31, record((1, "agent-0123456789abcdef-second"), (2, store.put(newer)))),
+    )
+    content = store.read()
+    parent, *children = content.sessions
+    assert [(child.opening.id, child.opening.parent_id) for child in children] == [
+        ("agent-0123456789abcdef-first", store.id),
+        ("agent-0123456789abcdef-second", store.id),
+    ]
+    assert [[m.content for m in child.messages] for child in children] == [
+        ["look around", "Nothing."],
+        ["count", "Two."],
+    ]
+    assert {m.agent_id for m in children[0].messages} == {children[0].opening.id}
+    assert [agent.agent_id for agent in parent.closing.agents] == [child.opening.id for child in children]
+    assert children[0].closing.agents[0].kind == "explore"
+
+
+def test_the_store_of_a_subagent_names_its_parent_and_call(store: Store) -> None:
+    store.meta["subagentInfo"] = {"parentAgentId": "parent-id", "toolCallId": "c9", "typeName": "explore"}
+    content = store.with_messages(user("count"), assistant("Two.")).read()
+    (session,) = content.sessions
+    assert (session.opening.agent_id, session.opening.parent_id) == (store.id, "parent-id")
+    assert [(link.agent_id, link.tool_call_id) for link in content.links] == [(store.id, "c9")]
+    assert session.closing.agents[0].prompt == "count"

@@ -83,60 +83,6 @@ def test_only_the_latest_root_is_used(store: Store) -> None:
     assert content.counts.kinds["blob (older state)"] == 3
 
 
-def test_compacted_messages_come_before_those_that_were_kept(store: Store) -> None:
-    system = store.put({"role": "system", "content": "Be brief."})
-    one, two, three, four = (
-        store.put(message) for message in (user("one"), assistant("1"), user("two"), assistant("2"))
-    )
-    first_summary = store.put({"role": "user", "content": "Summary of one."})
-    second_summary = store.put({"role": "user", "content": "Summary of both."})
-    archives = (
-        record((1, system), (1, one), (1, two), (2, "Summary of one."), (4, first_summary)),
-        record(
-            (1, system),
-            (1, first_summary),
-            (1, three),
-            (1, four),
-            (2, "Summary of both."),
-            (4, second_summary),
-        ),
-    )
-    store.root(
-        *(
-            (1, id)
-            for id in (system, second_summary, four, store.put(user("three")), store.put(assistant("3")))
-        ),
-        *((13, store.put(archive)) for archive in archives),
-        (17, 2),
-    )
-    content = store.read()
-    assert roles_and_texts(content) == [
-        ("user", "one"),
-        ("assistant", "1"),
-        ("system", "Summary of one."),
-        ("user", "two"),
-        ("assistant", "2"),
-        ("system", "Summary of both."),
-        ("user", "three"),
-        ("assistant", "3"),
-    ]
-    kinds = [message.kind for message in main_session(content).messages if message.role == "system"]
-    assert kinds == ["compaction", "compaction"]
-    assert content.problems == ()
-
-
-def test_messages_that_a_compaction_archived_and_kept_appear_once(store: Store) -> None:
-    one, two, three = (store.put(message) for message in (user("one"), assistant("1"), user("two")))
-    archive = store.put(record((1, one), (1, two), (1, three)))
-    store.root((1, two), (1, three), (1, store.put(assistant("2"))), (13, archive))
-    assert roles_and_texts(store.read()) == [
-        ("user", "one"),
-        ("assistant", "1"),
-        ("user", "two"),
-        ("assistant", "2"),
-    ]
-
-
 def test_a_message_in_the_root_is_read_like_one_in_a_blob(store: Store) -> None:
     store.root((1, json.dumps(user("inline"))), (1, store.put(assistant("Yes."))))
     assert roles_and_texts(store.read()) == [("user", "inline"), ("assistant", "Yes.")]
@@ -156,95 +102,6 @@ def test_an_unfinished_step_is_read_once(store: Store) -> None:
         ("assistant", "Running."),
         ("tool", "Shell: None"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("plain", "plain"),
-        ("", ""),
-        ([{"type": "text", "text": "line 1"}, {"type": "text", "text": "line 2"}], "line 1\nline 2"),
-        ({"type": "text", "value": "enveloped"}, "enveloped"),
-        ({"type": "content", "value": [{"type": "text", "text": "deep"}]}, "deep"),
-        ({"exitCode": 0}, '{\n  "exitCode": 0\n}'),
-        (["a", "b"], '[\n  "a",\n  "b"\n]'),
-        (7, "7"),
-    ],
-)
-def test_results_of_every_shape_are_converted_to_text(store: Store, value: object, text: str) -> None:
-    store.with_messages(user("go"), assistant(call("c1")), result("c1", value))
-    assert roles_and_texts(store.read())[-1] == ("tool", f"Shell: {text}")
-
-
-def test_a_result_without_text_is_read_from_experimental_content(store: Store) -> None:
-    other = {"experimental_content": [{"type": "text", "text": "from there"}]}
-    store.with_messages(user("go"), assistant(call("c1")), result("c1", None, **other))
-    assert roles_and_texts(store.read())[-1] == ("tool", "Shell: from there")
-
-
-def test_a_failed_call_is_failed_and_one_without_a_result_is_pending(store: Store) -> None:
-    store.with_messages(
-        user("go"),
-        assistant(call("c1"), call("c2"), call("c3")),
-        result("c1", "no such command", isError=True),
-        result("c2"),
-    )
-    statuses = [message.tool.status for message in main_session(store.read()).messages if message.tool]
-    assert statuses == ["failed", "completed", "pending"]
-
-
-def test_a_result_without_its_call_is_kept(store: Store) -> None:
-    store.with_messages(user("go"), result("lost", "still here", "Grep"))
-    assert roles_and_texts(store.read())[-1] == ("tool", "Grep: still here")
-
-
-def test_calls_with_the_same_id_in_different_turns_keep_their_own_results(store: Store) -> None:
-    store.with_messages(
-        user("one"),
-        assistant(call("0")),
-        result("0", "first"),
-        user("two"),
-        assistant("-", call("0")),
-        result("0", "second"),
-    )
-    results = [message.tool.result for message in main_session(store.read()).messages if message.tool]
-    assert results == ["first", "second"]
-
-
-def test_arguments_are_read_from_the_key_of_each_version(store: Store) -> None:
-    raw = {"cursor": {"rawToolCallArgs": json.dumps({"command": "raw"})}}
-    parts = [
-        {"type": "tool-call", "toolCallId": "1", "toolName": "Shell", "args": {"command": "args"}},
-        {"type": "tool-call", "toolCallId": "2", "toolName": "Shell", "input": {"command": "input"}},
-        {
-            "type": "tool-call",
-            "toolCallId": "3",
-            "toolName": "Shell",
-            "args": json.dumps(json.dumps({"command": "twice"})),
-        },
-        {"type": "tool-call", "toolCallId": "4", "toolName": "Shell", "args": {}, "providerOptions": raw},
-        {"type": "tool-call", "toolCallId": "5", "toolName": "Shell", "args": "not JSON"},
-    ]
-    store.with_messages(user("go"), assistant(*parts))
-    params = [message.tool.params for message in main_session(store.read()).messages if message.tool]
-    assert params == [
-        {"command": "args"},
-        {"command": "input"},
-        {"command": "twice"},
-        {"command": "raw"},
-        {"raw": "not JSON"},
-    ]
-
-
-def test_calls_in_the_tool_calls_field_are_read(store: Store) -> None:
-    function = {"name": "Read", "arguments": '{"path": "a.py"}'}
-    store.with_messages(
-        user("go"),
-        {"role": "assistant", "content": "Looking.", "tool_calls": [{"id": "c1", "function": function}]},
-        {"role": "tool", "tool_call_id": "c1", "content": "text of a.py"},
-    )
-    content = store.read()
-    assert roles_and_texts(content)[1:] == [("assistant", "Looking."), ("tool", "Read: text of a.py")]
 
 
 def test_redacted_thinking_is_an_empty_message(store: Store) -> None:
@@ -403,39 +260,6 @@ def test_a_command_that_the_user_ran_is_kept_with_its_output(store: Store) -> No
     (message,) = main_session(store.read()).messages
     assert message.tool is not None
     assert (message.tool.params, message.tool.result) == ({"command": "git status"}, "clean")
-
-
-def test_subagents_in_the_root_are_separate_sessions(store: Store) -> None:
-    child = record((1, store.put(user("look around"))), (1, store.put(assistant("Nothing."))))
-    state = record((1, child), (2, START), (4, "explore"))
-    newer = record((1, store.put(user("count"))), (1, store.put(assistant("Two."))))
-    store.root(
-        (1, store.put(user("explore"))),
-        (16, record((1, "agent-0123456789abcdef-first"), (2, state))),
-        (31, record((1, "agent-0123456789abcdef-second"), (2, store.put(newer)))),
-    )
-    content = store.read()
-    parent, *children = content.sessions
-    assert [(child.opening.id, child.opening.parent_id) for child in children] == [
-        ("agent-0123456789abcdef-first", store.id),
-        ("agent-0123456789abcdef-second", store.id),
-    ]
-    assert [[m.content for m in child.messages] for child in children] == [
-        ["look around", "Nothing."],
-        ["count", "Two."],
-    ]
-    assert {m.agent_id for m in children[0].messages} == {children[0].opening.id}
-    assert [agent.agent_id for agent in parent.closing.agents] == [child.opening.id for child in children]
-    assert children[0].closing.agents[0].kind == "explore"
-
-
-def test_the_store_of_a_subagent_names_its_parent_and_call(store: Store) -> None:
-    store.meta["subagentInfo"] = {"parentAgentId": "parent-id", "toolCallId": "c9", "typeName": "explore"}
-    content = store.with_messages(user("count"), assistant("Two.")).read()
-    (session,) = content.sessions
-    assert (session.opening.agent_id, session.opening.parent_id) == (store.id, "parent-id")
-    assert [(link.agent_id, link.tool_call_id) for link in content.links] == [(store.id, "c9")]
-    assert session.closing.agents[0].prompt == "count"
 
 
 def test_other_root_fields_are_kept_without_the_content_of_files(store: Store) -> None:

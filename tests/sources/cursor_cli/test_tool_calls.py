@@ -1,5 +1,6 @@
 """Tool calls and results: joined with and without ids, and edits only of successful calls."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +244,92 @@ def test_an_edit_without_an_id_counts_only_if_its_result_is_successful(store: St
 
     assert edits(result_without_id("File created successfully", "Write")) == [("create", 1)]
     assert edits(result_without_id("denied", "Write", isError=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        ([{"type": "text", "text": "line 1"}, {"type": "text", "text": "line 2"}], "line 1\nline 2"),
+        ({"type": "text", "value": "enveloped"}, "enveloped"),
+        ({"type": "content", "value": [{"type": "text", "text": "deep"}]}, "deep"),
+        ({"exitCode": 0}, '{\n  "exitCode": 0\n}'),
+        (["a", "b"], '[\n  "a",\n  "b"\n]'),
+        (7, "7"),
+    ],
+)
+def test_results_of_every_shape_are_converted_to_text(store: Store, value: object, text: str) -> None:
+    store.with_messages(user("go"), assistant(call("c1")), result("c1", value))
+    assert roles_and_texts(store.read())[-1] == ("tool", f"Shell: {text}")
+
+
+def test_a_result_without_text_is_read_from_experimental_content(store: Store) -> None:
+    other = {"experimental_content": [{"type": "text", "text": "from there"}]}
+    store.with_messages(user("go"), assistant(call("c1")), result("c1", None, **other))
+    assert roles_and_texts(store.read())[-1] == ("tool", "Shell: from there")
+
+
+def test_a_failed_call_is_failed_and_one_without_a_result_is_pending(store: Store) -> None:
+    store.with_messages(
+        user("go"),
+        assistant(call("c1"), call("c2"), call("c3")),
+        result("c1", "no such command", isError=True),
+        result("c2"),
+    )
+    statuses = [message.tool.status for message in main_session(store.read()).messages if message.tool]
+    assert statuses == ["failed", "completed", "pending"]
+
+
+def test_a_result_without_its_call_is_kept(store: Store) -> None:
+    store.with_messages(user("go"), result("lost", "still here", "Grep"))
+    assert roles_and_texts(store.read())[-1] == ("tool", "Grep: still here")
+
+
+def test_calls_with_the_same_id_in_different_turns_keep_their_own_results(store: Store) -> None:
+    store.with_messages(
+        user("one"),
+        assistant(call("0")),
+        result("0", "first"),
+        user("two"),
+        assistant("-", call("0")),
+        result("0", "second"),
+    )
+    results = [message.tool.result for message in main_session(store.read()).messages if message.tool]
+    assert results == ["first", "second"]
+
+
+def test_arguments_are_read_from_the_key_of_each_version(store: Store) -> None:
+    raw = {"cursor": {"rawToolCallArgs": json.dumps({"command": "raw"})}}
+    parts = [
+        {"type": "tool-call", "toolCallId": "1", "toolName": "Shell", "args": {"command": "args"}},
+        {"type": "tool-call", "toolCallId": "2", "toolName": "Shell", "input": {"command": "input"}},
+        {
+            "type": "tool-call",
+            "toolCallId": "3",
+            "toolName": "Shell",
+            "args": json.dumps(json.dumps({"command": "twice"})),
+        },
+        {"type": "tool-call", "toolCallId": "4", "toolName": "Shell", "args": {}, "providerOptions": raw},
+        {"type": "tool-call", "toolCallId": "5", "toolName": "Shell", "args": "not JSON"},
+    ]
+    store.with_messages(user("go"), assistant(*parts))
+    params = [message.tool.params for message in main_session(store.read()).messages if message.tool]
+    assert params == [
+        {"command": "args"},
+        {"command": "input"},
+        {"command": "twice"},
+        {"command": "raw"},
+        {"raw": "not JSON"},
+    ]
+
+
+def test_calls_in_the_tool_calls_field_are_read(store: Store) -> None:
+    function = {"name": "Read", "arguments": '{"path": "a.py"}'}
+    store.with_messages(
+        user("go"),
+        {"role": "assistant", "content": "Looking.", "tool_calls": [{"id": "c1", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "text of a.py"},
+    )
+    content = store.read()
+    assert roles_and_texts(content)[1:] == [("assistant", "Looking."), ("tool", "Read: text of a.py")]

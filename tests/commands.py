@@ -158,7 +158,7 @@ The examples use the sample history that `backscroll demo` writes:
 
 
 class Shell:
-    """Shell with its own home folder; the folder's path is printed as ``~``."""
+    """Shell with its own home folder. The path of the folder is printed as ``~``."""
 
     def __init__(self, home: Path) -> None:
         self.home = home.resolve()
@@ -166,15 +166,15 @@ class Shell:
 
     def run(self, line: str) -> tuple[str, int]:
         """Return a command's output and exit code. ``export`` sets a variable for later commands."""
-        first, *words = shlex.split(line)
-        if first == "export":
-            (assignment,) = words
+        program, *arguments = shlex.split(line)
+        if program == "export":
+            (assignment,) = arguments
             name, _, value = assignment.partition("=")
-            self._environ[name] = self._expanded(value)
+            self._environ[name] = self._expand(value)
             return "", 0
-        assert first == "backscroll", line
+        assert program == "backscroll", line
         done = subprocess.run(
-            [sys.executable, "-c", _MAIN, *map(self._expanded, words)],
+            [sys.executable, "-c", _MAIN, *map(self._expand, arguments)],
             cwd=self.home,
             env=os.environ
             | {"HOME": str(self.home), "USERPROFILE": str(self.home), "COLUMNS": "80"}
@@ -185,12 +185,12 @@ class Shell:
             encoding="utf-8",
             check=False,
         )
-        match words:
+        match arguments:
             case ["demo", folder] if folder.startswith("~/") and not done.returncode:
-                _keep_forever(Path(self._expanded(folder)))
+                _set_long_retention(Path(self._expand(folder)))
         return done.stdout.replace(str(self.home), "~").rstrip("\n"), done.returncode
 
-    def _expanded(self, word: str) -> str:
+    def _expand(self, word: str) -> str:
         return f"{self.home}{word[1:]}" if word.startswith("~/") else word
 
 
@@ -242,9 +242,9 @@ def write_reference(home: Path) -> str:
     return "\n".join(parts)
 
 
-def _console(shell: Shell, *typed: str, max_lines: int = 100) -> str:
+def _console(shell: Shell, *command_lines: str, max_lines: int = 100) -> str:
     block = ["```console"]
-    for line in typed:
+    for line in command_lines:
         output, code = shell.run(line)
         lines = output.split("\n") if output else []
         block += [f"$ {line}", *(lines if len(lines) <= max_lines else [*lines[:max_lines], _ELLIPSIS])]
@@ -252,7 +252,7 @@ def _console(shell: Shell, *typed: str, max_lines: int = 100) -> str:
     return "\n".join([*block, "```"])
 
 
-def _keep_forever(demo: Path) -> None:
+def _set_long_retention(demo: Path) -> None:
     """Set a long retention, so that sync does not warn about expiring sessions."""
     settings = demo / ".claude" / "settings.json"
     settings.write_text('{"cleanupPeriodDays": 36500}', encoding="utf-8")
@@ -263,7 +263,7 @@ def _write_newer(home: Path) -> None:
     session = "5e551011-0000-4000-8000-0000000000aa"
     path = home / "newer" / ".claude" / "projects" / "-home-zoe-ferry" / f"{session}.jsonl"
     path.parent.mkdir(parents=True)
-    said = {
+    prompt = {
         "type": "user",
         "uuid": "10000000-0000-4000-8000-000000000001",
         "parentUuid": None,
@@ -273,5 +273,5 @@ def _write_newer(home: Path) -> None:
         "message": {"role": "user", "content": "Why is the timetable off by one hour?"},
     }
     unknown = {"type": "telepathy", "sessionId": session}
-    whole = "".join(f"{json.dumps(record)}\n" for record in (said, unknown))
-    path.write_text(whole + json.dumps(said)[:80], encoding="utf-8")
+    whole = "".join(f"{json.dumps(record)}\n" for record in (prompt, unknown))
+    path.write_text(whole + json.dumps(prompt)[:80], encoding="utf-8")

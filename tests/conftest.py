@@ -1,4 +1,4 @@
-"""What every test shares: no real home, no real environment, and hypothesis in two lengths."""
+"""Shared fixtures: an empty home folder, a clean environment, and two hypothesis profiles."""
 
 import os
 from pathlib import Path
@@ -14,12 +14,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="Write the golden files anew.")
+    parser.addoption("--update-golden", action="store_true", help="Rewrite the golden files.")
 
 
 @pytest.fixture(autouse=True)
-def _nobody_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the history of whoever runs it."""
+def _empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the history of the user who runs the tests."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
         if name.startswith(("CLAUDE_", "CURSOR_", "BACKSCROLL_", "XDG_")):
@@ -35,5 +35,5 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
-    """A file to write and break; it may be written many times in one test."""
+    """Return the path of a file that a test may write many times."""
     return tmp_path / "scratch.jsonl"

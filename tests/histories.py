@@ -1,4 +1,4 @@
-"""The same histories for every source: each generation its builders can write, below a root of its own."""
+"""Sample histories: every generation that the builders of each source can write."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["HISTORIES", "History"]
 
 
 class History:
-    """A history that can be written, and the source that reads it."""
+    """Sample history and the source that reads it."""
 
     def __init__(self, source: str, name: str, write: Callable[[Path], object]) -> None:
         self.source_name = source

@@ -1,4 +1,4 @@
-"""Where the archive is kept when nobody says so."""
+"""Default location of the archive."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ from tests.test_imports import modules_after
     ],
     ids=str,
 )
-def test_the_archive_is_where_the_system_has_such_things(
+def test_the_archive_is_in_the_data_folder_of_the_system(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -34,14 +34,14 @@ def test_the_archive_is_where_the_system_has_such_things(
     assert found == platformdirs.user_data_path("backscroll", appauthor=False)
 
 
-def test_a_flag_comes_before_a_variable_and_a_variable_before_the_system(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, {"BACKSCROLL_HOME": "~/kept"})
+def test_an_option_overrides_a_variable_and_a_variable_overrides_the_default(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, {"BACKSCROLL_HOME": "~/archive"})
     assert archive_home(tmp_path / "flag", machine) == tmp_path / "flag"
-    assert archive_home(None, machine) == tmp_path / "kept"
+    assert archive_home(None, machine) == tmp_path / "archive"
 
 
-@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="other systems are asked for their place")
-def test_the_usual_place_is_known_without_loading_what_knows_them_all(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="other systems load platformdirs")
+def test_the_default_location_is_found_without_loading_platformdirs(tmp_path: Path) -> None:
     code = (
         "import os; os.environ.pop('XDG_DATA_HOME', None); os.environ.pop('BACKSCROLL_HOME', None)\n"
         f"os.environ['HOME'] = {os.fspath(tmp_path)!r}\n"

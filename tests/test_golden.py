@@ -1,6 +1,6 @@
-"""Every example of the formats' descriptions, and what it is read as.
+"""Golden files: the parsed content of every example in the format descriptions.
 
-``pytest tests/test_golden.py --update-golden`` writes the expected files anew; the diff is to be reviewed.
+``pytest tests/test_golden.py --update-golden`` rewrites the expected files. Review the diff.
 """
 
 import os
@@ -12,8 +12,8 @@ import pytest
 from backscroll import sources
 from backscroll.sources.protocols import close
 from backscroll.testing import from_description
-from tests.normal import normal
 from tests.oracle.fold import fold
+from tests.unit_document import unit_document
 
 GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPT = Path("projects", "-home-zoe-ferry", "5e551011-0000-4000-8000-0000000000aa.jsonl")
@@ -25,7 +25,7 @@ NATIVE = sorted(
 
 
 def build(native: Path, root: Path) -> None:
-    """Put an example where the tool would have put it."""
+    """Write an example to the path that the tool uses."""
     if native.suffix == ".jsonl":
         path = root / TRANSCRIPT
         path.parent.mkdir(parents=True)
@@ -36,22 +36,22 @@ def build(native: Path, root: Path) -> None:
 
 
 @pytest.mark.parametrize("native", NATIVE, ids=lambda path: f"{path.parent.name}/{path.name.split('.')[0]}")
-def test_an_example_reads_as_expected(native: Path, tmp_path: Path, update_golden: bool) -> None:
+def test_an_example_is_parsed_as_expected(native: Path, tmp_path: Path, update_golden: bool) -> None:
     build(native, tmp_path)
     source = sources.named(native.parent.name)
-    found = {}
+    documents = {}
     for unit in source.units(tmp_path):
         name = f"{Path(unit.path).relative_to(tmp_path)} {unit.key}".strip()
-        found[name] = normal(fold(source.read(unit)), tmp_path)
+        documents[name] = unit_document(fold(source.read(unit)), tmp_path)
     close(source)
     expected = native.with_name(f"{native.name.split('.')[0]}.json")
-    text = msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(documents), indent=1) + b"\n"
     if update_golden:
         expected.write_bytes(text)
-    assert msgspec.json.decode(expected.read_bytes()) == found
+    assert msgspec.json.decode(expected.read_bytes()) == documents
 
 
-def test_every_example_has_its_golden_file() -> None:
+def test_every_example_has_a_golden_file() -> None:
     natives = {(path.parent.name, path.name.split(".")[0]) for path in NATIVE}
     expected = {
         (path.parent.name, path.stem)

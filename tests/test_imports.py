@@ -1,4 +1,4 @@
-"""Starting up is cheap: nothing is loaded before it is needed."""
+"""Fast start: modules are loaded only when they are needed."""
 
 import subprocess
 import sys
@@ -19,21 +19,21 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_importing_the_package_loads_no_heavy_module() -> None:
     assert not HEAVY & (modules_after("import backscroll") - modules_after(""))
 
 
 @pytest.mark.parametrize("source", ["claude_code"])
-def test_a_source_of_files_does_not_load_the_database(source: str) -> None:
+def test_a_source_that_reads_files_does_not_load_sqlite(source: str) -> None:
     assert "sqlite3" not in modules_after(f"import backscroll.sources.{source}")
 
 
-def test_the_version_is_told_without_loading_the_command_line() -> None:
+def test_the_version_option_loads_no_heavy_module() -> None:
     code = "import sys; sys.argv = ['backscroll', '--version']; from backscroll.cli import main; main()"
     assert not HEAVY & (modules_after(code) - modules_after(""))
 
 
-def test_asking_for_help_loads_no_source() -> None:
+def test_the_help_option_loads_no_source() -> None:
     code = (
         "import sys; sys.argv = ['backscroll', '--help']; from backscroll.cli import main\n"
         "try: main()\nexcept SystemExit: pass"
@@ -41,7 +41,7 @@ def test_asking_for_help_loads_no_source() -> None:
     assert not {name for name in modules_after(code) if name.startswith("backscroll.sources")}
 
 
-def test_a_sync_that_finds_nothing_new_loads_what_it_needs_for_that(tmp_path: Path) -> None:
+def test_a_sync_without_changes_loads_no_heavy_module(tmp_path: Path) -> None:
     Transcript(seed=1).user("a").assistant("b").write(tmp_path / "claude-code")
     write_settings(tmp_path / "claude-code", cleanup_days=99)
     ide = cursor.Home(tmp_path / "cursor")
@@ -49,9 +49,9 @@ def test_a_sync_that_finds_nothing_new_loads_what_it_needs_for_that(tmp_path: Pa
     ide.write()
     cursor_cli.Home(tmp_path / "cursor-cli").chat([cursor.user("e"), cursor.assistant("f")], cwd="/home/dev")
     roots = [f"--root={name}={tmp_path / name}" for name in ("claude-code", "cursor", "cursor-cli")]
-    words = ["backscroll", "--home", str(tmp_path / "home"), *roots, "sync"]
+    arguments = ["backscroll", "--home", str(tmp_path / "home"), *roots, "sync"]
     code = (
-        f"import sys; sys.argv = {words!r}; from backscroll.cli import main\n"
+        f"import sys; sys.argv = {arguments!r}; from backscroll.cli import main\n"
         "try: main()\nexcept SystemExit: pass"
     )
     for _ in range(2):
@@ -61,5 +61,5 @@ def test_a_sync_that_finds_nothing_new_loads_what_it_needs_for_that(tmp_path: Pa
     assert not (heavy | {"msgspec"}) & loaded
     assert not {name for name in loaded if "zstd" in name}
     assert not {"message", "stream"} & {name.removeprefix("backscroll.model.") for name in loaded}
-    unneeded = {"schema", "write.units", "query.messages"}
+    unneeded = {"schema", "write.unit_rows", "query.messages"}
     assert not unneeded & {name.removeprefix("backscroll.archive.") for name in loaded}

@@ -1,4 +1,4 @@
-"""The names that other programs rely on. One may be added; one that goes breaks somebody's program."""
+"""Public names. New ones may be added; removing one breaks programs that use it."""
 
 import inspect
 from pathlib import Path
@@ -21,7 +21,7 @@ MODEL = {
     "workspace_hash",
 }  # fmt: skip
 
-# Every error, what it is a kind of, and the attribute that says what it is about.
+# Every error, its public base class, and the attribute with the path, id or name that it concerns.
 ERRORS = {
     "ArchiveError": ("BackscrollError", "data_path"),
     "BackscrollError": ("Exception", None),
@@ -37,9 +37,9 @@ ERRORS = {
 
 
 def public_base(error: type[BaseException]) -> str:
-    """The nearest kind of error above this one that has a public name."""
-    above = [base.__name__ for base in error.__mro__[1:] if not base.__name__.startswith("_")]
-    return above[0]
+    """Return the name of the nearest public base class."""
+    bases = [base.__name__ for base in error.__mro__[1:] if not base.__name__.startswith("_")]
+    return bases[0]
 
 
 def test_the_package_has_history_and_version() -> None:
@@ -53,14 +53,14 @@ def test_the_model_keeps_its_names() -> None:
     assert all(hasattr(model, name) for name in model.__all__)
 
 
-def test_every_error_has_its_place_in_the_tree() -> None:
+def test_every_error_has_its_base_class() -> None:
     assert {name: public_base(getattr(errors, name)) for name in errors.__all__} == {
         name: base for name, (base, _) in ERRORS.items()
     }
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_says_what_it_is_about(name: str) -> None:
+def test_an_error_has_its_message_and_attribute(name: str) -> None:
     attribute = ERRORS[name][1]
     error = getattr(errors, name)("It is gone.", *(["this"] if attribute else []))
     assert isinstance(error, BackscrollError)
@@ -69,11 +69,11 @@ def test_an_error_says_what_it_is_about(name: str) -> None:
     assert vars(error) == ({attribute: "this"} if attribute else {}) | more
 
 
-def test_the_tree_drawn_at_the_top_names_every_error() -> None:
+def test_the_tree_in_the_docstring_contains_every_error() -> None:
     assert all(name in (errors.__doc__ or "") for name in errors.__all__)
 
 
-def test_sources_are_had_by_name() -> None:
+def test_sources_are_available_by_name() -> None:
     assert set(sources.__all__) == {"SOURCES", "Source", "named", "names"}
     assert sources.names() == ("claude-code", "cursor", "cursor-cli")
     assert {name: sources.named(name).platform for name in sources.names()} == {
@@ -88,9 +88,9 @@ def test_the_methods_of_a_source_have_the_parameters_of_the_protocols(name: str)
     source = sources.named(name)
     capabilities = [base for base in type(source).__mro__ if base.__module__ == protocols.__name__]
     for protocol in (Source, *capabilities):
-        for method, promised in inspect.getmembers(protocol, inspect.isfunction):
+        for method, function in inspect.getmembers(protocol, inspect.isfunction):
             if not method.startswith("_"):
-                parameters = list(inspect.signature(promised).parameters)[1:]
+                parameters = list(inspect.signature(function).parameters)[1:]
                 assert list(inspect.signature(getattr(source, method)).parameters) == parameters, method
 
 
@@ -99,7 +99,7 @@ def test_a_source_has_exactly_five_required_members() -> None:
     assert members == {"name", "platform", "roots", "units", "read"}
 
 
-def test_a_source_that_does_not_exist_is_a_wrong_call() -> None:
+def test_an_unknown_source_is_a_usage_error() -> None:
     with pytest.raises(errors.UsageError, match="The sources are claude-code, cursor, cursor-cli"):
         sources.named("notepad")
 
@@ -204,18 +204,18 @@ PARTS: dict[str, dict[str, list[str]]] = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_history_keeps_its_methods(name: str) -> None:
-    offered = list(inspect.signature(getattr(history.History, name)).parameters)[1:]
-    assert set(METHODS[name]) <= set(offered)
+    parameters = list(inspect.signature(getattr(history.History, name)).parameters)[1:]
+    assert set(METHODS[name]) <= set(parameters)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_parts_of_history_keep_their_methods(part: str, tmp_path: Path) -> None:
-    offered = getattr(history.History(home=tmp_path), part)
+    instance = getattr(history.History(home=tmp_path), part)
     for name, parameters in PARTS[part].items():
-        assert set(parameters) <= set(inspect.signature(getattr(offered, name)).parameters), name
+        assert set(parameters) <= set(inspect.signature(getattr(instance, name)).parameters), name
 
 
-def test_the_library_can_be_set_up_for_any_place() -> None:
+def test_history_accepts_roots_home_and_machine() -> None:
     assert {"roots", "home", "machine"} <= set(inspect.signature(history.History).parameters)
     assert isinstance(history.History.archive_path, property)
 

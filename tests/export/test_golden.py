@@ -1,7 +1,6 @@
-"""Every format as it is, of a plain session and of a hostile one.
+"""Golden files of every export format, for a plain session and a hostile one.
 
-``pytest tests/export/test_golden.py --update-golden`` writes the expected files anew; the diff is to be
-reviewed.
+``pytest tests/export/test_golden.py --update-golden`` rewrites the expected files. Review the diff.
 """
 
 import re
@@ -12,10 +11,10 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model.export_format import FORMATS, Format
-from tests.export.histories import write_hostile, write_plain
+from tests.export.sample_sessions import write_hostile, write_plain
 
 GOLDEN = Path(__file__).parent / "golden"
-FRAME = re.compile(
+STYLE_AND_SCRIPT = re.compile(
     r"(?<=<style>).*?(?=</style>)|(?<=^<script>).*?(?=</script>$)|(?<='sha256-)[^']+", re.DOTALL | re.M
 )
 
@@ -37,20 +36,18 @@ def test_a_session_is_exported_as_expected(
 ) -> None:
     id_ = f"5e551011-0000-4000-8000-0000000000{'aa' if name == 'plain' else 'bb'}"
     with history:
-        told = "".join(history.export_session(id_, format_)).replace(str(tmp_path), "~")
+        exported = "".join(history.export_session(id_, format_)).replace(str(tmp_path), "~")
     if format_ == "html":
-        told = FRAME.sub("*", told)
+        exported = STYLE_AND_SCRIPT.sub("*", exported)
     expected = GOLDEN / f"{name}.{format_}"
     if update_golden:
-        expected.write_text(told, encoding="utf-8", newline="\n")
-    assert told == expected.read_text(encoding="utf-8")
+        expected.write_text(exported, encoding="utf-8", newline="\n")
+    assert exported == expected.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_nothing_a_terminal_obeys_and_nothing_invisible_is_in_any_format(
-    history: History, format_: Format
-) -> None:
+def test_no_format_contains_control_or_invisible_characters(history: History, format_: Format) -> None:
     with history:
-        told = "".join(history.export_session("5e551011-0000-4000-8000-0000000000bb", format_))
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", told)
-    assert "alert(1)" in told
+        exported = "".join(history.export_session("5e551011-0000-4000-8000-0000000000bb", format_))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", exported)
+    assert "alert(1)" in exported

@@ -1,9 +1,8 @@
-"""What only several units together can tell.
+"""Assemble the sessions of several units in memory.
 
-A title may be written into another session's file, a resumed session repeats
-another's messages, a subagent's file does not know who started it, and one
-session can lie in several stores. Nothing here depends on the order in which the
-units were read.
+A session may be in several stores, and its title in the file of another session. A resumed session repeats
+messages of another one. The file of a subagent does not name the call that started it. The result does not
+depend on the order of the units.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,72 +29,71 @@ __all__ = ["Key", "Session", "join"]
 
 Key = tuple[str, str, str | None]  # platform, id, and for a subagent the session that started it
 
-_LATEST = datetime.max.replace(tzinfo=UTC)
-_PROMPT, _TIME = 5, 6  # strengths of what is concluded here; sources tell stronger signs
+_UNKNOWN_TIME = datetime.max.replace(tzinfo=UTC)
+_PROMPT_STRENGTH, _TIME_STRENGTH = 5, 6  # weaker than the links that sources find; lower is stronger
 
 
 class Session(Struct, frozen=True):
-    """One session, whichever and however many stores told of it."""
+    """One session, assembled from its fragments in all stores."""
 
     opening: Opening
     closing: Closing
     messages: tuple[Message, ...]
-    stores: tuple[
-        tuple[str, str], ...
-    ]  # source and store of every account of it, the one it was taken from first
+    stores: tuple[tuple[str, str], ...]  # source and store of each fragment, the main one first
     link: SubagentLink | None = None  # for a subagent: the call that started it
-    tokens: int | None = None  # of the responses first made here; None when nobody counted
+    tokens: int | None = None  # of the responses that belong to this session; None if unknown
 
 
-def join(told: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
-    """All sessions that units of a platform tell of together: ``(platform, what one unit told)``."""
-    found = list(told)
-    sessions = _by_precedence(found)
-    owners = _owners(sessions)
-    sessions = _with_answers({key: _with_copies(key, one, owners) for key, one in sessions.items()})
-    sessions = _with_titles(sessions, found, owners)
-    sessions = _with_links(sessions, [link for _, one in found for link in one.links])
-    return _with_tokens(sessions)
+def join(contents: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
+    """Return the sessions of these units, given with their platforms."""
+    units = list(contents)
+    sessions = _merge_fragments(units)
+    owners = _find_owners(sessions)
+    sessions = {key: _mark_copies(key, session, owners) for key, session in sessions.items()}
+    sessions = _unmark_calls_with_own_result(sessions)
+    sessions = _add_titles(sessions, units, owners)
+    sessions = _add_links(sessions, [link for _, content in units for link in content.links])
+    return _add_tokens(sessions)
 
 
-def _by_precedence(found: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
-    """One session per id: content of the fullest store, what that leaves open from the others."""
-    accounts: dict[Key, list[ParsedSession]] = {}
-    for platform, told in found:
-        for reading in told.sessions:
-            opening = reading.opening
+def _merge_fragments(units: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
+    """Return one session per id: messages of the most complete store, missing facts from the others."""
+    fragments: dict[Key, list[ParsedSession]] = {}
+    for platform, content in units:
+        for fragment in content.sessions:
+            opening = fragment.opening
             key = (platform, opening.id, opening.parent_id if opening.agent_id is not None else None)
-            accounts.setdefault(key, []).append(reading)
-    return {key: _settled(readings) for key, readings in accounts.items()}
+            fragments.setdefault(key, []).append(fragment)
+    return {key: _merge(parts) for key, parts in fragments.items()}
 
 
-def _settled(readings: list[ParsedSession]) -> Session:
-    ordered = sorted(readings, key=_rank)
+def _merge(fragments: list[ParsedSession]) -> Session:
+    ordered = sorted(fragments, key=_fragment_rank)
     best = ordered[0]
     messages = best.messages
     closing = best.closing
     for other in ordered[1:]:
         if other.opening.store == best.opening.store:
             messages = tuple(merge_messages(messages, other.messages))
-        closing = _completed(closing, other.closing)
-    stores = tuple(dict.fromkeys((one.opening.source, one.opening.store) for one in ordered))
+        closing = _fill_closing(closing, other.closing)
+    stores = tuple(dict.fromkeys((each.opening.source, each.opening.store) for each in ordered))
     return Session(best.opening, closing, messages, stores)
 
 
-def _rank(reading: ParsedSession) -> tuple[bool, int, int, str]:
-    updated = reading.closing.updated_at
+def _fragment_rank(fragment: ParsedSession) -> tuple[bool, int, int, str]:
+    updated = fragment.closing.updated_at
     newest = -int(updated.timestamp() * 1000) if updated is not None else 0
-    place = reading.messages[0].origin.path if reading.messages else ""
-    return not reading.messages, STORES.index(reading.opening.store), newest, place
+    path = fragment.messages[0].origin.path if fragment.messages else ""
+    return not fragment.messages, STORES.index(fragment.opening.store), newest, path
 
 
-def _completed(closing: Closing, other: Closing) -> Closing:
-    """A closing with what it leaves open taken from another account of the same session."""
-    named = min(closing, other, key=title_rank)
+def _fill_closing(closing: Closing, other: Closing) -> Closing:
+    """Fill missing facts from another fragment of the same session."""
+    titled = min(closing, other, key=title_rank)
     return replace(
         closing,
-        title=named.title,
-        title_source=named.title_source,
+        title=titled.title,
+        title_source=titled.title_source,
         workspace=closing.workspace or other.workspace,
         created_at=closing.created_at or other.created_at,
         updated_at=closing.updated_at or other.updated_at,
@@ -105,142 +103,151 @@ def _completed(closing: Closing, other: Closing) -> Closing:
     )
 
 
-def _record(key: Key, message: Message) -> str:
-    """The record a message is from, by a name that is the same in every session that holds it."""
+def _record_key(key: Key, message: Message) -> str:
+    """Return a key of the record that is the same in every session that contains it."""
     record = record_id_of(message.id)
     return f"{key[0]} {record}" if is_uuid(record) else f"{key} {record}"
 
 
-def _owners(sessions: dict[Key, Session]) -> dict[str, Key]:
-    """For every record that lies in several sessions, the one that first held it.
+def _find_owners(sessions: dict[Key, Session]) -> dict[str, Key]:
+    """Return the original session of every record that is in several sessions.
 
-    Copies are stamped anew, so the earliest time decides; then a file that calls the line another session's
-    own; then the session that began first.
+    Copies have a later time, so the earliest time decides. Then a session that names another one as the
+    owner of lines loses. Then the session that started first wins.
     """
-    holders: dict[str, dict[Key, tuple[bool, datetime]]] = {}
+    ranks: dict[str, dict[Key, tuple[bool, datetime]]] = {}
     for key, session in sessions.items():
         for message in session.messages:
-            rank = (message.copied_from is not None, message.timestamp or _LATEST)
-            held = holders.setdefault(_record(key, message), {})
-            held[key] = min(rank, held.get(key, rank))
+            rank = (message.copied_from is not None, message.timestamp or _UNKNOWN_TIME)
+            session_ranks = ranks.setdefault(_record_key(key, message), {})
+            session_ranks[key] = min(rank, session_ranks.get(key, rank))
     owners: dict[str, Key] = {}
-    for record, held in holders.items():
-        if len(held) > 1:
-            owners[record] = min(held, key=lambda key: (*held[key], *_seniority(key, held, sessions)))
+    for record, session_ranks in ranks.items():
+        if len(session_ranks) > 1:
+            owners[record] = min(
+                session_ranks,
+                key=lambda key: (*session_ranks[key], *_session_rank(key, session_ranks, sessions)),
+            )
     return owners
 
 
-def _seniority(
-    key: Key, held: dict[Key, tuple[bool, datetime]], sessions: dict[Key, Session]
+def _session_rank(
+    key: Key, candidates: dict[Key, tuple[bool, datetime]], sessions: dict[Key, Session]
 ) -> tuple[bool, bool, datetime, str]:
     foreign = sessions[key].closing.metadata.get("other_session_ids", ())
-    names_another = any(other[1] in foreign for other in held if other != key)
-    return key[2] is not None, names_another, sessions[key].closing.created_at or _LATEST, key[1]
+    names_another = any(other[1] in foreign for other in candidates if other != key)
+    return key[2] is not None, names_another, sessions[key].closing.created_at or _UNKNOWN_TIME, key[1]
 
 
-def _with_copies(key: Key, session: Session, owners: dict[str, Key]) -> Session:
+def _mark_copies(key: Key, session: Session, owners: dict[str, Key]) -> Session:
     if not owners:
         return session
     messages = []
     for message in session.messages:
-        owner = owners.get(_record(key, message), key)
+        owner = owners.get(_record_key(key, message), key)
         copied = owner[1] if owner != key else None
         messages.append(message if copied is None else replace(message, copied_from=copied))
     return replace(session, messages=tuple(messages))
 
 
-def _with_answers(sessions: dict[Key, Session]) -> dict[Key, Session]:
-    """What only a copy of a call was answered with is told nowhere else, and so the copy's own."""
-    answered: dict[tuple[str, str | None, str], bool] = {}
+def _unmark_calls_with_own_result(sessions: dict[Key, Session]) -> dict[Key, Session]:
+    """Treat a copied call as original if only the copy has a result."""
+    completed: dict[tuple[str, str | None, str], bool] = {}
     for (platform, id_, parent), session in sessions.items():
         for message in session.messages:
             if message.tool is not None and message.tool.id is not None:
                 call = platform, parent or id_, message.tool.id
-                answered[call] = answered.get(call, False) or message.tool.status != "pending"
+                completed[call] = completed.get(call, False) or message.tool.status != "pending"
 
-    def own(platform: str, message: Message) -> Message:
+    def unmark(platform: str, message: Message) -> Message:
         tool = message.tool
         if message.copied_from is None or tool is None or tool.id is None or tool.status == "pending":
             return message
-        is_answered = answered.get((platform, message.copied_from, tool.id), True)
-        return message if is_answered else replace(message, copied_from=None)
+        is_completed = completed.get((platform, message.copied_from, tool.id), True)
+        return message if is_completed else replace(message, copied_from=None)
 
     return {
-        key: replace(session, messages=tuple(own(key[0], message) for message in session.messages))
+        key: replace(session, messages=tuple(unmark(key[0], message) for message in session.messages))
         for key, session in sessions.items()
     }
 
 
-def _with_titles(
-    sessions: dict[Key, Session], found: Iterable[tuple[str, UnitContent]], owners: dict[str, Key]
+def _add_titles(
+    sessions: dict[Key, Session], units: Iterable[tuple[str, UnitContent]], owners: dict[str, Key]
 ) -> dict[Key, Session]:
-    """Titles that name a message go to the session that first held it; the latest message's wins."""
-    homes: dict[str, tuple[Key, datetime]] = {}
+    """Assign each title to the original session of its message. The title of the latest message wins."""
+    locations: dict[str, tuple[Key, datetime]] = {}
     for key, session in sessions.items():
         for message in session.messages:
-            record = _record(key, message)
+            record = _record_key(key, message)
             if owners.get(record, key) == key:
-                homes[record] = (key, message.timestamp or _LATEST)
+                locations[record] = (key, message.timestamp or _UNKNOWN_TIME)
     best: dict[Key, tuple[datetime, str]] = {}
-    for platform, told in found:
-        for naming in told.title_hints:
-            home = homes.get(f"{platform} {naming.message_id}")
-            if home is not None:
-                key, at = home
-                best[key] = max(best.get(key, (at, naming.title)), (at, naming.title))
+    for platform, content in units:
+        for hint in content.title_hints:
+            location = locations.get(f"{platform} {hint.message_id}")
+            if location is not None:
+                key, at = location
+                best[key] = max(best.get(key, (at, hint.title)), (at, hint.title))
     return {
-        key: _named(session, best[key][1]) if key in best else session for key, session in sessions.items()
+        key: _set_title(session, best[key][1]) if key in best else session
+        for key, session in sessions.items()
     }
 
 
-def _named(session: Session, title: str) -> Session:
+def _set_title(session: Session, title: str) -> Session:
     if session.closing.title and session.closing.title_source in OWN_TITLES:
         return session
     return replace(session, closing=replace(session.closing, title=title, title_source="summary"))
 
 
-def _with_links(sessions: dict[Key, Session], links: list[SubagentLink]) -> dict[Key, Session]:
-    """Each subagent with the call that started it, by the best sign there is."""
-    told: dict[str, SubagentLink] = {}
+def _add_links(sessions: dict[Key, Session], links: list[SubagentLink]) -> dict[Key, Session]:
+    """Link each subagent to the call that started it, by the strongest evidence."""
+    strongest: dict[str, SubagentLink] = {}
     for link in sorted(links, key=lambda link: (-link.strength, link.tool_call_id)):
-        told[link.agent_id] = link
-    taken = {link.tool_call_id for link in told.values()}
-    out = dict(sessions)
-    for key, session in sorted(sessions.items(), key=lambda item: _begun(item[1])):
+        strongest[link.agent_id] = link
+    linked_calls = {link.tool_call_id for link in strongest.values()}
+    result = dict(sessions)
+    for key, session in sorted(sessions.items(), key=lambda item: _start_time(item[1])):
         agent_id = session.opening.agent_id
         if agent_id is None:
             continue
         parent = sessions.get((key[0], key[2] or "", None))
-        found = told.get(agent_id)
+        found = strongest.get(agent_id)
         if found is None and parent is not None:
-            found = _concluded(session, parent, taken)
+            found = _infer_link(session, parent, linked_calls)
         if found is not None:
-            taken.add(found.tool_call_id)
-            out[key] = _linked(session, found)
-    return out
+            linked_calls.add(found.tool_call_id)
+            result[key] = _set_link(session, found)
+    return result
 
 
-def _begun(session: Session) -> datetime:
-    return session.closing.created_at or _LATEST
+def _start_time(session: Session) -> datetime:
+    return session.closing.created_at or _UNKNOWN_TIME
 
 
-def _concluded(session: Session, parent: Session, taken: set[str]) -> SubagentLink | None:
-    """A call of the parent's that asked with the same words, else the last one before the agent began."""
+def _infer_link(session: Session, parent: Session, linked_calls: set[str]) -> SubagentLink | None:
+    """Return a call of the parent with the same prompt, else the last call before the subagent started."""
     prompt = next((agent.prompt for agent in session.closing.agents if agent.prompt), None)
-    free = [
+    unlinked = [
         message
         for message in parent.messages
         if message.tool is not None
         and message.tool.id is not None
-        and message.tool.id not in taken
+        and message.tool.id not in linked_calls
         and isinstance(message.tool.params.get("prompt"), str)
     ]
-    same = [
-        m for m in free if prompt is not None and m.tool and m.tool.params["prompt"].strip() == prompt.strip()
+    same_prompt = [
+        m
+        for m in unlinked
+        if prompt is not None and m.tool and m.tool.params["prompt"].strip() == prompt.strip()
     ]
-    began = session.closing.created_at
-    earlier = [m for m in free if m.timestamp is not None and began is not None and m.timestamp <= began]
-    for messages, evidence, strength in ((same, "same prompt", _PROMPT), (earlier[-1:], "time", _TIME)):
+    start = session.closing.created_at
+    earlier = [m for m in unlinked if m.timestamp is not None and start is not None and m.timestamp <= start]
+    for messages, evidence, strength in (
+        (same_prompt, "same prompt", _PROMPT_STRENGTH),
+        (earlier[-1:], "time", _TIME_STRENGTH),
+    ):
         for message in messages:
             if message.tool is not None and message.tool.id is not None:
                 return SubagentLink(
@@ -252,17 +259,17 @@ def _concluded(session: Session, parent: Session, taken: set[str]) -> SubagentLi
     return None
 
 
-def _linked(session: Session, link: SubagentLink) -> Session:
-    """A linked agent is work somebody asked for, unless it only warmed up or replayed its parent."""
+def _set_link(session: Session, link: SubagentLink) -> Session:
+    """Set the link. A subagent that was unlisted only because it had no link becomes listed."""
     closing = session.closing
     if closing.is_unlinked:
         closing = replace(closing, visibility="listed", is_unlinked=False, reasons=())
     return replace(session, closing=closing, link=link)
 
 
-def _with_tokens(sessions: dict[Key, Session]) -> dict[Key, Session]:
-    """Each response counted once, where it was first made; a subagent's copy of it does not count."""
-    makers: dict[str, tuple[tuple[bool, datetime, bool, str], Key]] = {}
+def _add_tokens(sessions: dict[Key, Session]) -> dict[Key, Session]:
+    """Count each response once, in its original session. Copies in subagents do not count."""
+    originals: dict[str, tuple[tuple[bool, datetime, bool, str], Key]] = {}
     usage: dict[str, TokenUsage] = {}
     for key, session in sessions.items():
         for response, message in _responses(session):
@@ -270,17 +277,17 @@ def _with_tokens(sessions: dict[Key, Session]) -> dict[Key, Session]:
                 continue
             usage[response] = usage[response].merged(message.usage) if response in usage else message.usage
             is_copy = message.copied_from is not None
-            rank = (is_copy, message.timestamp or _LATEST, message.is_sidechain, key[1])
-            if response not in makers or rank < makers[response][0]:
-                makers[response] = (rank, key)
+            rank = (is_copy, message.timestamp or _UNKNOWN_TIME, message.is_sidechain, key[1])
+            if response not in originals or rank < originals[response][0]:
+                originals[response] = (rank, key)
     totals: dict[Key, int] = {}
-    for response, (_, key) in makers.items():
+    for response, (_, key) in originals.items():
         totals[key] = totals.get(key, 0) + usage[response].total
     return {key: replace(session, tokens=totals.get(key)) for key, session in sessions.items()}
 
 
 def _responses(session: Session) -> Iterator[tuple[str, Message]]:
-    """Messages that carry a cost, by response; one of no response stands for itself."""
+    """Yield the messages with usage by response id; a message without one has its own key."""
     for message in session.messages:
         if message.usage is not None:
             yield message.response_id or f"{session.opening.ref} {message.id}", message

@@ -1,4 +1,4 @@
-"""What several units tell together, in whatever order they are read."""
+"""Sessions assembled from several units, in any order."""
 
 from pathlib import Path
 from random import Random
@@ -12,7 +12,7 @@ from tests.oracle.fold import fold
 from tests.oracle.join import Key, Session, join
 
 
-def everything(root: Path, seed: int | None = None) -> dict[Key, Session]:
+def join_all(root: Path, seed: int | None = None) -> dict[Key, Session]:
     source = ClaudeCode()
     units = list(source.units(root))
     if seed is not None:
@@ -21,10 +21,10 @@ def everything(root: Path, seed: int | None = None) -> dict[Key, Session]:
 
 
 def session(root: Path, transcript: Transcript) -> Session:
-    return everything(root)["claude_code", transcript.session_id, None]
+    return join_all(root)["claude_code", transcript.session_id, None]
 
 
-def test_a_summary_names_the_session_that_holds_its_leaf(tmp_path: Path) -> None:
+def test_a_summary_is_the_title_of_the_session_that_contains_its_leaf(tmp_path: Path) -> None:
     first = Transcript(version="1.0.98").user("about ferries").assistant("yes")
     second = Transcript(version="1.0.98", seed=1).summary("Ferries", first.last_uuid).user("else")
     first.write(tmp_path)
@@ -33,19 +33,19 @@ def test_a_summary_names_the_session_that_holds_its_leaf(tmp_path: Path) -> None
     assert session(tmp_path, second).closing.title is None
 
 
-def test_a_summary_of_nobody_names_nobody(tmp_path: Path) -> None:
+def test_a_summary_with_an_unknown_leaf_is_ignored(tmp_path: Path) -> None:
     only = Transcript().summary("Lost", "10000000-0000-4000-8000-000000000000").user("a")
     only.write(tmp_path)
     assert session(tmp_path, only).closing.title is None
 
 
-def test_a_summary_does_not_replace_a_chosen_title(tmp_path: Path) -> None:
+def test_a_summary_does_not_replace_a_custom_title(tmp_path: Path) -> None:
     only = Transcript().user("a").custom_title("Mine")
     only.summary("Theirs", only.last_uuid).write(tmp_path)
     assert session(tmp_path, only).closing.title == "Mine"
 
 
-def test_messages_repeated_by_a_resume_say_whose_they_are_and_cost_once(tmp_path: Path) -> None:
+def test_messages_copied_by_a_resume_name_their_session_and_count_once(tmp_path: Path) -> None:
     first = Transcript(version="1.0.98").user("a").assistant("b")
     second = resume(first).user("c").assistant("d")
     first.write(tmp_path)
@@ -61,7 +61,7 @@ def test_messages_repeated_by_a_resume_say_whose_they_are_and_cost_once(tmp_path
 
 
 @pytest.mark.parametrize("remap", [True, False])
-def test_messages_copied_by_a_fork_cost_once(tmp_path: Path, remap: bool) -> None:
+def test_messages_copied_by_a_fork_count_once(tmp_path: Path, remap: bool) -> None:
     first = Transcript().user("a").assistant("b")
     second = fork(first, remap=remap).user("c").assistant("d")
     first.write(tmp_path)
@@ -71,28 +71,28 @@ def test_messages_copied_by_a_fork_cost_once(tmp_path: Path, remap: bool) -> Non
     assert [m.copied_from for m in session(tmp_path, second).messages][:2] == [first.session_id] * 2
 
 
-def test_a_deleted_session_survives_in_its_prompts(tmp_path: Path) -> None:
-    kept = Transcript().user("still here").assistant("yes")
-    kept.write(tmp_path)
-    gone = "5e551011-0000-4000-8000-0000000000ff"
+def test_a_deleted_session_is_recovered_from_the_prompt_log(tmp_path: Path) -> None:
+    present = Transcript().user("still here").assistant("yes")
+    present.write(tmp_path)
+    deleted_id = "5e551011-0000-4000-8000-0000000000ff"
     write_prompts(
-        tmp_path, [Prompt("still here", session_id=kept.session_id), Prompt("gone", session_id=gone)]
+        tmp_path, [Prompt("still here", session_id=present.session_id), Prompt("gone", session_id=deleted_id)]
     )
-    found = everything(tmp_path)
-    assert session(tmp_path, kept).closing.completeness == "complete"
-    assert session(tmp_path, kept).stores == (("claude-code", "lines"), ("claude-code", "prompts"))
-    lost = found["claude_code", gone, None]
-    assert (lost.closing.completeness, [m.content for m in lost.messages]) == ("lossy", ["gone"])
+    sessions = join_all(tmp_path)
+    assert session(tmp_path, present).closing.completeness == "complete"
+    assert session(tmp_path, present).stores == (("claude-code", "lines"), ("claude-code", "prompts"))
+    deleted = sessions["claude_code", deleted_id, None]
+    assert (deleted.closing.completeness, [m.content for m in deleted.messages]) == ("lossy", ["gone"])
 
 
-def test_an_agent_without_a_sign_is_linked_by_its_prompt(tmp_path: Path) -> None:
+def test_a_subagent_without_other_evidence_is_linked_by_its_prompt(tmp_path: Path) -> None:
     parent = Transcript(version="2.0.40").user("go")
     parent.assistant(tools=[tool_calls.bash("ls")]).delegate("Look around", "Seen.").assistant("ok")
     for record in parent.records:
         if isinstance(record, dict) and isinstance(record.get("toolUseResult"), dict):
             record["toolUseResult"].pop("agentId", None)
     parent.write(tmp_path)
-    (agent,) = [one for key, one in everything(tmp_path).items() if key[2] is not None]
+    (agent,) = [subagent for key, subagent in join_all(tmp_path).items() if key[2] is not None]
     assert agent.link is not None
     assert (agent.link.evidence, agent.link.tool_call_id) == ("same prompt", parent.tool_ids[-1])
 
@@ -100,12 +100,12 @@ def test_an_agent_without_a_sign_is_linked_by_its_prompt(tmp_path: Path) -> None
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_the_order_of_reading_does_not_matter(generation: str, tmp_path: Path) -> None:
     GENERATIONS[generation](tmp_path, 0)
-    expected = everything(tmp_path)
+    expected = join_all(tmp_path)
     for seed in range(5):
-        assert everything(tmp_path, seed) == expected
+        assert join_all(tmp_path, seed) == expected
 
 
-def test_halves_of_one_session_in_two_folders_are_one(tmp_path: Path) -> None:
+def test_two_halves_of_a_session_in_two_folders_are_merged(tmp_path: Path) -> None:
     whole = Transcript().user("a").assistant("b").user("c").assistant("d")
     path = whole.write(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Whatever becomes of files between two syncs, nothing that a sync saw is lost or told otherwise later."""
+"""Messages that a sync has read stay in the archive, for any sequence of file changes."""
 
 from collections.abc import Callable
 from itertools import count
@@ -14,97 +14,97 @@ from backscroll.ingest.rebuild import rebuild
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 
-class Desk:
-    """Sessions that go on, are copied, cut, moved and taken away."""
+class ChangingHistory:
+    """Sessions and the changes that can happen to their files. Each public method is one change."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "claude"
         self._folder = folder
-        self._numbers = count(1)
+        self._counter = count(1)
         self._sessions: list[Transcript] = []
-        self._saved: list[tuple[Path, bytes]] = []
-        self.begin(0)
+        self._earlier_states: list[tuple[Path, bytes]] = []
+        self.start_session(0)
 
-    def _session(self, which: int) -> Transcript:
-        return self._sessions[which % len(self._sessions)]
+    def _session(self, index: int) -> Transcript:
+        return self._sessions[index % len(self._sessions)]
 
-    def _file(self, which: int) -> Path | None:
+    def _file(self, index: int) -> Path | None:
         files = sorted(self.root.glob("projects/*/*.jsonl"))
-        return files[which % len(files)] if files else None
+        return files[index % len(files)] if files else None
 
     def _word(self) -> str:
-        return f"word{next(self._numbers):04}"
+        return f"word{next(self._counter):04}"
 
-    def begin(self, which: int) -> None:
-        session = Transcript(seed=next(self._numbers), version=("1.0.60", "2.0.30", "2.1.288")[which % 3])
+    def start_session(self, index: int) -> None:
+        session = Transcript(seed=next(self._counter), version=("1.0.60", "2.0.30", "2.1.288")[index % 3])
         self._sessions.append(session.user(self._word()).assistant(self._word()))
         session.write(self.root)
 
-    def say(self, which: int) -> None:
-        session = self._session(which)
-        match which % 4:
+    def extend_session(self, index: int) -> None:
+        session = self._session(index)
+        match index % 4:
             case 0:
                 session.user(self._word()).assistant(self._word())
             case 1:
                 session.assistant(tools=[tool_calls.bash(self._word())])
-            case 2 if session.tool_ids and not _is_answered(session, session.tool_ids[-1]):
+            case 2 if session.tool_ids and not _has_result(session, session.tool_ids[-1]):
                 session.result(session.tool_ids[-1], self._word())
             case _:
                 session.delegate(self._word(), self._word())
         session.write(self.root)
 
-    def copy(self, which: int) -> None:
-        copied = (resume, fork)[which % 2](self._session(which), seed=next(self._numbers))
+    def copy_session(self, index: int) -> None:
+        copied = (resume, fork)[index % 2](self._session(index), seed=next(self._counter))
         self._sessions.append(copied)
-        self.say(len(self._sessions) - 1)
+        self.extend_session(len(self._sessions) - 1)
 
-    def cut(self, which: int) -> None:
-        if (path := self._file(which)) is not None:
+    def truncate_file(self, index: int) -> None:
+        if (path := self._file(index)) is not None:
             whole = path.read_bytes()
-            self._saved.append((path, whole))
-            path.write_bytes(whole[: len(whole) * (which % 4) // 4])
+            self._earlier_states.append((path, whole))
+            path.write_bytes(whole[: len(whole) * (index % 4) // 4])
 
-    def drop(self, which: int) -> None:
-        if (path := self._file(which)) is not None:
+    def drop_lines(self, index: int) -> None:
+        if (path := self._file(index)) is not None:
             lines = path.read_bytes().splitlines(keepends=True)
-            self._saved.append((path, path.read_bytes()))
-            path.write_bytes(b"".join(line for place, line in enumerate(lines) if place % 5 != which % 5))
+            self._earlier_states.append((path, path.read_bytes()))
+            path.write_bytes(b"".join(line for number, line in enumerate(lines) if number % 5 != index % 5))
 
-    def take_away(self, which: int) -> None:
-        if (path := self._file(which)) is not None:
-            self._saved.append((path, path.read_bytes()))
+    def delete_file(self, index: int) -> None:
+        if (path := self._file(index)) is not None:
+            self._earlier_states.append((path, path.read_bytes()))
             path.unlink()
 
-    def put_back(self, which: int) -> None:
-        if self._saved:
-            path, whole = self._saved[which % len(self._saved)]
+    def restore_file(self, index: int) -> None:
+        if self._earlier_states:
+            path, whole = self._earlier_states[index % len(self._earlier_states)]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(whole)
 
-    def move(self, which: int) -> None:
-        if (path := self._file(which)) is not None:
-            place = path.parent.with_name(f"-home-zoe-{'ab'[which % 2]}") / path.name
-            place.parent.mkdir(exist_ok=True)
-            if not place.exists():
-                path.rename(place)
+    def move_file(self, index: int) -> None:
+        if (path := self._file(index)) is not None:
+            target = path.parent.with_name(f"-home-zoe-{'ab'[index % 2]}") / path.name
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists():
+                path.rename(target)
 
 
-_STEPS: dict[str, Callable[[Desk, int], object]] = {
-    name: step for name, step in vars(Desk).items() if not name.startswith("_") and callable(step)
+_STEPS: dict[str, Callable[[ChangingHistory, int], object]] = {
+    name: step for name, step in vars(ChangingHistory).items() if not name.startswith("_") and callable(step)
 }
 
 
-def _is_answered(session: Transcript, call: str) -> bool:
-    """Of several answers to one call, the last is told."""
+def _has_result(session: Transcript, call: str) -> bool:
+    """Return whether a call has a result. A second result would replace the first."""
     return f'"tool_use_id":"{call}"'.encode() in session.lines()
 
 
-def _texts(kept: SyncedArchive) -> set[tuple[str, str]]:
-    """What is said in each session, its subagents included."""
+def _texts(synced: SyncedArchive) -> set[tuple[str, str]]:
+    """Return the texts of each session and its subagents."""
     return {
         (summary.parent_ref or summary.ref, text)
-        for summary in kept.summaries()
-        for message in kept.archive.messages.of_session(summary)
+        for summary in synced.summaries()
+        for message in synced.archive.messages.of_session(summary)
         for text in (message.content, (message.tool and message.tool.result) or "")
         if text.strip()
     }
@@ -117,29 +117,29 @@ def _texts(kept: SyncedArchive) -> set[tuple[str, str]]:
         max_size=6,
     )
 )
-def test_all_that_a_sync_saw_is_told_and_told_the_same_when_it_is_made_anew(
+def test_every_message_that_was_read_stays_in_the_archive_and_in_a_rebuild(
     rounds: list[list[tuple[str, int]]],
 ) -> None:
     with TemporaryDirectory() as folder:
-        desk = Desk(Path(folder))
-        kept = SyncedArchive("claude-code", desk.root, Path(folder) / "home")
-        seen: set[tuple[str, str]] = set()
+        history = ChangingHistory(Path(folder))
+        synced = SyncedArchive("claude-code", history.root, Path(folder) / "home")
+        expected: set[tuple[str, str]] = set()
         try:
             for number, steps in enumerate(rounds):
-                for name, which in steps:
-                    _STEPS[name](desk, which)
-                kept.sync()
-                now = SyncedArchive("claude-code", desk.root, Path(folder) / f"now-{number}")
-                now.sync()
-                seen |= _texts(now)
-                now.archive.close()
-                assert seen <= _texts(kept)
-            told = kept.content()
-            kept.archive.invalidate_derived()
-            kept.archive.derive()
-            assert kept.content() == told
-            rebuild(kept.archive, Index(Path(folder) / "home" / "index"))
-            assert kept.content() == told
-            assert kept.archive.maintenance.verify() == []
+                for name, index in steps:
+                    _STEPS[name](history, index)
+                synced.sync()
+                fresh = SyncedArchive("claude-code", history.root, Path(folder) / f"fresh-{number}")
+                fresh.sync()
+                expected |= _texts(fresh)
+                fresh.archive.close()
+                assert expected <= _texts(synced)
+            content = synced.content()
+            synced.archive.invalidate_derived()
+            synced.archive.derive()
+            assert synced.content() == content
+            rebuild(synced.archive, Index(Path(folder) / "home" / "index"))
+            assert synced.content() == content
+            assert synced.archive.maintenance.verify() == []
         finally:
-            kept.archive.close()
+            synced.archive.close()

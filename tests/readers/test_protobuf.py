@@ -1,4 +1,4 @@
-"""Records of numbered fields, whole or broken."""
+"""Protobuf records: intact, truncated and damaged."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: int | bytes | str | tuple[int, int]) -> bytes:
-    """A varint, a length-delimited value, or a fixed-width number given with its width."""
+    """Encode a varint, a length-delimited value, or a fixed-width number given with its width."""
     match value:
         case int():
             return varint(number << 3) + varint(value)
@@ -37,7 +37,7 @@ VALUES = (
 
 
 @given(st.lists(st.tuples(NUMBERS, VALUES), max_size=20))
-def test_every_field_comes_back_in_the_order_written(
+def test_fields_are_read_in_the_order_written(
     written: list[tuple[int, int | bytes | tuple[int, int]]],
 ) -> None:
     record = Record(b"".join(field(number, value) for number, value in written))
@@ -56,17 +56,17 @@ def test_any_bytes_are_a_record_or_a_fault(data: bytes) -> None:
 
 
 @given(st.data())
-def test_a_record_cut_anywhere_keeps_the_fields_before_the_cut(data: st.DataObject) -> None:
+def test_a_truncated_record_keeps_its_complete_fields(data: st.DataObject) -> None:
     parts = [field(1, b"x" * 32), field(10, 300), field(26, 1_790_000_000_000), field(27, "Europe/Paris")]
     whole = b"".join(parts)
     cut = data.draw(st.integers(0, len(whole)))
     record = Record(whole[:cut])
-    starts = [sum(map(len, parts[:kept])) for kept in range(len(parts) + 1)]
+    starts = [sum(map(len, parts[:count])) for count in range(len(parts) + 1)]
     assert len(record.fields) == sum(start <= cut for start in starts) - 1
     assert (record.fault is None) is (cut in starts)
 
 
-def test_groups_and_field_zero_end_a_record_and_are_said() -> None:
+def test_groups_and_field_zero_end_a_record_with_a_fault() -> None:
     for broken, reason in (
         (b"\x0b", "wire type 3"),
         (b"\x0c", "wire type 4"),
@@ -79,13 +79,13 @@ def test_groups_and_field_zero_end_a_record_and_are_said() -> None:
         assert reason in record.fault
 
 
-def test_the_last_value_of_a_single_field_counts() -> None:
+def test_the_last_value_of_a_repeated_field_wins() -> None:
     record = Record(field(1, "old") + field(1, "new") + field(2, 1) + field(2, 2))
     assert (record.text(1), record.number(2)) == ("new", 2)
     assert (record.text(3), record.number(3), record.record(3), record.all(3)) == (None, None, None, [])
 
 
-def test_a_field_of_the_other_kind_is_not_mistaken() -> None:
+def test_a_field_of_another_type_is_not_returned() -> None:
     record = Record(field(1, 5) + field(2, "five"))
     assert (record.bytes(1), record.number(2)) == (None, None)
 
@@ -94,7 +94,7 @@ def test_text_that_is_not_utf8_is_still_text() -> None:
     assert Record(field(1, b"caf\xe9")).text(1) == "caf\ufffd"
 
 
-def test_records_within_records_end_at_a_depth() -> None:
+def test_nested_records_are_limited_in_depth() -> None:
     data = b""
     for _ in range(MAX_DEPTH + 5):
         data = field(1, data)

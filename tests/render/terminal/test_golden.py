@@ -21,7 +21,7 @@ from backscroll.render.terminal.session_table import plain_lines, table_lines
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.transcript import header_lines, transcript_lines
 from backscroll.testing import demo
-from tests.export.histories import write_hostile, write_plain
+from tests.export.sample_sessions import write_hostile, write_plain
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 11, 12, 12, 0, tzinfo=UTC)

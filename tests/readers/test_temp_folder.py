@@ -1,4 +1,4 @@
-"""Temporary folders that do not outlive their process."""
+"""Temporary folders: private, removed at exit, and cleaned up after a killed process."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from backscroll.readers.temp_folder import TempFolder
 
-HOLD = (
+HOLD_SCRIPT = (
     "from backscroll.readers.temp_folder import TempFolder; s = TempFolder();"
     " print(s.path, flush=True); input()"
 )
@@ -24,15 +24,15 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def held() -> tuple[subprocess.Popen[str], Path]:
+def start_process_with_folder() -> tuple[subprocess.Popen[str], Path]:
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD_SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 
 
-def test_it_is_its_owners_alone_and_gone_afterwards(temporary: Path) -> None:
+def test_a_temporary_folder_is_private_and_removed_afterwards(temporary: Path) -> None:
     with TempFolder() as folder:
         assert folder.parent == temporary
         if os.name == "posix":
@@ -41,22 +41,23 @@ def test_it_is_its_owners_alone_and_gone_afterwards(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() -> None:
-    (dead, left), (alive, used) = held(), held()
-    (left / "copy").write_text("words")
-    (used / "copy").write_text("words")
+def test_the_folder_of_a_killed_process_is_removed_and_folders_in_use_stay() -> None:
+    dead, abandoned = start_process_with_folder()
+    alive, in_use = start_process_with_folder()
+    (abandoned / "copy").write_text("words")
+    (in_use / "copy").write_text("words")
     with TempFolder() as mine:
-        assert left.exists()
+        assert abandoned.exists()
         dead.send_signal(signal.SIGKILL)
         dead.communicate()
         with TempFolder():
-            assert not left.exists()
-            assert (used / "copy").exists()
+            assert not abandoned.exists()
+            assert (in_use / "copy").exists()
             assert mine.exists()
     alive.communicate("\n")
 
 
-def test_folders_of_others_are_left_alone(temporary: Path) -> None:
+def test_folders_of_other_programs_are_not_removed(temporary: Path) -> None:
     (temporary / "backscroll-bench").mkdir()
     (temporary / "backscroll-scratch-new").mkdir()
     (temporary / "backscroll-scratch-file").write_text("not a folder")

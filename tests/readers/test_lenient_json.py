@@ -1,4 +1,4 @@
-"""JSON that a strict parser refuses: read as it was meant, and never a reason to stop."""
+"""Lenient JSON: input that a strict parser rejects is repaired or skipped."""
 
 import re
 
@@ -11,7 +11,7 @@ STARTS = re.compile(r"[{\[]")
 
 @pytest.mark.parametrize("depth", [100, 600, 900])
 @pytest.mark.parametrize("bracket", ["[]", "{}"])
-def test_nesting_without_end_does_not_hide_what_follows(depth: int, bracket: str) -> None:
+def test_values_after_deep_nesting_are_found(depth: int, bracket: str) -> None:
     opened = "[" if bracket == "[]" else '{"a":'
     text = f"{opened * depth}1{bracket[1] * depth} [2]"
     assert [2] in [value for _, _, value in lenient_json.scan(text, STARTS)]
@@ -28,5 +28,5 @@ def test_nesting_without_end_does_not_hide_what_follows(depth: int, bracket: str
         ("\ufeff[1]", [1]),
     ],
 )
-def test_odd_spellings_are_mended(text: str, value: object) -> None:
+def test_invalid_values_are_repaired(text: str, value: object) -> None:
     assert lenient_json.load(text.encode()) == value

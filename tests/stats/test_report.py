@@ -1,4 +1,4 @@
-"""What figures mean: active time, spans, what has no price, and why a usage record does not count."""
+"""Statistics: active time, time spans, models without a price, and explanations of usage records."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -29,35 +29,33 @@ def history(tmp_path: Path, root: Path) -> Iterator[History]:
         yield history
 
 
-def said(at: datetime, text: str, session: Transcript) -> None:
+def add_prompt(at: datetime, text: str, session: Transcript) -> None:
     session.user(text, timestamp=at.strftime("%Y-%m-%dT%H:%M:%S.000Z"))
 
 
-def test_active_time_is_what_lies_between_messages_less_than_five_minutes_apart(
-    history: History, root: Path
-) -> None:
+def test_active_time_is_the_sum_of_gaps_under_five_minutes(history: History, root: Path) -> None:
     session = Transcript(ONE, start=START)
     for minutes in (0, 4, 8, 13, 14, 60):
-        said(START + timedelta(minutes=minutes), "on", session)
+        add_prompt(START + timedelta(minutes=minutes), "on", session)
     session.write(root)
     history.sync()
     assert history.statistics.report().total.active_seconds == (4 + 4 + 1) * 60
 
 
-def test_overlapping_sessions_are_each_counted(history: History, root: Path) -> None:
-    for number in (1, 2):
-        session = Transcript(f"{number}0000000-0000-4000-8000-000000000000", start=START, seed=number)
-        said(START, "on", session)
-        said(START + timedelta(minutes=3), "on", session)
+def test_active_time_of_overlapping_sessions_is_added(history: History, root: Path) -> None:
+    for seed in (1, 2):
+        session = Transcript(f"{seed}0000000-0000-4000-8000-000000000000", start=START, seed=seed)
+        add_prompt(START, "on", session)
+        add_prompt(START + timedelta(minutes=3), "on", session)
         session.write(root)
     history.sync()
     assert history.statistics.report().total.active_seconds == 2 * 180
 
 
-def test_a_day_is_one_of_the_zone_that_is_asked_for(history: History, root: Path) -> None:
+def test_days_are_in_the_requested_time_zone(history: History, root: Path) -> None:
     session = Transcript(ONE, start=START)
     for hours in (0, 2):
-        said(START + timedelta(hours=hours), "on", session)
+        add_prompt(START + timedelta(hours=hours), "on", session)
     session.write(root)
     history.sync()
 
@@ -70,7 +68,7 @@ def test_a_day_is_one_of_the_zone_that_is_asked_for(history: History, root: Path
     assert [row.key for row in history.statistics.report(by="month", zone=UTC).rows] == ["2026-10"]
 
 
-def test_a_day_on_which_the_clocks_change_is_told_whole(history: History, root: Path) -> None:
+def test_a_day_with_a_clock_change_is_complete(history: History, root: Path) -> None:
     zone = ZoneInfo("Europe/Berlin")  # on this day 25 hours long
     session = Transcript(ONE)
     for hour, minute in ((21, 45), (22, 15), (22, 45)):
@@ -83,31 +81,31 @@ def test_a_day_on_which_the_clocks_change_is_told_whole(history: History, root: 
     assert not history.statistics.explain_day(date(2026, 10, 26), zone=zone).records
 
 
-def test_within_a_span_only_what_happened_then_counts(history: History, root: Path) -> None:
+def test_only_messages_within_the_time_span_count(history: History, root: Path) -> None:
     session = Transcript(ONE, start=START).user("before").assistant("yes")
     session.wait(2 * 86_400)
     session.user("within").user("within").assistant("yes").wait(86_400)
     session.user("after").assistant("yes").write(root)
     history.sync()
     span = Filter(since=datetime(2026, 10, 5, tzinfo=UTC), until=datetime(2026, 10, 6, tzinfo=UTC))
-    within = history.statistics.report(span).total
-    assert (within.sessions, within.prompts, within.messages, within.responses) == (1, 2, 3, 1)
+    total = history.statistics.report(span).total
+    assert (total.sessions, total.prompts, total.messages, total.responses) == (1, 2, 3, 1)
     assert history.statistics.report(Filter(since=datetime(2027, 1, 1, tzinfo=UTC))).total.sessions == 0
 
 
-def test_a_model_without_a_price_is_named_and_in_no_cost(history: History, root: Path) -> None:
+def test_a_model_without_a_price_is_listed_and_excluded_from_the_cost(history: History, root: Path) -> None:
     usage = {"input_tokens": 1_000_000, "output_tokens": 0}
     session = Transcript(ONE).user("a").assistant("b", usage=usage, model="claude-opus-4-5")
     session.assistant("c", usage=usage, model="next-year-1").write(root)
     history.sync()
     report = history.statistics.report()
     assert (report.total.cost_usd, report.total.unpriced_tokens) == (5.0, 1_000_000)
-    assert [(one.model, one.tokens) for one in report.unpriced] == [("next-year-1", 1_000_000)]
+    assert [(model.model, model.tokens) for model in report.unpriced] == [("next-year-1", 1_000_000)]
     rows = {row.key: row.cost_usd for row in history.statistics.report(by="model").rows}
     assert rows == {"claude-opus-4-5": 5.0, "next-year-1": None}
 
 
-def test_a_table_of_ones_own_is_used(history: History, root: Path, tmp_path: Path) -> None:
+def test_a_custom_price_table_is_used(history: History, root: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.toml").write_text('prices = "mine.toml"\n', encoding="utf-8")
@@ -121,11 +119,13 @@ def test_a_table_of_ones_own_is_used(history: History, root: Path, tmp_path: Pat
     assert not report.unpriced
 
 
-def test_what_the_tool_said_it_cost_is_told_beside_the_cost(history: History, root: Path) -> None:
+def test_the_cost_reported_by_the_tool_is_a_separate_value(history: History, root: Path) -> None:
     session = Transcript(ONE, version="0.2.60").user("a").assistant("b").assistant("c")
     session.write(root)
     history.sync()
-    costs = [one["costUSD"] for one in session.records if isinstance(one, dict) and "costUSD" in one]
+    costs = [
+        record["costUSD"] for record in session.records if isinstance(record, dict) and "costUSD" in record
+    ]
     total = history.statistics.report().total
     assert total.reported_usd == pytest.approx(sum(costs))
     assert total.cost_usd is not None
@@ -133,7 +133,7 @@ def test_what_the_tool_said_it_cost_is_told_beside_the_cost(history: History, ro
 
 
 def fates(records: tuple[UsageRecord, ...]) -> list[str]:
-    return [one.fate for one in records]
+    return [record.fate for record in records]
 
 
 def test_a_record_that_repeats_a_response_is_a_stream_duplicate(history: History, root: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_record_that_repeats_a_response_is_a_stream_duplicate(history: History
 @pytest.mark.parametrize(
     ("copy", "fate", "word"), [(resume, "replay", "produced it first"), (fork, "fork prefix", "forked from")]
 )
-def test_a_copied_response_says_where_it_counts(
+def test_the_explanation_of_a_copied_response_names_the_session_that_counts_it(
     copy: object, fate: str, word: str, history: History, root: Path
 ) -> None:
     assert callable(copy)
@@ -163,7 +163,7 @@ def test_a_copied_response_says_where_it_counts(
     assert f"claude-code:{ONE}" in explained.records[0].reason
 
 
-def test_a_response_that_a_forked_subagent_repeats_is_a_subagent_copy(history: History, root: Path) -> None:
+def test_a_response_copied_by_a_forked_subagent_is_a_subagent_copy(history: History, root: Path) -> None:
     session = Transcript(ONE).user("a").assistant("b")
     session.fork_agent("go on", "done")
     session.write(root)
@@ -173,7 +173,7 @@ def test_a_response_that_a_forked_subagent_repeats_is_a_subagent_copy(history: H
     assert explained.tokens.total == history.find(ONE).total_tokens
 
 
-def test_the_arithmetic_of_a_session_is_that_of_its_cost(history: History, root: Path) -> None:
+def test_the_charges_of_a_session_add_up_to_its_cost(history: History, root: Path) -> None:
     usage = {
         "input_tokens": 1000,
         "output_tokens": 200,
@@ -199,7 +199,7 @@ def test_the_arithmetic_of_a_session_is_that_of_its_cost(history: History, root:
     assert history.statistics.report().total.cost_usd == pytest.approx(charge.usd)
 
 
-def test_a_subagent_is_explained_with_its_session(history: History, root: Path) -> None:
+def test_explaining_a_subagent_refers_to_its_session(history: History, root: Path) -> None:
     session = Transcript(ONE).user("a").delegate("look", "found")
     session.write(root)
     history.sync()
@@ -208,7 +208,7 @@ def test_a_subagent_is_explained_with_its_session(history: History, root: Path) 
         history.statistics.explain_session(agent_id)
 
 
-def test_what_is_forgotten_is_in_no_figure(history: History, root: Path) -> None:
+def test_a_forgotten_session_is_not_in_the_statistics(history: History, root: Path) -> None:
     Transcript(ONE).user("a").run(tool_calls.bash("ls")).write(root)
     history.sync()
     history.archive_admin.forget(ONE)

@@ -1,4 +1,4 @@
-"""A history with everything an export has to show, and with everything that could do harm."""
+"""Sessions for export tests: one with every kind of message, one with hostile text."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ HOSTILE = (
 
 
 def write_plain(root: Path) -> str:
-    """A session with thinking, calls, an edit, code, a failure and a subagent; gives its id."""
+    """Write a session with thinking, calls, an edit, code, a failure and a subagent. Return its id."""
     id_ = "5e551011-0000-4000-8000-0000000000aa"
     session = Transcript(id_, seed=4, cwd="/home/zoe/ferry")
     session.user("Why is the timetable off by one hour?\nThe board says 09:40.\n\n- North Sound\n- every day")
@@ -34,7 +34,7 @@ def write_plain(root: Path) -> str:
 
 
 def write_hostile(root: Path) -> str:
-    """The same with hostile text wherever a text can stand."""
+    """Write a session with hostile text in every field. Return its id."""
     id_ = "5e551011-0000-4000-8000-0000000000bb"
     session = Transcript(id_, seed=5, cwd="/home/zoe/ferry")
     session.user(HOSTILE)

@@ -1,4 +1,4 @@
-"""Times in every spelling met, and nothing that only looks like one."""
+"""Timestamps in every known format, and values that are not timestamps."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -26,12 +26,12 @@ def assert_usable(at: datetime | None) -> None:
 
 
 @given(JSON)
-def test_any_json_value_is_a_time_within_range_or_none(value: object) -> None:
+def test_any_json_value_gives_a_time_within_range_or_none(value: object) -> None:
     assert_usable(timestamps.from_value(value))
 
 
 @given(st.text())
-def test_any_words_are_a_time_within_range_or_none(text: str) -> None:
+def test_any_text_gives_a_time_within_range_or_none(text: str) -> None:
     assert_usable(timestamps.from_english(text))
 
 
@@ -41,7 +41,7 @@ def test_any_words_are_a_time_within_range_or_none(text: str) -> None:
         r"( [AP]M)?( \(UTC([+-]\d{1,2}(:\d{2})?)?\))?\Z"
     )
 )
-def test_anything_shaped_like_a_told_time_is_one_or_none(text: str) -> None:
+def test_text_shaped_like_an_english_time_gives_a_time_within_range_or_none(text: str) -> None:
     assert_usable(timestamps.from_english(text))
 
 
@@ -50,7 +50,7 @@ def test_anything_shaped_like_a_told_time_is_one_or_none(text: str) -> None:
     microseconds=st.integers(0, 999_999),
     offset=st.integers(-14 * 60, 14 * 60),
 )
-def test_every_written_time_is_read_back(seconds: int, microseconds: int, offset: int) -> None:
+def test_every_iso_time_is_parsed(seconds: int, microseconds: int, offset: int) -> None:
     at = datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds)
     written = at.astimezone(timezone(timedelta(minutes=offset)))
     assert timestamps.from_text(written.isoformat()) == at
@@ -82,7 +82,7 @@ def test_milliseconds_are_exact(value: int) -> None:
         "Mon Sep 21 07:13:20 2026 -0700",
     ],
 )
-def test_one_moment_in_every_spelling(value: object) -> None:
+def test_one_time_in_every_format(value: object) -> None:
     assert timestamps.from_value(value) == AT
 
 
@@ -107,12 +107,12 @@ def test_one_moment_in_every_spelling(value: object) -> None:
         [],
     ],
 )
-def test_what_is_no_time_is_none(value: object) -> None:
+def test_a_value_that_is_not_a_time_gives_none(value: object) -> None:
     assert timestamps.from_value(value) is None
 
 
 @pytest.mark.parametrize(
-    ("words", "at"),
+    ("text", "at"),
     [
         ("Friday, Jul 31, 2026, 11:12 PM (UTC+8)", datetime(2026, 7, 31, 15, 12, tzinfo=UTC)),
         ("Monday, Sep 21, 2026, 4:13 PM (UTC+2)", datetime(2026, 9, 21, 14, 13, tzinfo=UTC)),
@@ -125,19 +125,19 @@ def test_what_is_no_time_is_none(value: object) -> None:
         ("May 3, 2026, 23:59:58 (UTC+0)", datetime(2026, 5, 3, 23, 59, 58, tzinfo=UTC)),
     ],
 )
-def test_a_time_told_in_words_is_read(words: str, at: datetime) -> None:
-    assert timestamps.from_english(words) == at
-    assert timestamps.from_english(f"<timestamp>{words}</timestamp>") == at
+def test_an_english_time_is_parsed(text: str, at: datetime) -> None:
+    assert timestamps.from_english(text) == at
+    assert timestamps.from_english(f"<timestamp>{text}</timestamp>") == at
 
 
 @pytest.mark.parametrize(
-    "words",
+    "text",
     ["", "Foo 31, 2026, 11:12 PM", "Feb 31, 2026, 11:12 PM", "Jul 31, 2026, 25:12", "Jul 31, 1999, 1:00"],
 )
-def test_words_that_name_no_time_are_none(words: str) -> None:
-    assert timestamps.from_english(words) is None
+def test_invalid_english_times_give_none(text: str) -> None:
+    assert timestamps.from_english(text) is None
 
 
-def test_a_zone_no_clock_has_is_refused() -> None:
+def test_an_invalid_utc_offset_is_rejected() -> None:
     assert timestamps.from_english("Jul 31, 2026, 11:12 PM (UTC+99)") is None
     assert timestamps.from_english("Jul 31, 2026, 11:12 PM (UTC+14)") is not None

@@ -1,4 +1,4 @@
-"""One file per session, under a name that stays, and nothing overwritten."""
+"""Export files: one per session, with a stable name, and without overwriting."""
 
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from backscroll.history import History
 from backscroll.render.json import encode_json, session_document
 from backscroll.render.turns import MessageItem, SubagentStart
 from backscroll.testing.claude_code import Transcript
-from tests.export.histories import write_plain
+from tests.export.sample_sessions import write_plain
 from tests.render.sessions import SUMMARY
 
 
-def test_a_name_has_the_day_the_title_and_the_id() -> None:
+def test_a_file_name_contains_the_day_the_title_and_the_id() -> None:
     assert file_names([SUMMARY], "md") == ["2026-10-03-why-is-the-timetable-off-by-one-hour-5e551011.md"]
 
 
@@ -32,18 +32,18 @@ def test_a_name_has_the_day_the_title_and_the_id() -> None:
         ("x" * 500, f"2026-10-03-{'x' * 60}-5e551011.md"),
     ],
 )
-def test_any_title_makes_a_name(title: str | None, name: str) -> None:
+def test_any_title_gives_a_valid_file_name(title: str | None, name: str) -> None:
     assert file_names([replace(SUMMARY, title=title)], "md") == [name]
 
 
-def test_names_are_never_shared() -> None:
+def test_file_names_are_unique() -> None:
     other = replace(SUMMARY, id="5e551011-ffff-4000-8000-0000000000aa")
     nested = replace(SUMMARY, parent_ref="claude-code:77777777-1")
     names = file_names([SUMMARY, other, nested], "md")
     assert len(set(names)) == 3
 
 
-def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+def test_an_existing_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("mine")
     with pytest.raises(DestinationError, match="exists"):
@@ -53,7 +53,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert path.read_text() == "new"
 
 
-def test_one_file_that_is_there_keeps_all_from_being_written(tmp_path: Path) -> None:
+def test_nothing_is_written_if_one_of_the_files_exists(tmp_path: Path) -> None:
     summaries = [SUMMARY, replace(SUMMARY, id="77777777-0000", title="Other")]
     (tmp_path / file_names(summaries, "txt")[1]).write_text("mine")
     with pytest.raises(DestinationError):
@@ -61,7 +61,7 @@ def test_one_file_that_is_there_keeps_all_from_being_written(tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_link_is_never_written_through(tmp_path: Path) -> None:
+def test_an_export_does_not_follow_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("mine")
     (tmp_path / "a.md").symlink_to(tmp_path / "target")
     with pytest.raises(DestinationError):
@@ -69,13 +69,13 @@ def test_a_link_is_never_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_text() == "mine"
 
 
-def test_an_export_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    def transcript_items() -> object:
+def test_a_failed_export_leaves_no_file(tmp_path: Path) -> None:
+    def failing_chunks() -> object:
         yield "half"
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        write_one(transcript_items(), tmp_path / "a.md")  # type: ignore[arg-type]
+        write_one(failing_chunks(), tmp_path / "a.md")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,15 +89,15 @@ def history(tmp_path: Path) -> History:
     return history
 
 
-def test_json_is_what_show_prints_to_the_byte(history: History) -> None:
+def test_exported_json_equals_the_output_of_show(history: History) -> None:
     with history:
         for summary in history.all_sessions():
-            transcript_items = "".join(history.export_session(summary.ref, "json"))
+            exported = "".join(history.export_session(summary.ref, "json"))
             session = history.get_session(summary.ref)
-            assert transcript_items.encode() == encode_json(session_document(session))
+            assert exported.encode() == encode_json(session_document(session))
 
 
-def test_json_lines_are_the_summary_and_the_messages(history: History) -> None:
+def test_json_lines_contain_the_summary_and_the_messages(history: History) -> None:
     with history:
         session = history.get_session("5e551011")
         lines = "".join(history.export_session("5e551011", "jsonl")).splitlines()
@@ -108,22 +108,22 @@ def test_json_lines_are_the_summary_and_the_messages(history: History) -> None:
     )
 
 
-def test_html_of_many_has_a_page_that_leads_to_them(history: History, tmp_path: Path) -> None:
+def test_an_html_export_has_an_index_page_with_links(history: History, tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with history:
-        done = history.exports.write_files(
+        exported = history.exports.write_files(
             history.all_sessions(), tmp_path / "out", "html", progress=lambda *step: steps.append(step)
         )
-    assert done.index == tmp_path / "out" / "index.html"
-    page = done.index.read_text("utf-8")
-    assert all(f'href="{path.name}"' in page for path in done.files)
+    assert exported.index == tmp_path / "out" / "index.html"
+    page = exported.index.read_text("utf-8")
+    assert all(f'href="{path.name}"' in page for path in exported.files)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
-        ["index.html", *(path.name for path in done.files)]
+        ["index.html", *(path.name for path in exported.files)]
     )
     assert steps[-1][0] == steps[-1][1]
 
 
-def test_a_subagent_stands_after_the_call_that_started_it(history: History) -> None:
+def test_a_subagent_follows_the_call_that_started_it(history: History) -> None:
     from backscroll.render.turns import Subagent, transcript_items
 
     with history:
@@ -131,11 +131,11 @@ def test_a_subagent_stands_after_the_call_that_started_it(history: History) -> N
         archive = history._stores.archive
         started = [Subagent(agent, call) for agent, call in archive.sessions.subagents(summary)]
         events = list(transcript_items(summary, started, archive.messages.of_session))
-    (place,) = [place for place, event in enumerate(events) if isinstance(event, SubagentStart)]
-    before = events[place - 1]
+    (start,) = [index for index, event in enumerate(events) if isinstance(event, SubagentStart)]
+    before = events[start - 1]
     assert isinstance(before, MessageItem)
     assert before.message.tool is not None
     assert before.message.tool.id == started[0].tool_call_id
-    inside = events[place + 1]
+    inside = events[start + 1]
     assert isinstance(inside, MessageItem)
     assert inside.message.content == "Where are zones read?"

@@ -140,7 +140,7 @@ def test_damage_in_a_database_never_stops_a_sync(seed: int, tmp_path: Path) -> N
     home, _, _ = synced_cursor_home(tmp_path)
     size = home.database.stat().st_size
     for step in range(6):
-        cursor.damage.flip_file(home.database, (seed * 7919 + step * 104729) % size)
+        cursor.damage.flip_file_byte(home.database, (seed * 7919 + step * 104729) % size)
     synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "other")
     synced.sync()
     synced.sync()

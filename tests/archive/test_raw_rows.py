@@ -150,8 +150,8 @@ def test_compact_merges_the_chunks_of_a_session_that_grew(tmp_path: Path) -> Non
 def test_forgetting_erases_all_rows_that_no_other_session_uses(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "root")
     shared = [cursor.user("What both of them know"), cursor.assistant("Yes.")]
-    home.composer(shared, id=ONE, name="the first", at=cursor.STARTS[5], data={"text": "only the first"})
-    home.composer(shared, id=TWO, name="the second", at=cursor.STARTS[5])
+    home.composer(shared, id=ONE, name="the first", at=cursor.START_TIMES[5], data={"text": "only the first"})
+    home.composer(shared, id=TWO, name="the second", at=cursor.START_TIMES[5])
     home.write()
     synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "home")
     synced.sync()

@@ -232,7 +232,9 @@ def test_a_deleted_database_session_is_reported_with_alternatives(machine: Machi
 
 def test_the_editor_is_opened_on_the_workspace(machine: Machine) -> None:
     ide = cursor.Home(machine.folder / ".config" / "Cursor")
-    ide.composer([cursor.user("one")], workspace=cursor.local(str(machine.workspace)), name="Ferry times")
+    ide.composer(
+        [cursor.user("one")], workspace=cursor.local_folder(str(machine.workspace)), name="Ferry times"
+    )
     ide.write()
     machine.install("cursor")
     result = machine.run("resume", "1")

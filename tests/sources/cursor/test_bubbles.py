@@ -33,7 +33,7 @@ def test_a_bubble_with_thinking_text_and_call_yields_three_messages(home: cursor
 
 @pytest.mark.parametrize("spelling", ["object", "text", "json"])
 def test_thinking_is_read_in_every_format(home: cursor.Home, spelling: Any) -> None:
-    assert contents(write_and_read(home, cursor.thinking("Round once.", spelling=spelling))) == [
+    assert contents(write_and_read(home, cursor.thinking("Round once.", encoding=spelling))) == [
         ("thinking", "Round once.")
     ]
 
@@ -49,7 +49,7 @@ def test_an_empty_bubble_yields_no_message(home: cursor.Home) -> None:
 
 
 def test_empty_tool_data_is_not_a_call(home: cursor.Home) -> None:
-    session = write_and_read(home, cursor.with_hollow_tool(cursor.user("Hello")))
+    session = write_and_read(home, cursor.with_empty_tool_data(cursor.user("Hello")))
     assert contents(session) == [("user", "Hello")]
 
 
@@ -89,14 +89,14 @@ def test_an_error_is_a_separate_message(home: cursor.Home) -> None:
 
 
 def test_an_image_without_text_is_a_message(home: cursor.Home) -> None:
-    cursor.write_picture(home.root, cursor.SHOP)
+    cursor.write_image(home.root, cursor.SHOP)
     (message,) = write_and_read(home, cursor.image(), workspace=cursor.SHOP).messages
     (picture,) = message.attachments
     assert (picture.kind, picture.media_type, picture.size) == ("image", "image/png", 8)
 
 
 def test_an_image_file_has_its_size(home: cursor.Home) -> None:
-    path = cursor.write_picture(home.root, cursor.SHOP, uuid="5f0e0000-0000-4000-8000-00000000beef")
+    path = cursor.write_image(home.root, cursor.SHOP, uuid="5f0e0000-0000-4000-8000-00000000beef")
     chosen = {"uuid": "5f0e0000-0000-4000-8000-00000000beef", "path": str(path)}
     session = write_and_read(home, cursor.user("See", context={"selectedImages": [chosen]}))
     assert session.messages[0].attachments[0].size == path.stat().st_size

@@ -204,7 +204,7 @@ def test_an_unreadable_bubble_is_a_problem_and_a_missing_message(tmp_path: Path)
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     composer = home.composer(MESSAGES, has_graph=False)
     home.write()
-    cursor.damage.cut(home.database, composer.bubble_key(1), 20)
+    cursor.damage.truncate_value(home.database, composer.bubble_key(1), 20)
     found = next(each for unit, each in read_units(home.root).items() if unit.key == composer.id)
     (problem,) = found.problems
     assert problem.origin.place == composer.bubble_key(1)

@@ -99,7 +99,7 @@ def test_binary_and_null_keys_are_counted(tmp_path: Path) -> None:
 def test_a_list_that_is_not_json_is_a_problem(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=3)
     home.composer(MESSAGES)
-    home.put_item("workbench.panel.aichat.view.aichat.chatdata", "{broken", place=cursor.SHOP)
+    home.put_item("workbench.panel.aichat.view.aichat.chatdata", "{broken", workspace=cursor.SHOP)
     problems = [problem for content in read_units(home.write()).values() for problem in content.problems]
     assert [problem.origin.place for problem in problems] == ["workbench.panel.aichat.view.aichat.chatdata"]
 

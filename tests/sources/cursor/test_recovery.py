@@ -89,7 +89,7 @@ def test_a_ghost_gets_the_prompts_typed_during_the_session(home: cursor.Home) ->
             "textDescription": "before",
         },
     ]
-    home.put_item("aiService.generations", json.dumps(log), place=cursor.SHOP)
+    home.put_item("aiService.generations", json.dumps(log), workspace=cursor.SHOP)
     session = read_session(home.write(), id)
     assert contents(session) == [("user", "typed then")]
     assert (session.opening.store, session.closing.completeness) == ("prompts", "lossy")
@@ -97,10 +97,10 @@ def test_a_ghost_gets_the_prompts_typed_during_the_session(home: cursor.Home) ->
 
 def test_the_prompt_log_of_a_workspace_without_conversations_is_a_session(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=2)
-    home.workspace(cursor.SHOP)
-    home.put_item("aiService.prompts", json.dumps([{"text": "one"}, {"text": "two"}]), place=cursor.SHOP)
+    home.add_workspace(cursor.SHOP)
+    home.put_item("aiService.prompts", json.dumps([{"text": "one"}, {"text": "two"}]), workspace=cursor.SHOP)
     log = [{"unixMs": START, "generationUUID": "g1", "type": "composer", "textDescription": "two"}]
-    home.put_item("aiService.generations", json.dumps(log), place=cursor.SHOP)
+    home.put_item("aiService.generations", json.dumps(log), workspace=cursor.SHOP)
     ((id, session),) = read_sessions(home.write()).items()
     assert id == f"prompts-{cursor.SHOP.id}"
     assert contents(session) == [("user", "one"), ("user", "two")]
@@ -112,7 +112,7 @@ def test_the_prompt_log_of_a_workspace_without_conversations_is_a_session(tmp_pa
 def test_the_prompt_log_of_a_workspace_with_conversations_is_not_a_session(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=2)
     composer = home.composer(MESSAGES, workspace=cursor.SHOP)
-    home.put_item("aiService.prompts", json.dumps([{"text": "Totals are off"}]), place=cursor.SHOP)
+    home.put_item("aiService.prompts", json.dumps([{"text": "Totals are off"}]), workspace=cursor.SHOP)
     assert read_sessions(home.write()).keys() == {composer.id}
 
 

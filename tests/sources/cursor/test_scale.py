@@ -57,8 +57,8 @@ def test_memory_stays_bounded_with_large_messages(tmp_path: Path) -> None:
 def test_400_sessions_are_listed_and_read_within_three_seconds(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
     for index in range(400):
-        place = home.workspace(cursor.local(f"/home/dev/p{index % 40}", inode=index % 40))
-        home.put_item("aiService.prompts", "[]", place=place)
+        place = home.add_workspace(cursor.local_folder(f"/home/dev/p{index % 40}", inode=index % 40))
+        home.put_item("aiService.prompts", "[]", workspace=place)
         home.composer([], workspace=place, id=f"draft-{index}", has_graph=False)
     home.write()
     source = Cursor()
@@ -84,7 +84,7 @@ def test_a_large_record_is_read_fast_and_not_copied_to_the_metadata(tmp_path: Pa
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     composer = home.composer([cursor.user("before"), cursor.assistant("after")])
     home.write()
-    cursor.damage.swell(home.database, composer.id, megabytes=50)
+    cursor.damage.embed_large_file(home.database, composer.id, megabytes=50)
     started_at = time.process_time()
     session = read_session(home.root, composer.id)
     assert contents(session) == [("user", "before"), ("assistant", "after")]

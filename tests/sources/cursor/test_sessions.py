@@ -46,21 +46,21 @@ def test_every_kind_of_session_has_its_visibility(home: cursor.Home) -> None:
         "archived": "archived",
         "best_of_n": "listed",
         "both_lists": "listed",
-        "circle": "listed",
+        "parent_cycle": "listed",
         "cloud": "ghost",
         "draft": "draft",
         "emptied": "deleted",
         "ghost": "ghost",
         "hex_blobs": "listed",
-        "keyless": "listed",
+        "with_keyless_row": "listed",
         "orphan_bubbles": "listed",
         "placeholder": "placeholder",
-        "rich_only": "listed",
+        "rich_text_only": "listed",
         "subagent": "listed",
         "task": "listed",
         "tombstone": "deleted",
         "unlisted": "listed",
-        "windowless": "listed",
+        "without_folder": "listed",
         "with_gaps": "listed",
         "worktree": "listed",
     }
@@ -92,7 +92,7 @@ def test_bubbles_without_a_list_are_ordered_by_time(home: cursor.Home) -> None:
 
 def test_a_bubble_listed_twice_is_read_once(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES)
-    cursor.damage.double_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
+    cursor.damage.repeat_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
     assert contents(read_session(home.root, composer.id)) == EXPECTED
 
 
@@ -119,7 +119,7 @@ def test_a_lost_row_is_replaced_by_the_copy_in_the_conversation_map(home: cursor
 
 def test_a_record_of_50_megabytes_is_read(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES)
-    cursor.damage.swell(home.write() / "User/globalStorage/state.vscdb", composer.id, megabytes=50)
+    cursor.damage.embed_large_file(home.write() / "User/globalStorage/state.vscdb", composer.id, megabytes=50)
     assert contents(read_session(home.root, composer.id)) == EXPECTED
 
 
@@ -178,7 +178,7 @@ def test_the_candidates_of_a_best_of_n_run_are_subagents(home: cursor.Home) -> N
 
 
 def test_sessions_with_circular_parents_are_not_subagents(home: cursor.Home) -> None:
-    id = cursor.KINDS["circle"](home)
+    id = cursor.KINDS["parent_cycle"](home)
     opening = read_session(home.write(), id).opening
     assert (opening.agent_id, opening.parent_id) == (None, None)
 
@@ -212,7 +212,7 @@ def test_tabs_with_the_same_id_in_two_workspaces_are_two_sessions(tmp_path: Path
 
 def test_a_conversation_in_the_list_of_a_workspace_is_a_session(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=1)
-    home.workspace(cursor.DOCS, is_bare_list=True)
+    home.add_workspace(cursor.DOCS, is_bare_list=True)
     one = home.composer(MESSAGES, workspace=cursor.SHOP, is_in_workspace=True)
     two = home.composer(MESSAGES, workspace=cursor.DOCS, is_in_workspace=True)
     found = read_sessions(home.write())

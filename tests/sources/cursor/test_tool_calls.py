@@ -29,7 +29,7 @@ def read_call(home: cursor.Home, tool: cursor.Tool, **options: Any) -> ToolCall:
 @pytest.mark.parametrize("spelling", ["json", "object", "double"])
 def test_arguments_and_result_are_read_in_every_encoding(home: cursor.Home, spelling: Any) -> None:
     found = read_call(
-        home, cursor.Tool("run_terminal_cmd", {"command": "ls"}, {"output": "a"}, spelling=spelling)
+        home, cursor.Tool("run_terminal_cmd", {"command": "ls"}, {"output": "a"}, encoding=spelling)
     )
     assert (found.params, found.result, found.status) == ({"command": "ls"}, "a", "completed")
 

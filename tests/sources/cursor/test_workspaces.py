@@ -63,17 +63,17 @@ def test_uris_of_every_form_are_parsed(uri: Any, expected: Address | None) -> No
 @pytest.mark.parametrize(
     ("place", "path", "authority"),
     [
-        (cursor.local("/home/dev/docs site"), "/home/dev/docs site", ""),
-        (cursor.windows("C:\\Users\\dev\\shop"), "c:/Users/dev/shop", ""),
+        (cursor.local_folder("/home/dev/docs site"), "/home/dev/docs site", ""),
+        (cursor.windows_folder("C:\\Users\\dev\\shop"), "c:/Users/dev/shop", ""),
         (cursor.multi_root("/home/dev/all.code-workspace"), "/home/dev/all.code-workspace", ""),
-        (cursor.ssh("build.example", "/srv/shop"), "/srv/shop", "ssh-remote+build.example"),
-        (cursor.wsl("Ubuntu", "/home/dev/shop"), "/home/dev/shop", "wsl+Ubuntu"),
-        (cursor.container("7b7d", "/workspaces/shop"), "/workspaces/shop", "dev-container+7b7d"),
+        (cursor.ssh_folder("build.example", "/srv/shop"), "/srv/shop", "ssh-remote+build.example"),
+        (cursor.wsl_folder("Ubuntu", "/home/dev/shop"), "/home/dev/shop", "wsl+Ubuntu"),
+        (cursor.container_folder("7b7d", "/workspaces/shop"), "/workspaces/shop", "dev-container+7b7d"),
     ],
 )
 @pytest.mark.parametrize("generation", [2, 3, 5])
 def test_a_workspace_of_every_kind_is_found(
-    tmp_path: Path, place: cursor.Place, path: str, authority: str, generation: int
+    tmp_path: Path, place: cursor.Workspace, path: str, authority: str, generation: int
 ) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=generation)
     found = find_workspace(home, workspace=place)
@@ -83,8 +83,8 @@ def test_a_workspace_of_every_kind_is_found(
 
 
 def test_a_host_is_part_of_the_workspace(tmp_path: Path, home: cursor.Home) -> None:
-    one = home.composer(MESSAGES, workspace=cursor.ssh("a", "/srv/shop"))
-    two = home.composer(MESSAGES, workspace=cursor.ssh("b", "/srv/shop"))
+    one = home.composer(MESSAGES, workspace=cursor.ssh_folder("a", "/srv/shop"))
+    two = home.composer(MESSAGES, workspace=cursor.ssh_folder("b", "/srv/shop"))
     found = read_sessions(home.write())
     hashes = [workspace.hash for id in (one.id, two.id) if (workspace := found[id].closing.workspace)]
     assert len(set(hashes)) == 2
@@ -98,13 +98,13 @@ def test_a_multi_root_workspace_has_the_folders_of_its_file(tmp_path: Path, home
 
 
 def test_sessions_of_a_recreated_folder_share_a_workspace(home: cursor.Home) -> None:
-    old = home.composer(MESSAGES, workspace=cursor.local("/home/dev/shop", inode=1))
-    new = home.composer(MESSAGES, workspace=cursor.local("/home/dev/shop", inode=2))
+    old = home.composer(MESSAGES, workspace=cursor.local_folder("/home/dev/shop", inode=1))
+    new = home.composer(MESSAGES, workspace=cursor.local_folder("/home/dev/shop", inode=2))
     found = read_sessions(home.write())
     first, second = found[old.id].closing.workspace, found[new.id].closing.workspace
     assert first and second
     assert first.hash == second.hash
-    assert set(first.storage_ids) == set(second.storage_ids) == {old.place.id, new.place.id}
+    assert set(first.storage_ids) == set(second.storage_ids) == {old.workspace.id, new.workspace.id}
 
 
 def test_the_folder_is_found_by_storage_id(home: cursor.Home) -> None:
@@ -119,9 +119,9 @@ NO_WORKSPACE: dict[str, Any] = {"workspaceIdentifier": {}, "trackedGitRepos": []
 def test_the_folder_is_found_by_the_pane_that_shows_the_session(home: cursor.Home) -> None:
     id = "5e55e000-0000-4000-8000-000000000001"
     shown = json.dumps({f"workbench.panel.aichat.view.{id}": {"isHidden": False}})
-    home.put_item("workbench.panel.composerChatViewPane.5a5a", shown, place=cursor.DOCS)
+    home.put_item("workbench.panel.composerChatViewPane.5a5a", shown, workspace=cursor.DOCS)
     found = find_workspace(
-        home, id=id, workspace=cursor.Place("x"), is_listed=False, data=NO_WORKSPACE, has_graph=False
+        home, id=id, workspace=cursor.Workspace("x"), is_listed=False, data=NO_WORKSPACE, has_graph=False
     )
     assert found and (found.path, found.evidence) == (cursor.DOCS.path, "workspace list")
 
@@ -135,7 +135,7 @@ def test_the_folder_is_found_by_the_pane_that_shows_the_session(home: cursor.Hom
     ],
 )
 def test_the_folder_is_found_by_the_checkout(home: cursor.Home, data: Any, path: str, evidence: str) -> None:
-    place = cursor.Place("gone")
+    place = cursor.Workspace("gone")
     found = find_workspace(
         home, workspace=place, head=NO_WORKSPACE, data=NO_WORKSPACE | data, has_graph=False
     )
@@ -145,7 +145,7 @@ def test_the_folder_is_found_by_the_checkout(home: cursor.Home, data: Any, path:
 def test_a_worktree_belongs_to_its_repository(home: cursor.Home) -> None:
     tree = "/home/dev/.cursor/worktrees/shop/ab12"
     repos = {"trackedGitRepos": [{"repoPath": tree}, {"repoPath": "/home/dev/shop"}]}
-    found = find_workspace(home, workspace=cursor.local(tree), head=repos, data=repos)
+    found = find_workspace(home, workspace=cursor.local_folder(tree), head=repos, data=repos)
     assert found and (found.path, found.evidence) == ("/home/dev/shop", "worktree of")
     assert found.folders == (tree,)
 
@@ -155,7 +155,7 @@ def test_git_names_the_repository_of_a_worktree(tmp_path: Path, home: cursor.Hom
     tree.mkdir(parents=True)
     (tree / ".git").write_text(f"gitdir: {tmp_path}/shop/.git/worktrees/ab12\n")
     nothing = {"trackedGitRepos": []}
-    found = find_workspace(home, workspace=cursor.local(str(tree)), head=nothing, data=nothing)
+    found = find_workspace(home, workspace=cursor.local_folder(str(tree)), head=nothing, data=nothing)
     assert found and found.path == str(tmp_path / "shop")
 
 
@@ -164,7 +164,7 @@ def test_a_subagent_has_the_folder_of_its_parent(home: cursor.Home) -> None:
     info = {"subagentInfo": {"parentComposerId": parent.id}}
     child = home.composer(
         MESSAGES,
-        workspace=cursor.Place("gone"),
+        workspace=cursor.Workspace("gone"),
         head=NO_WORKSPACE | info,
         data=NO_WORKSPACE | info,
         has_graph=False,
@@ -183,7 +183,7 @@ def test_the_folder_is_found_by_the_layout_sent_with_a_request(home: cursor.Home
     layout = json.dumps({"rootPath": "/w/layout"})
     home.put(f"messageRequestContext:{id}:b1", json.dumps({"projectLayouts": [layout]}))
     found = find_workspace(
-        home, id=id, workspace=cursor.Place("x"), head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False
+        home, id=id, workspace=cursor.Workspace("x"), head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False
     )
     assert found and (found.path, found.evidence) == ("/w/layout", "messageRequestContext")
 
@@ -193,7 +193,7 @@ def test_the_folder_is_the_common_folder_of_attached_files(home: cursor.Home) ->
     session = write_and_read(
         home,
         cursor.user("Look", files=files),
-        workspace=cursor.Place("x"),
+        workspace=cursor.Workspace("x"),
         head=NO_WORKSPACE,
         data=NO_WORKSPACE,
         has_graph=False,
@@ -204,9 +204,9 @@ def test_the_folder_is_the_common_folder_of_attached_files(home: cursor.Home) ->
 
 def test_the_folder_is_found_by_the_project_folder_of_the_transcript(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / ".config/Cursor")
-    home.workspace(cursor.DOCS)
+    home.add_workspace(cursor.DOCS)
     composer = home.composer(
-        MESSAGES, workspace=cursor.Place("x"), head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False
+        MESSAGES, workspace=cursor.Workspace("x"), head=NO_WORKSPACE, data=NO_WORKSPACE, has_graph=False
     )
     folder = tmp_path / ".cursor/projects/home-dev-docs-site/agent-transcripts" / composer.id
     folder.mkdir(parents=True)
@@ -223,7 +223,7 @@ def test_a_session_without_evidence_has_no_folder(home: cursor.Home) -> None:
 
 
 WITHOUT_WORKSPACE: dict[str, Any] = {
-    "workspace": cursor.Place("x"),
+    "workspace": cursor.Workspace("x"),
     "head": NO_WORKSPACE,
     "data": NO_WORKSPACE,
     "has_graph": False,

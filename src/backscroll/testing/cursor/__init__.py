@@ -1,14 +1,34 @@
-"""Cursor's own databases, written for tests: every generation, every kind of session, every damage.
+"""Builders for the databases of the Cursor IDE, for every generation of its format.
 
     home = cursor.Home(tmp_path)
     home.composer([cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")])
     home.write()
 
-`GENERATIONS` has one whole history for each generation, `write_history` a big one.
+messages         messages, independent of the format
+user_data        the user-data folder with its databases
+bubbles          messages as chat tabs, inline bubbles and bubble rows
+rows             other rows of a session
+session_lists    lists and the table of sessions
+graph            the content-addressed graph of a conversation
+prompt_messages  messages of the graph as the model receives them
+workspaces       workspaces of every kind
+tool_calls       example calls of every tool
+session_kinds    drafts, ghosts, subagents and other special sessions
+generations      one example history per generation
+history          a large history for benchmarks
+side_databases   code tracking, search and images
+damage           every known kind of damage
 """
 
 from backscroll.testing.cursor import damage
-from backscroll.testing.cursor.generations import DOCS, GENERATIONS, SHOP, Example, every_kind, every_tool
+from backscroll.testing.cursor.generations import (
+    DOCS,
+    GENERATIONS,
+    SHOP,
+    Example,
+    all_message_kinds,
+    all_tool_calls,
+)
 from backscroll.testing.cursor.graph import Graph, build_graph
 from backscroll.testing.cursor.history import write_history
 from backscroll.testing.cursor.messages import (
@@ -27,73 +47,73 @@ from backscroll.testing.cursor.messages import (
     thinking,
     tool,
     user,
-    with_hollow_tool,
+    with_empty_tool_data,
 )
 from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, SECRET
 from backscroll.testing.cursor.session_kinds import KINDS
 from backscroll.testing.cursor.session_lists import Entry
-from backscroll.testing.cursor.side_databases import write_picture, write_search, write_tracking
-from backscroll.testing.cursor.tool_calls import CLI_NAMES, NAMES, example
-from backscroll.testing.cursor.user_data import STARTS, Composer, Home
+from backscroll.testing.cursor.side_databases import write_image, write_search, write_tracking
+from backscroll.testing.cursor.tool_calls import CLI_TOOL_NAMES, TOOL_NAMES, example_call
+from backscroll.testing.cursor.user_data import START_TIMES, Composer, Home
 from backscroll.testing.cursor.workspaces import (
-    Place,
-    container,
+    Workspace,
+    container_folder,
     empty_window,
-    local,
+    local_folder,
     multi_root,
-    ssh,
-    windows,
+    ssh_folder,
+    windows_folder,
     write_code_workspace,
-    wsl,
+    wsl_folder,
 )
 
 __all__ = [
-    "CLI_NAMES",
+    "CLI_TOOL_NAMES",
     "COMPOSER_VERSIONS",
     "DOCS",
     "GENERATIONS",
     "KINDS",
-    "NAMES",
     "SECRET",
     "SHOP",
-    "STARTS",
+    "START_TIMES",
+    "TOOL_NAMES",
     "Composer",
     "Entry",
     "Example",
     "Graph",
     "Home",
     "Message",
-    "Place",
     "Tool",
+    "Workspace",
+    "all_message_kinds",
+    "all_tool_calls",
     "assistant",
     "build_graph",
     "cancelled",
-    "container",
+    "container_folder",
     "damage",
     "empty",
     "empty_window",
-    "every_kind",
-    "every_tool",
-    "example",
+    "example_call",
     "failed",
     "image",
     "loading",
-    "local",
+    "local_folder",
     "missing",
     "multi_root",
     "orphaned",
     "rejected",
     "simulated",
-    "ssh",
+    "ssh_folder",
     "thinking",
     "tool",
     "user",
-    "windows",
-    "with_hollow_tool",
+    "windows_folder",
+    "with_empty_tool_data",
     "write_code_workspace",
     "write_history",
-    "write_picture",
+    "write_image",
     "write_search",
     "write_tracking",
-    "wsl",
+    "wsl_folder",
 ]

@@ -1,17 +1,17 @@
-"""Messages as Cursor wrote them in each generation: chat tabs, inline bubbles, bubble rows."""
+"""Messages in the format of each generation: chat tabs, inline bubbles, bubble rows."""
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from backscroll.testing.cursor.messages import Message, Spelling, Tool
-from backscroll.testing.cursor.tool_calls import number
+from backscroll.testing.cursor.messages import JsonEncoding, Message, Tool
+from backscroll.testing.cursor.tool_calls import tool_number
 
 __all__ = ["bubble", "bubble_header", "dumps", "inline_bubble", "iso", "tab_bubble", "tool_data"]
 
-# State of the editor that every bubble drags along, nearly always empty.
-_LUGGAGE = (
+# Lists of editor state in every bubble, nearly always empty.
+_EMPTY_LISTS = (
     "approximateLintErrors",
     "lints",
     "codebaseContextChunks",
@@ -37,33 +37,33 @@ _LUGGAGE = (
 
 
 def dumps(value: Any) -> str:
-    """JSON the way Cursor writes it: compact, in its own order, not escaped."""
+    """Encode JSON as Cursor does: compact, unsorted, without ASCII escapes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def iso(at: int) -> str:
-    """Milliseconds as the ISO text that bubbles carry."""
+    """Format milliseconds as ISO 8601 text, as in bubbles."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def tool_data(tool: Tool, *, at: int, index: int = 0) -> dict[str, Any]:
-    """The record of a tool call, the same on a bubble and in the bubble map of an inline conversation."""
+    """Return the record of a tool call, for a bubble or the bubble map of an inline conversation."""
     params = dict(tool.params)
     data: dict[str, Any] = {
-        "tool": number(tool.name) if tool.number is None else tool.number,
+        "tool": tool_number(tool.name) if tool.number is None else tool.number,
         "toolIndex": index,
         "modelCallId": "",
         "toolCallId": tool.call_id,
         "name": tool.name,
         "status": tool.status,
         "rawArgs": dumps(params) if tool.has_raw_args else "",
-        "params": _spelled(params, tool.spelling),
+        "params": _encode(params, tool.encoding),
     }
     if tool.result is not None:
-        plain = isinstance(tool.result, str) and tool.spelling != "double"
-        data["result"] = tool.result if plain else _spelled(tool.result, tool.spelling)
+        is_plain_text = isinstance(tool.result, str) and tool.encoding != "double"
+        data["result"] = tool.result if is_plain_text else _encode(tool.result, tool.encoding)
     if tool.error is not None:
-        data["error"] = tool.error if isinstance(tool.error, str) else _spelled(tool.error, tool.spelling)
+        data["error"] = tool.error if isinstance(tool.error, str) else _encode(tool.error, tool.encoding)
     if tool.decision is not None:
         data["userDecision"] = tool.decision
     outcome = {"completed": "success", "error": "error"}.get(tool.status, tool.status)
@@ -71,8 +71,8 @@ def tool_data(tool: Tool, *, at: int, index: int = 0) -> dict[str, Any]:
     return data | dict(tool.fields)
 
 
-def _spelled(value: Any, spelling: Spelling) -> Any:
-    match spelling:
+def _encode(value: Any, encoding: JsonEncoding) -> Any:
+    match encoding:
         case "object":
             return value
         case "json":
@@ -82,7 +82,7 @@ def _spelled(value: Any, spelling: Spelling) -> Any:
 
 
 def bubble(message: Message, *, id: str, at: int, generation: int, version: int = 3) -> dict[str, Any]:
-    """A bubble row's value. Version 2 carries no time."""
+    """Return the value of a bubble row. Version 2 has no time."""
     is_user = message.role == "user"
     record: dict[str, Any] = {"_v": version, "bubbleId": id, "type": 1 if is_user else 2}
     if version >= 3:
@@ -92,7 +92,7 @@ def bubble(message: Message, *, id: str, at: int, generation: int, version: int 
     record["text"] = message.text
     if is_user and message.text:
         record["richText"] = _rich_text(message.text, generation)
-    record |= {name: [] for name in _LUGGAGE}
+    record |= {name: [] for name in _EMPTY_LISTS}
     record["unifiedMode"] = 2
     record["isAgentic"] = True
     record["tokenCount"] = {"inputTokens": 0, "outputTokens": 0}
@@ -110,7 +110,7 @@ def bubble(message: Message, *, id: str, at: int, generation: int, version: int 
 
 
 def bubble_header(message: Message, *, id: str, at: int, generation: int) -> dict[str, Any]:
-    """The entry that names a bubble in its composer's list."""
+    """Return the entry of a bubble in the message list of its composer."""
     header: dict[str, Any] = {"bubbleId": id, "type": 1 if message.role == "user" else 2}
     if generation == 2 and message.role == "assistant":
         header["serverBubbleId"] = f"s-{id}"
@@ -121,8 +121,8 @@ def bubble_header(message: Message, *, id: str, at: int, generation: int) -> dic
 
 
 def _grouping(message: Message) -> dict[str, Any]:
-    shown = bool(message.text or message.thinking or message.tool or message.fields)
-    grouping: dict[str, Any] = {"isRenderable": shown}
+    is_renderable = bool(message.text or message.thinking or message.tool or message.fields)
+    grouping: dict[str, Any] = {"isRenderable": is_renderable}
     if message.text:
         grouping |= {"hasText": True, "textPreview": message.text[:80]}
     if message.thinking is not None:
@@ -132,7 +132,7 @@ def _grouping(message: Message) -> dict[str, Any]:
     if message.tool is not None:
         grouping |= {
             "capabilityType": 15,
-            "toolFormerTool": number(message.tool.name),
+            "toolFormerTool": tool_number(message.tool.name),
             "toolFormerStatus": message.tool.status,
             "toolCallId": message.tool.call_id,
         }
@@ -140,10 +140,10 @@ def _grouping(message: Message) -> dict[str, Any]:
 
 
 def inline_bubble(message: Message, *, id: str, at: int, clock: int | None = None) -> dict[str, Any]:
-    """A bubble inside a composer's own ``conversation``: no version, no time of its own.
+    """Return a bubble of a composer's ``conversation``. It has neither a version nor a time.
 
-    ``clock`` is the reading of the performance clock that some builds wrote
-    where the start time belongs.
+    ``clock`` is a value of the performance clock, which some builds wrote instead of
+    the start time.
     """
     is_user = message.role == "user"
     record: dict[str, Any] = {"type": 1 if is_user else 2, "bubbleId": id, "text": message.text}
@@ -170,7 +170,7 @@ def _timing(at: int, clock: int | None) -> dict[str, float]:
 
 
 def tab_bubble(message: Message, *, id: str) -> dict[str, Any]:
-    """A bubble of the chat panel, from before there were composers."""
+    """Return a bubble of the chat panel, which composers replaced."""
     if message.role == "user":
         record: dict[str, Any] = {"type": "user", "id": id, "text": message.text, "selections": []}
     else:
@@ -179,7 +179,7 @@ def tab_bubble(message: Message, *, id: str) -> dict[str, Any]:
 
 
 def _rich_text(text: str, generation: int) -> str:
-    """The editor's own document: Lexical in the first composers, ProseMirror later."""
+    """Return the text as an editor document: Lexical in the first composers, ProseMirror later."""
     if generation >= 3:
         paragraph: Sequence[Mapping[str, Any]] = [
             {"type": "paragraph", "content": [{"type": "text", "text": text}]}

@@ -1,8 +1,8 @@
-"""What happens to databases in real life: rows emptied, cut, flipped, doubled, or written by somebody else.
+"""Every kind of damage that was found in real databases.
 
-Every function takes the path of a database and changes it in place, which also
-takes in whatever a log beside it held. `DAMAGES`
-names the ones that hurt a single session, for tests that want them all.
+Each function takes the path of a database and changes the database in place. The
+write-ahead log becomes part of the database. `DAMAGES` contains the kinds that affect
+one session.
 """
 
 import json
@@ -21,29 +21,29 @@ __all__ = [
     "add_bom",
     "add_surrogate",
     "break_header",
-    "change",
     "change_header",
-    "cut",
-    "cut_file",
-    "double_header",
+    "change_record",
     "drop_table",
+    "embed_large_file",
     "empty_value",
-    "flip",
-    "flip_file",
-    "list_header_twice",
+    "flip_byte",
+    "flip_file_byte",
     "mismatch_bubble",
     "mismatch_header",
     "null_headers",
     "put",
     "read",
     "remove",
+    "repeat_header",
+    "repeat_session_list",
     "store_as_blob",
-    "swell",
+    "truncate_file",
+    "truncate_value",
 ]
 
 
 def read(path: Path, key: str) -> bytes:
-    """The bytes of a value, as they are stored."""
+    """Return the stored bytes of a value."""
     with closing(sqlite3.connect(path)) as db:
         found = db.execute("select cast(value as blob) from cursorDiskKV where key = ?", [key]).fetchone()
     if found is None:
@@ -52,74 +52,76 @@ def read(path: Path, key: str) -> bytes:
 
 
 def put(path: Path, key: str | None, value: Cell) -> None:
-    """Store a value under a key, new or known."""
-    _run(path, "insert into cursorDiskKV (key, value) values (?, ?)", key, value)
+    """Insert or replace a value."""
+    _execute(path, "insert into cursorDiskKV (key, value) values (?, ?)", key, value)
 
 
 def remove(path: Path, key: str) -> None:
-    """Take a row away."""
-    _run(path, "delete from cursorDiskKV where key = ?", key)
+    """Delete a row."""
+    _execute(path, "delete from cursorDiskKV where key = ?", key)
 
 
 def empty_value(path: Path, key: str) -> None:
-    """Leave the key, and NULL for its value."""
-    _run(path, "update cursorDiskKV set value = null where key = ?", key)
+    """Set a value to NULL."""
+    _execute(path, "update cursorDiskKV set value = null where key = ?", key)
 
 
-def cut(path: Path, key: str, at: int) -> None:
-    """Keep the first bytes of a value only."""
-    _store_text(path, key, read(path, key)[:at])
+def truncate_value(path: Path, key: str, size: int) -> None:
+    """Truncate a value to ``size`` bytes."""
+    _store_text(path, key, read(path, key)[:size])
 
 
-def flip(path: Path, key: str, at: int) -> None:
-    """Turn over all bits of one byte."""
+def flip_byte(path: Path, key: str, offset: int) -> None:
+    """Invert all bits of one byte of a value."""
     value = bytearray(read(path, key))
-    value[at] ^= 0xFF
+    value[offset] ^= 0xFF
     _store_text(path, key, bytes(value))
 
 
 def add_bom(path: Path, key: str) -> None:
-    """Put a byte order mark before a value."""
+    """Insert a byte order mark before a value."""
     _store_text(path, key, b"\xef\xbb\xbf" + read(path, key))
 
 
 def add_surrogate(path: Path, key: str, *, is_escaped: bool = True) -> None:
-    """Put half of a character at the end of a record's text: escaped, or as the bytes no UTF-8 has."""
+    """Append a lone surrogate to the text of a record, as an escape or as invalid UTF-8 bytes."""
     half = b"\\ud83d" if is_escaped else b"\xed\xa0\xbd"
-    record = change(path, key, lambda record: record | {"text": f"{record.get('text', '')}HALF"})
+    record = change_record(path, key, lambda record: record | {"text": f"{record.get('text', '')}HALF"})
     _store_text(path, key, dumps(record).encode().replace(b"HALF", half))
 
 
 def store_as_blob(path: Path, key: str) -> None:
-    """The same bytes, as BLOB instead of TEXT."""
-    _run(path, "update cursorDiskKV set value = cast(value as blob) where key = ?", key)
+    """Store a value as BLOB instead of TEXT."""
+    _execute(path, "update cursorDiskKV set value = cast(value as blob) where key = ?", key)
 
 
-def change(path: Path, key: str, edit: Callable[[dict[str, Any]], Any]) -> Any:
-    """Write back what an edit makes of a record. Returns it."""
+def change_record(path: Path, key: str, edit: Callable[[dict[str, Any]], Any]) -> Any:
+    """Replace a record with the result of ``edit``. Return the new record."""
     record = edit(json.loads(read(path, key)))
-    _run(path, "update cursorDiskKV set value = ? where key = ?", dumps(record), key)
+    _execute(path, "update cursorDiskKV set value = ? where key = ?", dumps(record), key)
     return record
 
 
 def null_headers(path: Path, composer_id: str) -> None:
-    """A session whose list of messages is null, while its messages are there."""
-    change(path, f"composerData:{composer_id}", lambda record: record | {"fullConversationHeadersOnly": None})
+    """Set the message list of a session to null. The messages remain."""
+    change_record(
+        path, f"composerData:{composer_id}", lambda record: record | {"fullConversationHeadersOnly": None}
+    )
 
 
-def double_header(path: Path, composer_id: str) -> None:
-    """A session whose list names its first message twice."""
-    change(
+def repeat_header(path: Path, composer_id: str) -> None:
+    """Repeat the first entry in the message list of a session."""
+    change_record(
         path,
         f"composerData:{composer_id}",
         lambda record: record | {"fullConversationHeadersOnly": [*_headers(record)[:1], *_headers(record)]},
     )
 
 
-def swell(path: Path, composer_id: str, *, megabytes: int = 50) -> None:
-    """A session that embeds a file of this size."""
+def embed_large_file(path: Path, composer_id: str, *, megabytes: int = 50) -> None:
+    """Embed a file of this size in the record of a session."""
     file = {"content": "0123456789abcdef" * (megabytes * 65536), "isNewlyCreated": False}
-    change(
+    change_record(
         path,
         f"composerData:{composer_id}",
         lambda record: record | {"originalFileStates": {"file:///home/dev/shop/dump.sql": file}},
@@ -127,27 +129,27 @@ def swell(path: Path, composer_id: str, *, megabytes: int = 50) -> None:
 
 
 def mismatch_bubble(path: Path, key: str) -> None:
-    """A message that calls itself something else than its key does."""
-    change(path, key, lambda record: record | {"bubbleId": "somebody-else"})
+    """Change the id in a message, so that it differs from the key."""
+    change_record(path, key, lambda record: record | {"bubbleId": "other-bubble"})
 
 
 def break_header(path: Path, composer_id: str, value: Cell = '{"type":"head","composerId":') -> None:
-    """A row of the session table whose value is not JSON."""
-    _run(path, "update composerHeaders set value = ? where composerId = ?", value, composer_id)
+    """Set a value in the session table to invalid JSON."""
+    _execute(path, "update composerHeaders set value = ? where composerId = ?", value, composer_id)
 
 
 def mismatch_header(path: Path, composer_id: str) -> None:
-    """A row of the session table whose value names another session."""
-    change_header(path, composer_id, lambda record: record | {"composerId": "somebody-else"})
+    """Change the session id in a value of the session table."""
+    change_header(path, composer_id, lambda record: record | {"composerId": "other-composer"})
 
 
 def change_header(path: Path, composer_id: str, edit: Callable[[dict[str, Any]], Any]) -> None:
-    """Write back what an edit makes of a row's value in the session table."""
+    """Replace a value in the session table with the result of ``edit``."""
     with closing(sqlite3.connect(path)) as db:
         [value] = db.execute(
             "select value from composerHeaders where composerId = ?", [composer_id]
         ).fetchone()
-    _run(
+    _execute(
         path,
         "update composerHeaders set value = ? where composerId = ?",
         dumps(edit(json.loads(value))),
@@ -155,78 +157,98 @@ def change_header(path: Path, composer_id: str, edit: Callable[[dict[str, Any]],
     )
 
 
-def list_header_twice(path: Path) -> None:
-    """The frozen list of version 3 names every session twice."""
+def repeat_session_list(path: Path) -> None:
+    """Repeat every entry in the global session list."""
     with closing(sqlite3.connect(path)) as db:
         key = "composer.composerHeaders"
         [value] = db.execute("select value from ItemTable where key = ?", [key]).fetchone()
     heads = json.loads(value)["allComposers"]
-    _run(path, "update ItemTable set value = ? where key = ?", dumps({"allComposers": heads * 2}), key)
+    _execute(path, "update ItemTable set value = ? where key = ?", dumps({"allComposers": heads * 2}), key)
 
 
 def drop_table(path: Path, table: str) -> None:
-    """Take a whole table away."""
+    """Drop a table."""
     if not table.isidentifier():
-        raise ValueError(f"not the name of a table: {table}")
-    _run(path, f"drop table {table}")
+        raise ValueError(f"Not a table name: {table}")
+    _execute(path, f"drop table {table}")
 
 
-def cut_file(path: Path, at: int) -> None:
-    """Keep the first bytes of a file only."""
+def truncate_file(path: Path, size: int) -> None:
+    """Truncate a file to ``size`` bytes."""
     with path.open("r+b") as file:
-        file.truncate(at)
+        file.truncate(size)
 
 
-def flip_file(path: Path, at: int) -> None:
-    """Turn over all bits of one byte of a file."""
+def flip_file_byte(path: Path, offset: int) -> None:
+    """Invert all bits of one byte of a file."""
     with path.open("r+b") as file:
-        file.seek(at)
+        file.seek(offset)
         [byte] = file.read(1)
-        file.seek(at)
+        file.seek(offset)
         file.write(bytes([byte ^ 0xFF]))
 
 
-def _run(path: Path, statement: str, *values: Cell) -> None:
+def _execute(path: Path, statement: str, *values: Cell) -> None:
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(statement, values)
 
 
 def _store_text(path: Path, key: str, value: bytes) -> None:
-    """Bytes as TEXT even where they are not UTF-8: SQLite does not look."""
-    _run(path, "update cursorDiskKV set value = cast(? as text) where key = ?", value, key)
+    """Store bytes as TEXT. They need not be UTF-8, because SQLite does not check them."""
+    _execute(path, "update cursorDiskKV set value = cast(? as text) where key = ?", value, key)
 
 
 def _headers(record: Mapping[str, Any]) -> list[Any]:
     return list(record.get("fullConversationHeadersOnly") or [])
 
 
-# Each is called with the database, a session's id and the id of one of its messages,
-# and may cost that session something; no other session may lose anything by it.
+# Arguments: the database, the id of a session and the id of one of its messages.
+# The session can lose content; no other session may.
 DAMAGES: Mapping[str, Callable[[Path, str, str], Any]] = MappingProxyType(
     {
-        "data emptied": lambda db, cid, bid: empty_value(db, f"composerData:{cid}"),
-        "data removed": lambda db, cid, bid: remove(db, f"composerData:{cid}"),
-        "data cut": lambda db, cid, bid: cut(db, f"composerData:{cid}", 100),
-        "data flipped": lambda db, cid, bid: flip(db, f"composerData:{cid}", 40),
-        "data with a mark": lambda db, cid, bid: add_bom(db, f"composerData:{cid}"),
-        "data as a list": lambda db, cid, bid: put(db, f"composerData:{cid}", "[]"),
-        "data as a blob": lambda db, cid, bid: store_as_blob(db, f"composerData:{cid}"),
-        "list null": lambda db, cid, bid: null_headers(db, cid),
-        "list names one twice": lambda db, cid, bid: double_header(db, cid),
-        "message emptied": lambda db, cid, bid: empty_value(db, f"bubbleId:{cid}:{bid}"),
-        "message removed": lambda db, cid, bid: remove(db, f"bubbleId:{cid}:{bid}"),
-        "message cut": lambda db, cid, bid: cut(db, f"bubbleId:{cid}:{bid}", 60),
-        "message flipped": lambda db, cid, bid: flip(db, f"bubbleId:{cid}:{bid}", 5),
-        "message with a mark": lambda db, cid, bid: add_bom(db, f"bubbleId:{cid}:{bid}"),
-        "message with half a character": lambda db, cid, bid: add_surrogate(db, f"bubbleId:{cid}:{bid}"),
-        "message with half a character in bytes": lambda db, cid, bid: add_surrogate(
-            db, f"bubbleId:{cid}:{bid}", is_escaped=False
+        "data emptied": lambda db, composer_id, bubble_id: empty_value(db, f"composerData:{composer_id}"),
+        "data removed": lambda db, composer_id, bubble_id: remove(db, f"composerData:{composer_id}"),
+        "data truncated": lambda db, composer_id, bubble_id: truncate_value(
+            db, f"composerData:{composer_id}", 100
         ),
-        "message as a number": lambda db, cid, bid: put(db, f"bubbleId:{cid}:{bid}", 7),
-        "message under another name": lambda db, cid, bid: mismatch_bubble(db, f"bubbleId:{cid}:{bid}"),
-        "row without a key": lambda db, cid, bid: put(db, None, "{}"),
-        "head broken": lambda db, cid, bid: break_header(db, cid),
-        "head emptied": lambda db, cid, bid: break_header(db, cid, None),
-        "head of another": lambda db, cid, bid: mismatch_header(db, cid),
+        "data flipped": lambda db, composer_id, bubble_id: flip_byte(db, f"composerData:{composer_id}", 40),
+        "data with a byte order mark": lambda db, composer_id, bubble_id: add_bom(
+            db, f"composerData:{composer_id}"
+        ),
+        "data as a list": lambda db, composer_id, bubble_id: put(db, f"composerData:{composer_id}", "[]"),
+        "data as a blob": lambda db, composer_id, bubble_id: store_as_blob(db, f"composerData:{composer_id}"),
+        "message list null": lambda db, composer_id, bubble_id: null_headers(db, composer_id),
+        "list with a repeated entry": lambda db, composer_id, bubble_id: repeat_header(db, composer_id),
+        "message emptied": lambda db, composer_id, bubble_id: empty_value(
+            db, f"bubbleId:{composer_id}:{bubble_id}"
+        ),
+        "message removed": lambda db, composer_id, bubble_id: remove(
+            db, f"bubbleId:{composer_id}:{bubble_id}"
+        ),
+        "message truncated": lambda db, composer_id, bubble_id: truncate_value(
+            db, f"bubbleId:{composer_id}:{bubble_id}", 60
+        ),
+        "message flipped": lambda db, composer_id, bubble_id: flip_byte(
+            db, f"bubbleId:{composer_id}:{bubble_id}", 5
+        ),
+        "message with a byte order mark": lambda db, composer_id, bubble_id: add_bom(
+            db, f"bubbleId:{composer_id}:{bubble_id}"
+        ),
+        "message with a lone surrogate": lambda db, composer_id, bubble_id: add_surrogate(
+            db, f"bubbleId:{composer_id}:{bubble_id}"
+        ),
+        "message with a lone surrogate in bytes": lambda db, composer_id, bubble_id: add_surrogate(
+            db, f"bubbleId:{composer_id}:{bubble_id}", is_escaped=False
+        ),
+        "message as a number": lambda db, composer_id, bubble_id: put(
+            db, f"bubbleId:{composer_id}:{bubble_id}", 7
+        ),
+        "message with another id": lambda db, composer_id, bubble_id: mismatch_bubble(
+            db, f"bubbleId:{composer_id}:{bubble_id}"
+        ),
+        "row without a key": lambda db, composer_id, bubble_id: put(db, None, "{}"),
+        "head broken": lambda db, composer_id, bubble_id: break_header(db, composer_id),
+        "head emptied": lambda db, composer_id, bubble_id: break_header(db, composer_id, None),
+        "head of another session": lambda db, composer_id, bubble_id: mismatch_header(db, composer_id),
     }
 )

@@ -1,4 +1,4 @@
-"""One small history per generation, with everything that generation can hold."""
+"""One example history per generation, with every kind of content of that generation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,37 +21,45 @@ from backscroll.testing.cursor.messages import (
     thinking,
     tool,
     user,
-    with_hollow_tool,
+    with_empty_tool_data,
 )
 from backscroll.testing.cursor.rows import COMPOSER_VERSIONS
-from backscroll.testing.cursor.tool_calls import NAMES, example
+from backscroll.testing.cursor.tool_calls import TOOL_NAMES, example_call
 from backscroll.testing.cursor.user_data import CHAT_DATA, Home
-from backscroll.testing.cursor.workspaces import container, empty_window, local, multi_root, ssh, windows, wsl
+from backscroll.testing.cursor.workspaces import (
+    container_folder,
+    empty_window,
+    local_folder,
+    multi_root,
+    ssh_folder,
+    windows_folder,
+    wsl_folder,
+)
 from backscroll.testing.database import Journal, RowLocation
 
-__all__ = ["DOCS", "GENERATIONS", "SHOP", "Example", "every_kind", "every_tool"]
+__all__ = ["DOCS", "GENERATIONS", "SHOP", "Example", "all_message_kinds", "all_tool_calls"]
 
-SHOP = local("/home/dev/shop")
-DOCS = local("/home/dev/docs site", inode=1835010)
+SHOP = local_folder("/home/dev/shop")
+DOCS = local_folder("/home/dev/docs site", inode=1835010)
 
 
-def every_kind() -> list[Message]:
-    """A conversation with a message of every kind there is."""
+def all_message_kinds() -> list[Message]:
+    """Return a conversation with a message of every kind."""
     return [
         user("Totals are off", files=["/home/dev/shop/cart.py"]),
         thinking("Check rounding first."),
-        thinking("A thought kept as bare text.", spelling="text"),
-        thinking("A thought kept as JSON text.", spelling="json"),
-        Message("assistant", tool=example("run_terminal_command_v2")),
-        Message("assistant", tool=replace(example("grep"), spelling="object")),
-        Message("assistant", tool=replace(example("read_file_v2"), spelling="double")),
+        thinking("A thought kept as bare text.", encoding="text"),
+        thinking("A thought kept as JSON text.", encoding="json"),
+        Message("assistant", tool=example_call("run_terminal_command_v2")),
+        Message("assistant", tool=replace(example_call("grep"), encoding="object")),
+        Message("assistant", tool=replace(example_call("read_file_v2"), encoding="double")),
         tool("reapply", {"target": "cart.py"}, "not JSON: applied"),
         failed("search_replace", {"file_path": "cart.py"}, "The string to replace was not found."),
-        failed("web_fetch", {"url": "https://example.invalid"}, "No such host", spelling="object"),
+        failed("web_fetch", {"url": "https://example.invalid"}, "No such host", encoding="object"),
         cancelled("codebase_search", {"query": "rounding"}),
         rejected("rm -rf build", "/home/dev/shop"),
         loading("web_search", {"query": "banker's rounding"}),
-        Message("assistant", "Text and thought and tool at once.", "All three.", example("list_dir")),
+        Message("assistant", "Text and thought and tool at once.", "All three.", example_call("list_dir")),
         empty(),
         image(),
         simulated("The background task has finished."),
@@ -61,14 +69,14 @@ def every_kind() -> list[Message]:
     ]
 
 
-def every_tool() -> list[Message]:
-    """A call of every tool."""
-    return [user("Use them all"), *(Message("assistant", tool=example(name)) for name in NAMES)]
+def all_tool_calls() -> list[Message]:
+    """Return a conversation with a call of every tool."""
+    return [user("Use them all"), *(Message("assistant", tool=example_call(name)) for name in TOOL_NAMES)]
 
 
 def _g0(home: Home) -> None:
-    said = [user("match dates?"), assistant("Use a group for each part.")]
-    home.tab(said, workspace=SHOP, name="Regex help")
+    messages = [user("match dates?"), assistant("Use a group for each part.")]
+    home.tab(messages, workspace=SHOP, name="Regex help")
     home.tab(
         [
             user(
@@ -82,111 +90,119 @@ def _g0(home: Home) -> None:
         workspace=SHOP,
         name="Odd spellings",
     )
-    home.tab(said, workspace=DOCS, id="shared-tab", name="Other names", variant=True)
+    home.tab(messages, workspace=DOCS, id="shared-tab", name="Other names", variant=True)
     home.tab([user("same id, other workspace"), assistant("Yes.")], workspace=SHOP, id="shared-tab")
-    # Some installations hold a chat panel in the global database too.
-    lone = {"tabId": "global-tab", "chatTitle": "Global", "lastSendTime": 1717000500000}
-    lone_bubbles = [{"type": "user", "id": "g1", "text": "asked without a workspace"}]
-    home.put_item(CHAT_DATA, dumps({"tabs": [lone | {"bubbles": lone_bubbles}]}))
-    home.put_item("aiService.prompts", dumps([{"text": "match dates?", "commandType": 4}]), place=SHOP)
+    # Some installations have a chat panel in the global database too.
+    global_tab = {"tabId": "global-tab", "chatTitle": "Global", "lastSendTime": 1717000500000}
+    global_bubbles = [{"type": "user", "id": "g1", "text": "asked without a workspace"}]
+    home.put_item(CHAT_DATA, dumps({"tabs": [global_tab | {"bubbles": global_bubbles}]}))
+    home.put_item("aiService.prompts", dumps([{"text": "match dates?", "commandType": 4}]), workspace=SHOP)
     generation = {
         "unixMs": 1717000000000,
         "generationUUID": "gen-1",
         "type": "cmdk",
         "textDescription": "date",
     }
-    home.put_item("aiService.generations", dumps([generation]), place=SHOP)
+    home.put_item("aiService.generations", dumps([generation]), workspace=SHOP)
 
 
 def _g1(home: Home) -> None:
-    home.workspace(DOCS, is_bare_list=True)
-    talk = [
+    home.add_workspace(DOCS, is_bare_list=True)
+    messages = [
         user("Round once"),
         assistant("Done."),
-        Message("assistant", tool=example("edit_file")),
+        Message("assistant", tool=example_call("edit_file")),
         user("Thanks"),
     ]
-    home.composer(talk, workspace=SHOP, name="Inline")
-    home.composer(talk, workspace=SHOP, name="Tools as text", is_map_text=True, version=1)
-    home.composer(talk, workspace=SHOP, name="Inside the workspace", is_in_workspace=True)
-    home.composer(talk, workspace=DOCS, name="In a bare list", is_in_workspace=True)
-    home.composer(every_kind(), workspace=DOCS, name="Every kind")
+    home.composer(messages, workspace=SHOP, name="Inline")
+    home.composer(messages, workspace=SHOP, name="Tools as text", is_map_text=True, version=1)
+    home.composer(messages, workspace=SHOP, name="Inside the workspace", is_in_workspace=True)
+    home.composer(messages, workspace=DOCS, name="In a bare list", is_in_workspace=True)
+    home.composer(all_message_kinds(), workspace=DOCS, name="Every kind")
 
 
 def _g2(home: Home) -> None:
-    spent = {"inputTokens": 1200, "outputTokens": 340}
-    talk = [
-        with_hollow_tool(user("Round once")),
-        with_hollow_tool(assistant("Done.", tokenCount=spent, modelInfo={"modelName": "model-y"})),
+    token_count = {"inputTokens": 1200, "outputTokens": 340}
+    messages = [
+        with_empty_tool_data(user("Round once")),
+        with_empty_tool_data(assistant("Done.", tokenCount=token_count, modelInfo={"modelName": "model-y"})),
     ]
     for version in COMPOSER_VERSIONS[2]:
         home.composer(
-            talk, workspace=SHOP, name=f"Version {version}", version=version, has_sidecars=version == 9
+            messages, workspace=SHOP, name=f"Version {version}", version=version, has_sidecars=version == 9
         )
-    home.composer(every_kind(), workspace=SHOP, name="Every kind", bubble_version=3)
-    home.composer(every_tool(), workspace=DOCS, name="Every tool", bubble_version=3)
+    home.composer(all_message_kinds(), workspace=SHOP, name="Every kind", bubble_version=3)
+    home.composer(all_tool_calls(), workspace=DOCS, name="Every tool", bubble_version=3)
     home.composer(
-        talk,
+        messages,
         workspace=multi_root("/home/dev/all.code-workspace"),
         name="Several roots",
         data={"usageData": {"model-y": {"costInCents": 4, "amount": 1}}, "createdOnBranch": "main"},
     )
     summary = {"summary": "Rounding was discussed.", "lastBubbleId": "none"}
-    home.composer(talk, workspace=DOCS, name="Summarised", data={"latestConversationSummary": summary})
+    home.composer(messages, workspace=DOCS, name="Summarised", data={"latestConversationSummary": summary})
     _add_kinds(home)
 
 
 def _g3(home: Home) -> None:
-    home.composer(_plain(), workspace=SHOP, generation=1, name="From the first composers")
-    home.composer(_plain(), workspace=SHOP, generation=2, name="From before the global index")
+    home.composer(_short_conversation(), workspace=SHOP, generation=1, name="From the first composers")
+    home.composer(_short_conversation(), workspace=SHOP, generation=2, name="From before the global index")
     for version in COMPOSER_VERSIONS[3]:
-        home.composer(_plain(), workspace=SHOP, name=f"Version {version}", version=version)
-    home.composer(every_kind(), workspace=SHOP, name="Every kind", has_sidecars=True)
-    home.composer(_plain(), workspace=SHOP, name="Only the graph", has_bubbles=False)
+        home.composer(_short_conversation(), workspace=SHOP, name=f"Version {version}", version=version)
+    home.composer(all_message_kinds(), workspace=SHOP, name="Every kind", has_sidecars=True)
+    home.composer(_short_conversation(), workspace=SHOP, name="Only the graph", has_bubbles=False)
     _add_kinds(home)
     home.put_secrets()
 
 
 def _g4(home: Home) -> None:
     for generation in (1, 2, 3, 4):
-        home.composer(_plain(), workspace=SHOP, generation=generation, name=f"Generation {generation}")
-    home.composer(every_kind(), workspace=SHOP, name="Every kind", has_sidecars=True)
-    home.composer(_plain(), workspace=ssh("build.example", "/srv/shop"), name="By ssh")
-    home.composer(_plain(), workspace=wsl("Ubuntu", "/home/dev/shop"), name="In WSL")
-    home.composer(_plain(), workspace=container("7b7d", "/workspaces/shop"), name="In a container")
-    home.composer(_plain(), workspace=multi_root("/home/dev/all.code-workspace"), name="Several roots")
-    home.composer(_plain(), workspace=windows(r"C:\Users\dev\shop"), name="On Windows")
-    home.composer(_plain(), workspace=empty_window(), name="Empty window")
+        home.composer(
+            _short_conversation(), workspace=SHOP, generation=generation, name=f"Generation {generation}"
+        )
+    home.composer(all_message_kinds(), workspace=SHOP, name="Every kind", has_sidecars=True)
+    home.composer(_short_conversation(), workspace=ssh_folder("build.example", "/srv/shop"), name="By ssh")
+    home.composer(_short_conversation(), workspace=wsl_folder("Ubuntu", "/home/dev/shop"), name="In WSL")
+    home.composer(
+        _short_conversation(), workspace=container_folder("7b7d", "/workspaces/shop"), name="In a container"
+    )
+    home.composer(
+        _short_conversation(), workspace=multi_root("/home/dev/all.code-workspace"), name="Several roots"
+    )
+    home.composer(_short_conversation(), workspace=windows_folder(r"C:\Users\dev\shop"), name="On Windows")
+    home.composer(_short_conversation(), workspace=empty_window(), name="Empty window")
     _add_kinds(home)
     home.put_secrets()
 
 
 def _g5(home: Home) -> None:
     for generation in (1, 2, 3, 4, 5):
-        home.composer(_plain(), workspace=SHOP, generation=generation, name=f"Generation {generation}")
-    whole = home.composer(every_kind(), workspace=SHOP, name="Every kind", has_sidecars=True)
-    home.composer(every_tool(), workspace=SHOP, name="Every tool")
+        home.composer(
+            _short_conversation(), workspace=SHOP, generation=generation, name=f"Generation {generation}"
+        )
+    composer = home.composer(all_message_kinds(), workspace=SHOP, name="Every kind", has_sidecars=True)
+    home.composer(all_tool_calls(), workspace=SHOP, name="Every tool")
     _add_kinds(home)
     home.put_secrets()
     home.put("composer.content." + "ab" * 32, "def basket():\n    return total\n")
     home.put("inlineDiffsData", "{}")
-    home.put_item("glass.localAgentProjectMembership.v1", dumps({whole.id: "project-1"}))
+    home.put_item("glass.localAgentProjectMembership.v1", dumps({composer.id: "project-1"}))
     stats = {"date": "2026-09-21", "tabSuggestedLines": 10, "tabAcceptedLines": 4}
     home.put_item("aiCodeTracking.dailyStats.v1.5.2026-09-21", dumps(stats))
-    side_databases.write_search(home.root, [(whole.id, "Every kind", "Totals are off")])
-    side_databases.write_picture(home.root, SHOP)
+    side_databases.write_search(home.root, [(composer.id, "Every kind", "Totals are off")])
+    side_databases.write_image(home.root, SHOP)
 
 
 def _add_kinds(home: Home) -> None:
-    newer = {"tombstone", "cloud"} if home.generation < 4 else set[str]()
+    unsupported = {"tombstone", "cloud"} if home.generation < 4 else set[str]()
     if home.generation < 3:
-        newer |= {"hex_blobs", "subagent", "circle"}
+        unsupported |= {"hex_blobs", "subagent", "parent_cycle"}
     for name, add in session_kinds.KINDS.items():
-        if name not in newer:
+        if name not in unsupported:
             add(home)
 
 
-def _plain() -> list[Message]:
+def _short_conversation() -> list[Message]:
     call = Tool("run_terminal_cmd", {"command": "pytest -q"}, {"output": "3 passed"}, has_raw_args=False)
     return [
         user("Totals are off"),
@@ -198,7 +214,7 @@ def _plain() -> list[Message]:
 
 @dataclass(frozen=True)
 class Example:
-    """A named history of one generation."""
+    """Example history of one generation."""
 
     generation: int
     fill: Callable[[Home], None]
@@ -213,7 +229,7 @@ class Example:
         shm: bool = False,
         is_upgraded: bool = False,
     ) -> Home:
-        """Write the history below a user-data folder; the home takes more sessions afterwards."""
+        """Write the history into a user-data folder. More sessions can be added to the result."""
         home = Home(
             root,
             generation=self.generation,

@@ -1,7 +1,7 @@
-"""The content-addressed graph of a conversation, as the command line and the editor both keep it.
+"""Content-addressed graph of a conversation, as the Cursor CLI and the IDE store it.
 
-Every blob is named by its SHA-256. A root names the messages the model sees, in
-order, and the turns the person sees.
+The id of a blob is its SHA-256. A root contains the ids of the messages for the model
+and of the turns for the user, in order.
 """
 
 from base64 import b64encode
@@ -16,9 +16,9 @@ from backscroll.testing.cursor.prompt_messages import (
     Style,
     assistant_prompt,
     opening_prompts,
-    prompts,
-    thought,
-    turns,
+    split_turns,
+    thinking_text,
+    turn_prompts,
 )
 from backscroll.testing.protobuf import Field, encode_map_entry, encode_message, fixed32, fixed64
 
@@ -26,8 +26,8 @@ __all__ = ["Graph", "Turns", "build_graph"]
 
 Turns: TypeAlias = Literal["new", "old", "none"]
 
-# Which field of a tool step holds a call, by what the tool is called.
-_STEPS = {
+# Field number of the call in a tool step, by tool name.
+_CALL_FIELDS = {
     "Shell": 1,
     "Delete": 3,
     "Glob": 4,
@@ -56,14 +56,14 @@ _STEPS = {
 
 @dataclass
 class Graph:
-    """Blobs by their hex id, the root that counts, and the roots of earlier turns."""
+    """Blobs by hex id, the current root and the ids of earlier roots."""
 
     blobs: dict[str, bytes] = field(default_factory=dict)
     root: bytes = b""
-    older: list[str] = field(default_factory=list)
+    older_roots: list[str] = field(default_factory=list)
 
     def put(self, data: bytes) -> bytes:
-        """Keep a blob; the same content is kept once. Returns its id."""
+        """Store a blob and return its id. The same content is stored once."""
         id = sha256(data).digest()
         self.blobs[id.hex()] = data
         return id
@@ -74,7 +74,7 @@ class Graph:
 
     @property
     def state(self) -> str:
-        """The root as the editor keeps it, inside a session's own record."""
+        """The root as text, as the IDE stores it in the record of a session."""
         return f"~{b64encode(self.root).decode()}"
 
 
@@ -95,47 +95,61 @@ def build_graph(
     subagents: Mapping[str, "Graph"] | None = None,
     subagent_field: Literal[16, 31] = 16,
     is_timed: bool = True,
-    keeps_text_apart: bool = False,
+    has_separate_text: bool = False,
     has_unknown_fields: bool = False,
 ) -> Graph:
-    """The graph of a conversation, with the roots of its earlier turns left in it.
+    """Build the graph of a conversation. It also contains the roots of earlier turns.
 
-    ``compacted`` is how many of the model's messages were summarised away into
-    an archive, and ``summary`` what stands in their place. ``paths`` are the files
-    that were read. ``pending`` is an answer whose tool has not returned.
+    ``compacted`` is the number of messages that were moved to an archive and replaced by
+    ``summary``. ``paths`` are the files that the assistant read. ``pending`` is a
+    message with a tool call that has no result yet.
     """
     graph = Graph()
     paths = [f"{folder}/cart.py"] if paths is None else paths
-    seen = [graph.put(dumps(prompt).encode()) for prompt in opening_prompts(folder)] if has_prompts else []
-    nodes: list[bytes] = []
+    prompt_ids = (
+        [graph.put(dumps(prompt).encode()) for prompt in opening_prompts(folder)] if has_prompts else []
+    )
+    turn_ids: list[bytes] = []
     timings: list[bytes] = []
-    place = 0
-    for turn in turns(messages):
-        clock = times[place : place + len(turn)]
-        place += len(turn)
+    position = 0
+    for turn in split_turns(messages):
+        turn_times = times[position : position + len(turn)]
+        position += len(turn)
         before = graph.put(
-            _root(seen, nodes, timings, turn_shape=turn_shape, is_timed=is_timed, folder=folder, paths=paths)
+            _encode_root(
+                prompt_ids,
+                turn_ids,
+                timings,
+                turn_shape=turn_shape,
+                is_timed=is_timed,
+                folder=folder,
+                paths=paths,
+            )
         )
-        graph.older.append(before.hex())
+        graph.older_roots.append(before.hex())
         if has_prompts:
-            seen += [graph.put(dumps(prompt).encode()) for prompt in prompts(turn, style=style)]
-        node = _turn(graph, turn, clock, before=before, is_timed=is_timed, keeps_text_apart=keeps_text_apart)
-        nodes.append(graph.put(node if turn_shape == "old" else encode_message((1, node))))
-        timings.append(encode_message((1, clock[-1] - clock[0]), (2, clock[0])))
+            prompt_ids += [graph.put(dumps(prompt).encode()) for prompt in turn_prompts(turn, style=style)]
+        node = _encode_turn(
+            graph, turn, turn_times, before=before, is_timed=is_timed, has_separate_text=has_separate_text
+        )
+        turn_ids.append(graph.put(node if turn_shape == "old" else encode_message((1, node))))
+        timings.append(encode_message((1, turn_times[-1] - turn_times[0]), (2, turn_times[0])))
     extra: list[Field] = []
     if compacted:
-        seen, archive = _compact(graph, seen, compacted, summary)
+        prompt_ids, archive = _compact(graph, prompt_ids, compacted, summary)
         extra.append((archive_field, archive))
         extra.append((17, 1))
     if pending is not None:
         extra.append((4, dumps(assistant_prompt([pending]))))
     for name, child in (subagents or {}).items():
         graph.blobs |= child.blobs
-        extra.append((subagent_field, encode_map_entry(name, _subagent(graph, child, subagent_field, times))))
-    shown: list[Any] = [graph.blobs[id.hex()] for id in seen] if is_inline else seen
-    graph.root = _root(
-        shown,
-        nodes,
+        extra.append(
+            (subagent_field, encode_map_entry(name, _encode_subagent(graph, child, subagent_field, times)))
+        )
+    root_prompts: list[Any] = [graph.blobs[id.hex()] for id in prompt_ids] if is_inline else prompt_ids
+    graph.root = _encode_root(
+        root_prompts,
+        turn_ids,
         timings,
         turn_shape=turn_shape,
         is_timed=is_timed,
@@ -150,9 +164,9 @@ def build_graph(
     return graph
 
 
-def _root(
-    seen: Sequence[bytes],
-    nodes: Sequence[bytes],
+def _encode_root(
+    prompt_ids: Sequence[bytes],
+    turn_ids: Sequence[bytes],
     timings: Sequence[bytes],
     *,
     turn_shape: Turns,
@@ -162,15 +176,15 @@ def _root(
     extra: Sequence[Field] = (),
     start: Sequence[int] = (),
 ) -> bytes:
-    """Fields in the order of their numbers, repeated ones together, as Cursor itself writes them."""
+    """Encode a root. Fields are sorted by number and repeated fields are adjacent, as Cursor writes them."""
     parts = (encode_message((1, "conversation"), (2, "Conversation"), (3, 300)),)
     breakdown = encode_message((1, 300), (2, 200000), *((3, part) for part in parts))
-    fields: list[Field] = [(1, id) for id in seen]
+    fields: list[Field] = [(1, id) for id in prompt_ids]
     if turn_shape == "old":
-        fields += [(2, id) for id in nodes]
+        fields += [(2, id) for id in turn_ids]
     fields.append((5, encode_message((1, 300), (2, 200000), (3, breakdown))))
     if turn_shape == "new":
-        fields += [(8, id) for id in nodes]
+        fields += [(8, id) for id in turn_ids]
     fields += [(9, f"file://{folder}"), (10, 1)]
     fields += [(12, encode_map_entry(path, "unchanged")) for path in paths]
     if is_timed and turn_shape == "new":
@@ -182,67 +196,72 @@ def _root(
     return encode_message(*sorted(fields, key=lambda pair: pair[0]))
 
 
-def _turn(
+def _encode_turn(
     graph: Graph,
     turn: Sequence[Message],
-    clock: Sequence[int],
+    turn_times: Sequence[int],
     *,
     before: bytes,
     is_timed: bool,
-    keeps_text_apart: bool,
+    has_separate_text: bool,
 ) -> bytes:
     fields: list[Field] = []
-    for said, at in zip(turn, clock, strict=True):
-        if said.role == "user":
-            text: Field = (1, said.text)
-            if keeps_text_apart:
-                text = (18, graph.put(said.text.encode()))
-            parts: list[Field] = [text, (2, said.id or ""), (4, 1), (5, int(said.is_simulated)), (10, before)]
+    for item, at in zip(turn, turn_times, strict=True):
+        if item.role == "user":
+            text: Field = (1, item.text)
+            if has_separate_text:
+                text = (18, graph.put(item.text.encode()))
+            parts: list[Field] = [text, (2, item.id or ""), (4, 1), (5, int(item.is_simulated)), (10, before)]
             if is_timed:
                 parts.append((25, at))
             fields.append((1, graph.put(encode_message(*sorted(parts, key=lambda pair: pair[0])))))
         else:
-            fields += [(2, graph.put(step)) for step in _steps(said, at, is_timed)]
+            fields += [(2, graph.put(step)) for step in _encode_steps(item, at, is_timed)]
     fields.append((3, f"req-{turn[0].id}"))
     return encode_message(*fields)
 
 
-def _steps(said: Message, at: int, is_timed: bool) -> list[bytes]:
+def _encode_steps(item: Message, at: int, is_timed: bool) -> list[bytes]:
     steps = []
-    if said.thinking is not None:
-        steps.append(encode_message((3, encode_message((1, thought(said.thinking)), (2, 850)))))
-    if said.text:
+    if item.thinking is not None:
+        steps.append(encode_message((3, encode_message((1, thinking_text(item.thinking)), (2, 850)))))
+    if item.text:
         stamp: list[Field] = [(2, at)] if is_timed else []
-        steps.append(encode_message((1, encode_message((1, said.text), *stamp))))
-    if said.tool is not None:
-        steps.append(encode_message((2, _call(said.tool, at, is_timed))))
+        steps.append(encode_message((1, encode_message((1, item.text), *stamp))))
+    if item.tool is not None:
+        steps.append(encode_message((2, _encode_call(item.tool, at, is_timed))))
     return steps
 
 
-def _call(tool: Tool, at: int, is_timed: bool) -> bytes:
-    args = encode_message(*((place, str(value)) for place, value in enumerate(tool.params.values(), start=1)))
+def _encode_call(tool: Tool, at: int, is_timed: bool) -> bytes:
+    args = encode_message(
+        *((number, str(value)) for number, value in enumerate(tool.params.values(), start=1))
+    )
     payload: list[Field] = [(1, args)]
     if tool.result is not None:
         text = tool.result if isinstance(tool.result, str) else dumps(tool.result)
         payload.append((2, encode_message((1, encode_message((1, text))))))
-    fields: list[Field] = [(_STEPS.get(tool.name, 15), encode_message(*payload)), (57, tool.call_id or "")]
+    fields: list[Field] = [
+        (_CALL_FIELDS.get(tool.name, 15), encode_message(*payload)),
+        (57, tool.call_id or ""),
+    ]
     if is_timed:
         fields += [(59, at), (60, at + 800)]
     return encode_message(*fields)
 
 
-def _compact(graph: Graph, seen: Sequence[bytes], count: int, told: str) -> tuple[list[bytes], bytes]:
-    """Move messages out of the root into an archive, and put a summary in their place."""
-    opening, moved, kept = list(seen[:2]), seen[2 : 2 + count], seen[2 + count :]
+def _compact(graph: Graph, prompt_ids: Sequence[bytes], count: int, text: str) -> tuple[list[bytes], bytes]:
+    """Move messages from the root to an archive and replace them with a summary."""
+    opening, moved, kept = list(prompt_ids[:2]), prompt_ids[2 : 2 + count], prompt_ids[2 + count :]
     summary = {
         "role": "user",
-        "content": [{"type": "text", "text": f"<conversation_summary>\n{told}\n</conversation_summary>"}],
+        "content": [{"type": "text", "text": f"<conversation_summary>\n{text}\n</conversation_summary>"}],
     }
     summary_id = graph.put(dumps(summary).encode())
-    archive = graph.put(encode_message(*((1, id) for id in moved), (2, told), (3, 0), (4, summary_id)))
+    archive = graph.put(encode_message(*((1, id) for id in moved), (2, text), (3, 0), (4, summary_id)))
     return [*opening, summary_id, *kept], archive
 
 
-def _subagent(graph: Graph, child: Graph, number: int, times: Sequence[int]) -> bytes:
+def _encode_subagent(graph: Graph, child: Graph, field_number: int, times: Sequence[int]) -> bytes:
     state = encode_message((1, child.root), (2, times[0]), (3, times[-1]), (4, "explore"))
-    return state if number == 16 else graph.put(state)
+    return state if field_number == 16 else graph.put(state)

@@ -1,8 +1,7 @@
-"""What is said in a Cursor session, before it is written in any of Cursor's formats.
+"""Messages of a Cursor session, independent of the format in which they are written.
 
-The same list of messages can be written as chat tabs, inline conversations,
-bubble rows, blob graphs or transcripts. The functions here make the kinds of
-message that those formats know.
+The same list of messages can be written as chat tabs, inline conversations, bubble
+rows, graphs or transcripts.
 """
 
 import json
@@ -11,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 __all__ = [
+    "JsonEncoding",
     "Message",
-    "Spelling",
     "Tool",
     "assistant",
     "cancelled",
@@ -27,50 +26,50 @@ __all__ = [
     "thinking",
     "tool",
     "user",
-    "with_hollow_tool",
+    "with_empty_tool_data",
 ]
 
-# How a JSON value is written into a field: as text, as it is, or as text inside text.
-Spelling: TypeAlias = Literal["json", "object", "double"]
+# Encoding of a JSON value in a field: as JSON text, as an object, or as JSON text inside JSON text.
+JsonEncoding: TypeAlias = Literal["json", "object", "double"]
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool call with what came of it."""
+    """Tool call with its result."""
 
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    result: Any = None  # None: not answered
+    result: Any = None  # None: no result
     status: str = "completed"
     call_id: str | None = None
-    number: int | None = None  # the tool enum; taken from the name when not given
+    number: int | None = None  # None: derived from the name
     error: Any = None
     decision: str | None = None
     additional: Mapping[str, Any] = field(default_factory=dict)
-    spelling: Spelling = "json"
+    encoding: JsonEncoding = "json"
     has_raw_args: bool = True
-    fields: Mapping[str, Any] = field(default_factory=dict)  # laid over the record as they are
+    fields: Mapping[str, Any] = field(default_factory=dict)  # override the fields of the record
 
 
 @dataclass(frozen=True)
 class Message:
-    """One bubble's worth of talk. A bubble may carry text, thinking and a tool call at once."""
+    """Content of one bubble. It can have text, thinking and a tool call at the same time."""
 
     role: Literal["user", "assistant"]
     text: str = ""
     thinking: Any = None
     tool: Tool | None = None
     id: str | None = None
-    at: int | None = None  # milliseconds; spread evenly over the session when not given
+    at: int | None = None  # milliseconds; None: assigned when the session is written
     is_simulated: bool = False
-    is_stored: bool = True  # False: named in the list, but without a row of its own
-    is_listed: bool = True  # False: a row of its own, but not named in the list
-    fields: Mapping[str, Any] = field(default_factory=dict)  # laid over the bubble as they are
-    header: Mapping[str, Any] = field(default_factory=dict)  # laid over the list entry as they are
+    is_stored: bool = True  # False: in the message list, but without a row
+    is_listed: bool = True  # False: has a row, but is not in the message list
+    fields: Mapping[str, Any] = field(default_factory=dict)  # override the fields of the bubble
+    header: Mapping[str, Any] = field(default_factory=dict)  # override the fields of the list entry
 
 
 def user(text: str, *, files: Sequence[str] = (), at: int | None = None, **fields: Any) -> Message:
-    """Something the person typed, with the files attached to it."""
+    """Return a prompt with attached files."""
     if files:
         chosen = [{"uri": {"fsPath": path, "scheme": "file", "path": path}} for path in files]
         fields["context"] = {"fileSelections": chosen, "selectedImages": []}
@@ -78,45 +77,45 @@ def user(text: str, *, files: Sequence[str] = (), at: int | None = None, **field
 
 
 def assistant(text: str, *, thinking: str | None = None, at: int | None = None, **fields: Any) -> Message:
-    """An answer, with the thinking that some versions keep on the same bubble."""
+    """Return a response. Some versions store its thinking in the same bubble."""
     return Message("assistant", text, thinking=thinking, at=at, fields=fields)
 
 
 def thinking(
-    text: str, *, spelling: Literal["object", "text", "json"] = "object", milliseconds: int = 900
+    text: str, *, encoding: Literal["object", "text", "json"] = "object", milliseconds: int = 900
 ) -> Message:
-    """A thinking bubble; the thinking is an object, bare text or an object written as text."""
-    whole = {"text": text, "signature": "c2lnbmVk"}
-    match spelling:
+    """Return a thinking bubble. The thinking is an object, plain text or JSON text."""
+    thought = {"text": text, "signature": "c2lnbmVk"}
+    match encoding:
         case "object":
-            value: Any = whole
+            value: Any = thought
         case "text":
             value = text
         case "json":
-            value = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+            value = json.dumps(thought, ensure_ascii=False, separators=(",", ":"))
     return Message(
         "assistant", thinking=value, fields={"capabilityType": 30, "thinkingDurationMs": milliseconds}
     )
 
 
-def tool(name: str, params: Mapping[str, Any] | None = None, result: Any = None, **more: Any) -> Message:
-    """A tool call; ``more`` are the other fields of `Tool`."""
-    return Message("assistant", tool=Tool(name, params or {}, result, **more))
+def tool(name: str, params: Mapping[str, Any] | None = None, result: Any = None, **fields: Any) -> Message:
+    """Return a tool call. ``fields`` are the other fields of `Tool`."""
+    return Message("assistant", tool=Tool(name, params or {}, result, **fields))
 
 
-def failed(name: str, params: Mapping[str, Any], why: str, *, spelling: Spelling = "json") -> Message:
-    """A tool call that ended in an error shown to the person."""
-    error = {"clientVisibleErrorMessage": why, "modelVisibleErrorMessage": why}
-    return tool(name, params, status="error", error=error, spelling=spelling)
+def failed(name: str, params: Mapping[str, Any], reason: str, *, encoding: JsonEncoding = "json") -> Message:
+    """Return a tool call that failed with an error that the user sees."""
+    error = {"clientVisibleErrorMessage": reason, "modelVisibleErrorMessage": reason}
+    return tool(name, params, status="error", error=error, encoding=encoding)
 
 
 def cancelled(name: str, params: Mapping[str, Any]) -> Message:
-    """A tool call that the person stopped."""
+    """Return a tool call that the user cancelled."""
     return tool(name, params, status="cancelled")
 
 
 def rejected(command: str, folder: str) -> Message:
-    """A shell command that the person refused to run."""
+    """Return a shell command that the user rejected."""
     review = {"status": "Done", "selectedOption": "skip"}
     return tool(
         "run_terminal_cmd",
@@ -130,13 +129,13 @@ def rejected(command: str, folder: str) -> Message:
 
 
 def loading(name: str, params: Mapping[str, Any]) -> Message:
-    """A tool call that was still running when the row was written."""
+    """Return a tool call that was still running when the row was written."""
     return tool(name, params, status="loading")
 
 
 def image(name: str = "screenshot", *, uuid: str = "5f0e0000-0000-4000-8000-00000000cafe") -> Message:
-    """A user bubble that holds nothing but a picture, inline the way old versions kept it."""
-    pixels = {str(place): value for place, value in enumerate(b"\x89PNG\r\n\x1a\n")}
+    """Return a prompt with only an image, stored inline as old versions did."""
+    pixels = {str(index): value for index, value in enumerate(b"\x89PNG\r\n\x1a\n")}
     size = {"width": 640, "height": 480}
     chosen = {"uuid": uuid, "path": f"images/{name}-{uuid}.png", "dimension": size, "loadedAt": 1790000000000}
     return Message(
@@ -149,29 +148,29 @@ def image(name: str = "screenshot", *, uuid: str = "5f0e0000-0000-4000-8000-0000
 
 
 def empty() -> Message:
-    """The shell of an answer that never came: a fragment left by streaming."""
+    """Return an empty response, as an interrupted stream leaves it."""
     return Message("assistant")
 
 
 def simulated(text: str, *, task: str = "task-1") -> Message:
-    """A user bubble that Cursor wrote itself, when a background task ended."""
-    about = {"taskId": task, "title": "Background task"}
+    """Return a user bubble that Cursor wrote when a background task ended."""
+    metadata = {"taskId": task, "title": "Background task"}
     return Message(
-        "user", text, is_simulated=True, fields={"isSimulatedMsg": True, "simulatedMessageMetadata": about}
+        "user", text, is_simulated=True, fields={"isSimulatedMsg": True, "simulatedMessageMetadata": metadata}
     )
 
 
 def missing(message: Message, *, preview: str = "") -> Message:
-    """The same message, named in the list while its row is gone."""
+    """Return the same message without its row. The message list still contains it."""
     grouping = {"grouping": {"isRenderable": True, "hasText": True, "textPreview": preview}}
     return replace(message, is_stored=False, header=grouping if preview else {})
 
 
 def orphaned(message: Message) -> Message:
-    """The same message, as a rewind leaves it: a row that no list names."""
+    """Return the same message without its list entry, as a rewind leaves it."""
     return replace(message, is_listed=False)
 
 
-def with_hollow_tool(message: Message) -> Message:
-    """The same message as mid-2025 versions wrote it: with tool data that is no tool call."""
+def with_empty_tool_data(message: Message) -> Message:
+    """Return the same message with empty tool data, as versions of mid-2025 wrote it."""
     return replace(message, fields={**message.fields, "toolFormerData": {"additionalData": {}}})

@@ -1,10 +1,10 @@
-"""The rows around a session's messages: heads, composer data, and what lies beside them."""
+"""Rows of a session other than its messages: index entries, composer data and sidecar rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backscroll.testing.cursor.bubbles import dumps, iso
-from backscroll.testing.cursor.workspaces import Place
+from backscroll.testing.cursor.workspaces import Workspace
 
 __all__ = [
     "COMPOSER_VERSIONS",
@@ -16,11 +16,10 @@ __all__ = [
     "sidecars",
 ]
 
-# Stands wherever a real store keeps a token or a key, and is valid base64 with a "=" behind it.
-# Whatever shows this word has leaked.
+# Replaces every token and key. With a "=" appended it is valid base64. No output may contain it.
 SECRET = "FAKEsecretNEVERshow"
 
-# The record versions each generation is known to have written; the last is the default.
+# Known record versions of each generation. The last one is the default.
 COMPOSER_VERSIONS: Mapping[int, tuple[int | None, ...]] = {
     1: (1, None),
     2: (2, 3, 6, 9, 13, 10),
@@ -46,9 +45,9 @@ CONTEXT: Mapping[str, Any] = {
 
 
 def head(
-    id: str, *, name: str | None, at: int, until: int, generation: int, place: Place | None
+    id: str, *, name: str | None, at: int, until: int, generation: int, workspace: Workspace | None
 ) -> dict[str, Any]:
-    """The entry of a session in any of the index layers."""
+    """Return the entry of a session in a session list or the session table."""
     record: dict[str, Any] = {"type": "head", "composerId": id}
     if name is not None:
         record |= {"name": name, "subtitle": "Edited cart.py"}
@@ -75,11 +74,11 @@ def head(
             "numSubComposers": 0,
             "referencedPlans": [],
         }
-    if generation >= 3 and place is not None:
-        record["workspaceIdentifier"] = place.identifier
-        if place.uri is not None and not place.authority:
+    if generation >= 3 and workspace is not None:
+        record["workspaceIdentifier"] = workspace.identifier
+        if workspace.uri is not None and not workspace.authority:
             branches = [{"branchName": "main"}]
-            record["trackedGitRepos"] = [{"repoPath": place.path, "branches": branches}]
+            record["trackedGitRepos"] = [{"repoPath": workspace.path, "branches": branches}]
     if generation >= 5:
         record["source"] = "local"
     return record
@@ -93,13 +92,13 @@ def composer_data(
     until: int,
     generation: int,
     version: int | None,
-    place: Place | None,
+    workspace: Workspace | None,
     headers: Sequence[Mapping[str, Any]] = (),
     conversation: Sequence[Mapping[str, Any]] = (),
     bubble_map: Mapping[str, Any] | str | None = None,
     state: str = "~",
 ) -> dict[str, Any]:
-    """The value of a ``composerData:`` row, with the fields its generation has."""
+    """Return the value of a ``composerData:`` row in the format of a generation."""
     record: dict[str, Any] = {} if version is None else {"_v": version}
     record |= {"composerId": id, "richText": "", "text": "", "hasLoaded": True, "status": "completed"}
     if name is not None:
@@ -138,21 +137,21 @@ def composer_data(
             "speculativeSummarizationEncryptionKey": f"{SECRET}=",
             "subagentComposerIds": [],
         }
-        if place is not None:
-            record["workspaceIdentifier"] = place.identifier
+        if workspace is not None:
+            record["workspaceIdentifier"] = workspace.identifier
     return record
 
 
 def sidecars(id: str, bubbles: Sequence[str], *, at: int, folder: str) -> list[tuple[str, str]]:
-    """One row of every family that belongs to a session and is no message of it."""
-    last = bubbles[-1] if bubbles else "none"
+    """Return one row of every key family of a session other than messages."""
+    last_bubble = bubbles[-1] if bubbles else "none"
     uri = f"file://{folder}/cart.py"
     line = {"original": {"startLineNumber": 12, "endLineNumberExclusive": 13}, "modified": ["    pass"]}
     files = [{"uri": {"fsPath": f"{folder}/cart.py", "scheme": "file"}, "originalModelDiffWrtV0": [line]}]
     layout = dumps({"rootPath": folder, "content": "shop/\n  cart.py"})
     return [
         (
-            f"checkpointId:{id}:ck-{last}",
+            f"checkpointId:{id}:ck-{last_bubble}",
             dumps(
                 {
                     "files": files,
@@ -164,12 +163,15 @@ def sidecars(id: str, bubbles: Sequence[str], *, at: int, folder: str) -> list[t
             ),
         ),
         (
-            f"codeBlockDiff:{id}:diff-{last}",
+            f"codeBlockDiff:{id}:diff-{last_bubble}",
             dumps({"newModelDiffWrtV0": [line], "originalModelDiffWrtV0": []}),
         ),
-        (f"codeBlockPartialInlineDiffFates:{id}:fate-{last}", dumps({"fates": ["accepted", "rejected"]})),
         (
-            f"messageRequestContext:{id}:{last}",
+            f"codeBlockPartialInlineDiffFates:{id}:fate-{last_bubble}",
+            dumps({"fates": ["accepted", "rejected"]}),
+        ),
+        (
+            f"messageRequestContext:{id}:{last_bubble}",
             dumps(
                 {
                     "projectLayouts": [layout],
@@ -184,16 +186,16 @@ def sidecars(id: str, bubbles: Sequence[str], *, at: int, folder: str) -> list[t
             ),
         ),
         (f"ofsContent:{id}:{uri}", "def basket():\n    return total\n"),
-        (f"composerVirtualRowHeights:{id}", dumps({"heights": {last: 48}, "at": iso(at)})),
-        (f"composerVirtualRowHeights:{id}:_recentIds", dumps([last])),
+        (f"composerVirtualRowHeights:{id}", dumps({"heights": {last_bubble: 48}, "at": iso(at)})),
+        (f"composerVirtualRowHeights:{id}:_recentIds", dumps([last_bubble])),
         (f"composerDraft:{id}", dumps({"text": "not sent yet"})),
-        (f"inlineDiff:{id}:{last}", dumps({"uri": uri, "lines": []})),
+        (f"inlineDiff:{id}:{last_bubble}", dumps({"uri": uri, "lines": []})),
         (f"localAgentMailboxCursor:{id}", "0"),
     ]
 
 
 def secrets() -> list[tuple[str, str]]:
-    """The rows of the global ``ItemTable`` that nothing may ever show."""
+    """Return rows of the global ``ItemTable`` with secrets that no output may contain."""
     return [
         ("cursorAuth/accessToken", SECRET),
         ("cursorAuth/refreshToken", SECRET),

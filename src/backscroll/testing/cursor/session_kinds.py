@@ -1,4 +1,4 @@
-"""Sessions that are not what they seem: drafts, ghosts, subagents, leftovers.
+"""Special sessions: drafts, ghosts, subagents, remains of deleted sessions.
 
 Each function adds one such session to a home and returns its id.
 """
@@ -11,99 +11,101 @@ from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.graph import build_graph
 from backscroll.testing.cursor.messages import assistant, missing, orphaned, tool, user
 from backscroll.testing.cursor.session_lists import Entry
-from backscroll.testing.cursor.user_data import STARTS, Composer, Home
-from backscroll.testing.cursor.workspaces import Place, empty_window, local
+from backscroll.testing.cursor.user_data import START_TIMES, Composer, Home
+from backscroll.testing.cursor.workspaces import Workspace, empty_window, local_folder
 
 __all__ = [
     "KINDS",
     "archived",
     "best_of_n",
     "both_lists",
-    "circle",
     "cloud",
     "draft",
     "emptied",
     "ghost",
     "hex_blobs",
-    "keyless",
     "orphan_bubbles",
+    "parent_cycle",
     "placeholder",
-    "rich_only",
+    "rich_text_only",
     "subagent",
     "task",
     "tombstone",
     "unlisted",
-    "windowless",
     "with_gaps",
+    "with_keyless_row",
+    "without_folder",
     "worktree",
 ]
 
 
 def draft(home: Home) -> str:
-    """A session in which nothing was ever sent; the words stand in its input box."""
+    """Add a session without messages and with unsent text."""
     return home.composer(
         name=None, head={"isDraft": True}, data={"isDraft": True, "text": "half a thought", "status": "none"}
     ).id
 
 
 def placeholder(home: Home) -> str:
-    """The empty slot that Cursor keeps for the next session of a window without a folder."""
-    place = Place("empty-window")
-    return home.composer(id="empty-state-draft", name=None, workspace=place, head={"isDraft": True}).id
+    """Add the empty session that Cursor prepares for a window without a folder."""
+    workspace = Workspace("empty-window")
+    return home.composer(id="empty-state-draft", name=None, workspace=workspace, head={"isDraft": True}).id
 
 
 def tombstone(home: Home) -> str:
-    """What Cursor keeps of a deleted session since the header table: an archived head without a name."""
-    return _head_only(home, "dead0000-0000-4000-8000-000000000001", name=None, isArchived=True, isDraft=False)
+    """Add the entry that Cursor keeps for a deleted session (since generation 4): archived and unnamed."""
+    return _add_entry(home, "dead0000-0000-4000-8000-000000000001", name=None, isArchived=True, isDraft=False)
 
 
 def ghost(home: Home) -> str:
-    """A session that the index names while nothing of it is left."""
-    return _head_only(home, "9057e000-0000-4000-8000-000000000002", name="Gone without a trace")
+    """Add a session that has an index entry but no content."""
+    return _add_entry(home, "9057e000-0000-4000-8000-000000000002", name="Gone without a trace")
 
 
 def archived(home: Home) -> str:
-    """A real session that was put away."""
-    return home.composer(_talk("put away"), name="Put away", head={"isArchived": True}).id
+    """Add an archived session."""
+    return home.composer(_short_conversation("put away"), name="Put away", head={"isArchived": True}).id
 
 
 def unlisted(home: Home) -> str:
-    """A session that no index names."""
-    return home.composer(_talk("unlisted"), name="In no list", is_listed=False).id
+    """Add a session without an index entry."""
+    return home.composer(_short_conversation("unlisted"), name="In no list", is_listed=False).id
 
 
 def orphan_bubbles(home: Home) -> str:
-    """Messages whose session has neither a head nor data any more."""
-    return home.composer(_talk("left behind"), is_listed=False, has_data=False, has_graph=False).id
+    """Add messages whose session has neither an index entry nor composer data."""
+    return home.composer(
+        _short_conversation("left behind"), is_listed=False, has_data=False, has_graph=False
+    ).id
 
 
 def with_gaps(home: Home) -> str:
-    """A session with a message whose row is gone, and a row that a rewind left unnamed."""
-    said = [
+    """Add a session with a message without a row and a row without a list entry."""
+    messages = [
         user("first words"),
         missing(assistant("lost words"), preview="lost wor"),
         orphaned(assistant("words rewound")),
         assistant("last words"),
     ]
-    return home.composer(said, name="With gaps", has_graph=False).id
+    return home.composer(messages, name="With gaps", has_graph=False).id
 
 
 def emptied(home: Home) -> str:
-    """A deleted session as versions before the tombstone left it: keys whose values are NULL."""
-    made = home.composer(_talk("emptied"), name="Emptied", has_data=False, has_graph=False)
-    home.put(made.key, None)
-    home.put(made.bubble_key(1), None)
-    return made.id
+    """Add a session whose values are NULL, as versions before generation 4 deleted sessions."""
+    composer = home.composer(_short_conversation("emptied"), name="Emptied", has_data=False, has_graph=False)
+    home.put(composer.key, None)
+    home.put(composer.bubble_key(1), None)
+    return composer.id
 
 
-def keyless(home: Home) -> str:
-    """A row that has no key at all, beside a session that is whole."""
-    home.put(None, '{"_v":3,"type":1,"text":"nobody knows whose"}')
-    return home.composer(_talk("keyless"), name="Beside a row without a key").id
+def with_keyless_row(home: Home) -> str:
+    """Add a row without a key, and a complete session."""
+    home.put(None, '{"_v":3,"type":1,"text":"text without an owner"}')
+    return home.composer(_short_conversation("keyless"), name="Beside a row without a key").id
 
 
 def subagent(home: Home) -> str:
-    """A session that another one started, linked from both sides. Returns the parent's id."""
+    """Add a session and its subagent, with links in both directions. Return the id of the parent."""
     call = tool(
         "task_v2", {"description": "Explore rounding", "prompt": "Where is it rounded?"}, {"ok": True}
     )
@@ -131,7 +133,7 @@ def subagent(home: Home) -> str:
 
 
 def task(home: Home) -> str:
-    """An old subagent, linked to its parent only by the call id in its own. Returns the parent's id."""
+    """Add a session and an old subagent, whose id contains the call id. Return the id of the parent."""
     parent = home.composer(
         [
             user("Delegate it"),
@@ -151,7 +153,7 @@ def task(home: Home) -> str:
 
 
 def best_of_n(home: Home) -> str:
-    """Three attempts at one prompt; the losers stay in the database. Returns the parent's id."""
+    """Add a session with three attempts at one prompt. Return the id of the parent."""
     ids = [f"be570000-0000-4000-8000-00000000000{n}" for n in range(3)]
     parent = home.composer(
         [user("Try it three times"), assistant("The second one won.")],
@@ -159,19 +161,19 @@ def best_of_n(home: Home) -> str:
         head={"numSubComposers": 3},
         data={"subComposerIds": ids, "isBestOfNParent": True},
     )
-    for place, id in enumerate(ids):
+    for index, id in enumerate(ids):
         home.composer(
-            _talk(f"attempt {place}"),
+            _short_conversation(f"attempt {index}"),
             id=id,
-            name=f"Attempt {place}",
+            name=f"Attempt {index}",
             head={"isBestOfNSubcomposer": True},
-            data={"isBestOfNSubcomposer": True, "bestOfNJudgeWinner": place == 1},
+            data={"isBestOfNSubcomposer": True, "bestOfNJudgeWinner": index == 1},
         )
     return parent.id
 
 
 def cloud(home: Home) -> str:
-    """The mirror of a session in the cloud, whose words were never on this machine."""
+    """Add the entry of a session in the cloud, which has no local messages."""
     id = "bc-c10d0000-0000-4000-8000-000000000005"
     fields = {"createdFromBackgroundAgent": {"bcId": id}}
     home.put(f"{id}:status", '"FINISHED"')
@@ -180,52 +182,52 @@ def cloud(home: Home) -> str:
 
 
 def worktree(home: Home) -> str:
-    """A session that worked in a git worktree of its own."""
+    """Add a session in a git worktree."""
     path = "/home/dev/.cursor/worktrees/shop/ab12"
     tree = {"worktreePath": path, "commitHash": "0" * 40, "branchName": "shop-ab12"}
     return home.composer(
-        _talk("in a worktree"),
-        workspace=local(path),
+        _short_conversation("in a worktree"),
+        workspace=local_folder(path),
         name="In a worktree",
         head={"isWorktree": True},
         data={"gitWorktree": tree, "isWorktree": True},
     ).id
 
 
-def windowless(home: Home) -> str:
-    """A session in a window that had no folder open."""
-    return home.composer(_talk("no folder"), workspace=empty_window(), name="No folder").id
+def without_folder(home: Home) -> str:
+    """Add a session in a window without a folder."""
+    return home.composer(_short_conversation("no folder"), workspace=empty_window(), name="No folder").id
 
 
-def rich_only(home: Home) -> str:
-    """A prompt whose words are only in the editor's own document, once as text and once as an object."""
+def rich_text_only(home: Home) -> str:
+    """Add a session whose prompts have only rich text, as JSON text and as an object."""
     doc = {
         "type": "doc",
         "content": [{"type": "paragraph", "content": [{"type": "text", "text": "rich words"}]}],
     }
-    said = [
+    messages = [
         user("", richText=dumps(doc)),
         assistant("Read."),
         user("", richText=doc),
         assistant("Read again."),
     ]
-    return home.composer(said, name="Rich text only", has_graph=False).id
+    return home.composer(messages, name="Rich text only", has_graph=False).id
 
 
 def both_lists(home: Home) -> str:
-    """A session with a list of messages and an inline conversation; the list's second row is gone."""
-    said = [user("in both"), missing(assistant("only inline"))]
-    made = home.composer(said, name="Both lists", has_graph=False)
+    """Add a session with a message list and an inline conversation. One message is only inline."""
+    messages = [user("in both"), missing(assistant("only inline"))]
+    composer = home.composer(messages, name="Both lists", has_graph=False)
     inline = [
-        {"type": 1, "bubbleId": made.messages[0].id, "text": "in both"},
-        {"type": 2, "bubbleId": made.messages[1].id, "text": "only inline"},
+        {"type": 1, "bubbleId": composer.messages[0].id, "text": "in both"},
+        {"type": 2, "bubbleId": composer.messages[1].id, "text": "only inline"},
     ]
-    home.put(made.key, dumps({**made.data, "conversation": inline}))
-    return made.id
+    home.put(composer.key, dumps({**composer.data, "conversation": inline}))
+    return composer.id
 
 
-def circle(home: Home) -> str:
-    """Two sessions, each of which says that the other started it."""
+def parent_cycle(home: Home) -> str:
+    """Add two sessions, each with the other as its parent."""
     ids = ["c14c0000-0000-4000-8000-000000000006", "c14c0000-0000-4000-8000-000000000007"]
     for id, other in zip(ids, reversed(ids), strict=True):
         info = {
@@ -235,7 +237,7 @@ def circle(home: Home) -> str:
             "toolCallId": "none",
         }
         home.composer(
-            _talk(f"in a circle {id}"),
+            _short_conversation(f"in a circle {id}"),
             id=id,
             name="Circle",
             head={"subagentInfo": info},
@@ -245,9 +247,9 @@ def circle(home: Home) -> str:
 
 
 def hex_blobs(home: Home) -> str:
-    """A session that is only a graph, whose blobs are stored as hex text."""
-    said = [user("stored as hex"), assistant("All of it.")]
-    graph = build_graph(said, [STARTS[home.generation], STARTS[home.generation] + 9000])
+    """Add a session that is only a graph, with blobs as hex text."""
+    messages = [user("stored as hex"), assistant("All of it.")]
+    graph = build_graph(messages, [START_TIMES[home.generation], START_TIMES[home.generation] + 9000])
     for id, blob in graph.blobs.items():
         home.put(f"agentKv:blob:{id}", blob.hex())
     return home.composer(name="Hex blobs", has_graph=False, data={"conversationState": graph.state}).id
@@ -255,26 +257,26 @@ def hex_blobs(home: Home) -> str:
 
 KINDS: Mapping[str, Callable[[Home], str]] = MappingProxyType(
     {
-        made.__name__: made
-        for made in (
+        add.__name__: add
+        for add in (
             archived,
             best_of_n,
             both_lists,
-            circle,
+            parent_cycle,
             cloud,
             draft,
             emptied,
             ghost,
             hex_blobs,
-            keyless,
+            with_keyless_row,
             orphan_bubbles,
             placeholder,
-            rich_only,
+            rich_text_only,
             subagent,
             task,
             tombstone,
             unlisted,
-            windowless,
+            without_folder,
             with_gaps,
             worktree,
         )
@@ -282,16 +284,16 @@ KINDS: Mapping[str, Callable[[Home], str]] = MappingProxyType(
 )
 
 
-def _talk(word: str) -> list[Any]:
+def _short_conversation(word: str) -> list[Any]:
     return [user(f"Say something {word}"), assistant(f"Something {word}.")]
 
 
-def _call_id(made: Composer, position: int) -> str:
-    call = made.messages[position].tool
+def _call_id(composer: Composer, position: int) -> str:
+    call = composer.messages[position].tool
     return str(call.call_id) if call is not None else ""
 
 
-def _head_only(home: Home, id: str, *, name: str | None, **fields: Any) -> str:
-    at = STARTS[home.generation]
-    home.list_head(Entry(id, home.generation, local("/home/dev/shop"), name, at, at, fields))
+def _add_entry(home: Home, id: str, *, name: str | None, **fields: Any) -> str:
+    at = START_TIMES[home.generation]
+    home.list_head(Entry(id, home.generation, local_folder("/home/dev/shop"), name, at, at, fields))
     return id

@@ -1,4 +1,4 @@
-"""Where Cursor lists its sessions: a list per workspace, then one list for all, then a table."""
+"""Session lists of Cursor: first one list per workspace, then a global list, then a table."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,19 +6,19 @@ from typing import Any
 
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.rows import head
-from backscroll.testing.cursor.workspaces import Place
+from backscroll.testing.cursor.workspaces import Workspace
 from backscroll.testing.database import Cell
 
 __all__ = [
     "HEADER_COLUMNS",
     "KEY_VALUE_SCHEMA",
     "Entry",
-    "gates",
     "global_list",
     "header_columns",
     "header_row",
     "header_schema",
     "pane_rows",
+    "table_flags",
     "workspace_list",
 ]
 
@@ -40,37 +40,37 @@ HEADER_COLUMNS: Mapping[str, str] = {
     "value": "TEXT",
 }
 
-_PANE = "workbench.panel.composerChatViewPane"
+_PANE_KEY = "workbench.panel.composerChatViewPane"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A session as the index knows it."""
+    """Index entry of a session."""
 
     id: str
     generation: int
-    place: Place | None
+    workspace: Workspace | None
     name: str | None
     at: int
     until: int
-    fields: Mapping[str, Any] = field(default_factory=dict)  # laid over the head as they are
-    inline: Mapping[str, Any] | None = None  # the whole session, which the first composers kept in the list
+    fields: Mapping[str, Any] = field(default_factory=dict)  # override the fields of the entry
+    inline: Mapping[str, Any] | None = None  # the whole session, which the first composers stored in the list
 
     def head(self, generation: int) -> dict[str, Any]:
-        """The entry as an index of this generation writes it."""
-        plain = head(
+        """Return the entry in the format of a generation."""
+        entry = head(
             self.id,
             name=self.name,
             at=self.at,
             until=self.until,
             generation=generation,
-            place=self.place,
+            workspace=self.workspace,
         )
-        return plain | dict(self.fields)
+        return entry | dict(self.fields)
 
 
 def header_columns(generation: int, *, is_upgraded: bool) -> list[str]:
-    """The table's columns in their order: nine, then ten, the new one last where the table was upgraded."""
+    """Return the columns of the session table. An upgraded table has the newest column at the end."""
     columns = list(HEADER_COLUMNS)
     if generation >= 5:
         columns.insert(len(columns) if is_upgraded else -1, "subagentTypeName")
@@ -78,17 +78,17 @@ def header_columns(generation: int, *, is_upgraded: bool) -> list[str]:
 
 
 def header_schema(columns: Iterable[str]) -> str:
-    """The table of sessions and its index."""
-    kinds = ", ".join(f"{name} {HEADER_COLUMNS.get(name, 'TEXT')}" for name in columns)
+    """Return the statements that create the session table and its index."""
+    definitions = ", ".join(f"{name} {HEADER_COLUMNS.get(name, 'TEXT')}" for name in columns)
     return (
-        f"create table if not exists composerHeaders ({kinds});\n"
+        f"create table if not exists composerHeaders ({definitions});\n"
         "create index if not exists idx_composerHeaders_0"
         " ON composerHeaders(workspaceId, isSubagent, isArchived, recency);\n"
     )
 
 
 def header_row(entry: Entry, generation: int) -> dict[str, Cell]:
-    """A row of the table; which of its values are written depends on the columns there are."""
+    """Return the values of a row, for all possible columns."""
     record = entry.head(generation)
     child = record.get("subagentInfo")
     return {
@@ -106,13 +106,13 @@ def header_row(entry: Entry, generation: int) -> dict[str, Cell]:
 
 
 def global_list(entries: Iterable[Entry], generation: int) -> str:
-    """The one list of all sessions, newest first."""
+    """Return the global session list, newest first."""
     newest = sorted(entries, key=lambda entry: entry.until, reverse=True)
     return dumps({"allComposers": [entry.head(generation) for entry in newest]})
 
 
-def gates(version: int) -> list[tuple[str, str]]:
-    """What says in ``ItemTable`` that the table is in use; the version is bare text, not JSON."""
+def table_flags(version: int) -> list[tuple[str, str]]:
+    """Return the rows of ``ItemTable`` that mark the table as current. The version is text, not JSON."""
     return [
         ("composer.composerHeaders.tableGateEnabled", "true"),
         ("composer.composerHeaders.version", f"{version}-1"),
@@ -120,16 +120,16 @@ def gates(version: int) -> list[tuple[str, str]]:
 
 
 def workspace_list(entries: Iterable[Entry], *, generation: int, is_bare: bool) -> str:
-    """A workspace's own list: complete before version 3, only the open tabs since."""
-    everything = list(entries)
+    """Return the session list of a workspace. Since generation 3 it contains only the open tabs."""
+    all_entries = list(entries)
     listed = [
         entry.head(entry.generation) | dict(entry.inline or {})
-        for entry in everything
+        for entry in all_entries
         if entry.generation <= 2
     ]
     if is_bare:
         return dumps(listed)
-    ids = [entry.id for entry in everything]
+    ids = [entry.id for entry in all_entries]
     record: dict[str, Any] = {
         "allComposers": listed,
         "hasMigratedComposerData": True,
@@ -143,7 +143,7 @@ def workspace_list(entries: Iterable[Entry], *, generation: int, is_bare: bool) 
 
 
 def pane_rows(entries: Iterable[Entry], pane: str) -> list[tuple[str, str]]:
-    """The state of the chat panes, which names sessions that no list may name any more."""
+    """Return the state of the chat panes. It can contain sessions that are in no list."""
     views = {
         f"workbench.panel.aichat.view.{entry.id}": {"collapsed": False, "isHidden": False, "size": 600}
         for entry in entries
@@ -151,6 +151,6 @@ def pane_rows(entries: Iterable[Entry], pane: str) -> list[tuple[str, str]]:
     if not views:
         return []
     return [
-        (f"{_PANE}.{pane}", dumps(views)),
-        (f"{_PANE}.{pane}.hidden", dumps([{"id": name, "isHidden": False} for name in views])),
+        (f"{_PANE_KEY}.{pane}", dumps(views)),
+        (f"{_PANE_KEY}.{pane}.hidden", dumps([{"id": name, "isHidden": False} for name in views])),
     ]

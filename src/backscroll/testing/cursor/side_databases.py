@@ -1,15 +1,15 @@
-"""The stores beside Cursor's main database: code tracking, conversation search, pictures."""
+"""Databases and files next to the main database: code tracking, conversation search, images."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backscroll.testing import database
-from backscroll.testing.cursor.workspaces import Place
+from backscroll.testing.cursor.workspaces import Workspace
 from backscroll.testing.database import Cell
 
-__all__ = ["write_picture", "write_search", "write_tracking"]
+__all__ = ["write_image", "write_search", "write_tracking"]
 
-_TRACKING = {
+_TRACKING_TABLES = {
     "ai_code_hashes": (
         "hash TEXT PRIMARY KEY, source TEXT NOT NULL, fileExtension TEXT, fileName TEXT, requestId TEXT,"
         " conversationId TEXT, timestamp INTEGER, model TEXT, createdAt INTEGER NOT NULL"
@@ -32,7 +32,7 @@ _TRACKING = {
     "tracking_state": "key TEXT PRIMARY KEY, value TEXT",
 }
 
-_SEARCH = {
+_SEARCH_TABLES = {
     "conversations": (
         "fts_rowid INTEGER PRIMARY KEY, source TEXT, scope TEXT, id TEXT, title TEXT, branches TEXT,"
         " updated_at INTEGER, is_archived INTEGER, root_fingerprint TEXT, cache_fingerprint TEXT"
@@ -42,8 +42,7 @@ _SEARCH = {
     "conversation_search_settings": "key TEXT PRIMARY KEY, value TEXT",
 }
 
-# One pixel.
-_PICTURE = bytes.fromhex(
+_ONE_PIXEL_PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c626001000000ffff03000006000557bfabd40000000049454e44ae426082"
 )
@@ -58,11 +57,11 @@ def write_tracking(
     commit: str = "0" * 40,
     at: int = 1790000420000,
 ) -> Path:
-    """The code-tracking database below ``~/.cursor``: fragments, one scored commit, one summary."""
+    """Write the code-tracking database below ``~/.cursor``: code hashes, two commits and a summary."""
     path = dot_cursor / "ai-tracking/ai-code-tracking.db"
     hashes = [
-        (f"{place:08x}", "composer", ".py", "cart.py", f"r-{place // 2}", conversation, at, model, at)
-        for place in range(4)
+        (f"{index:08x}", "composer", ".py", "cart.py", f"r-{index // 2}", conversation, at, model, at)
+        for index in range(4)
     ]
     commits: list[tuple[Cell, ...]] = [
         (
@@ -107,32 +106,36 @@ def write_tracking(
     summary = (conversation, title, "Totals", "Totals were rounded twice.", "[]", model, "agent", at)
     rows = [_rows("ai_code_hashes", hashes), _rows("scored_commits", commits)]
     rows.append(_rows("conversation_summaries", [summary]))
-    database.write(path, _schema(_TRACKING), rows, journal="delete", mtime=at)
+    database.write(path, _schema(_TRACKING_TABLES), rows, journal="delete", mtime=at)
     return path
 
 
 def write_search(root: Path, sessions: Sequence[tuple[str, str, str]], *, at: int = 1790000420000) -> Path:
-    """The editor's own search database: id, title and body of each session."""
+    """Write the search database of the IDE. Each session is an id, a title and a body."""
     path = root / "User/globalStorage/conversation-search.db"
-    known = [
-        (place, "local", "", id, title, "main", at, 0, "", "")
-        for place, (id, title, _) in enumerate(sessions, 1)
+    conversations = [
+        (index, "local", "", id, title, "main", at, 0, "", "")
+        for index, (id, title, _) in enumerate(sessions, 1)
     ]
-    texts = [(place, title, body, "main") for place, (_, title, body) in enumerate(sessions, 1)]
-    schema = _schema(_SEARCH)
+    texts = [(index, title, body, "main") for index, (_, title, body) in enumerate(sessions, 1)]
+    schema = _schema(_SEARCH_TABLES)
     schema += "create virtual table if not exists conversation_fts using fts5(title, body, branches);"
     bodies = database.insert_statement("conversation_fts", ("rowid", "title", "body", "branches"), texts)
-    database.write(path, schema, [_rows("conversations", known), bodies], mtime=at)
+    database.write(path, schema, [_rows("conversations", conversations), bodies], mtime=at)
     return path
 
 
-def write_picture(
-    root: Path, place: Place, *, name: str = "screenshot", uuid: str = "5f0e0000-0000-4000-8000-00000000cafe"
+def write_image(
+    root: Path,
+    workspace: Workspace,
+    *,
+    name: str = "screenshot",
+    uuid: str = "5f0e0000-0000-4000-8000-00000000cafe",
 ) -> Path:
-    """A picture that a message names, in its workspace's ``images`` folder."""
-    path = root / "User/workspaceStorage" / place.id / "images" / f"{name}-{uuid}.png"
+    """Write an image into the ``images`` folder of a workspace."""
+    path = root / "User/workspaceStorage" / workspace.id / "images" / f"{name}-{uuid}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_PICTURE)
+    path.write_bytes(_ONE_PIXEL_PNG)
     return path
 
 
@@ -141,5 +144,5 @@ def _schema(tables: Mapping[str, str]) -> str:
 
 
 def _rows(table: str, rows: Sequence[Sequence[Cell]]) -> database.Statement:
-    marks = ", ".join("?" * len(rows[0]))
-    return f"insert or replace into {table} values ({marks})", rows  # noqa: S608
+    placeholders = ", ".join("?" * len(rows[0]))
+    return f"insert or replace into {table} values ({placeholders})", rows  # noqa: S608

@@ -1,13 +1,13 @@
-"""Tool calls by every name Cursor has given its tools, with payloads of the shape each one has."""
+"""Example calls of every tool of Cursor, with realistic arguments and results."""
 
 from collections.abc import Callable
 from typing import Any
 
 from backscroll.testing.cursor.messages import Tool
 
-__all__ = ["CLI_NAMES", "NAMES", "example", "number"]
+__all__ = ["CLI_TOOL_NAMES", "TOOL_NAMES", "example_call", "tool_number"]
 
-NAMES = (
+TOOL_NAMES = (
     "read_file",
     "read_file_v2",
     "edit_file",
@@ -46,8 +46,8 @@ NAMES = (
     "mcp-tracker-get_ticket",
 )
 
-# The names the command line, and the model behind the editor, use for the same tools.
-CLI_NAMES = (
+# Names of the same tools in the CLI and in the messages for the model.
+CLI_TOOL_NAMES = (
     "Read",
     "Write",
     "StrReplace",
@@ -73,26 +73,34 @@ CLI_NAMES = (
     "CallMcpTool",
 )
 
-_EDITS = ("edit_file", "edit_file_v2", "search_replace", "MultiEdit", "write", "edit_notebook", "reapply")
+_EDIT_TOOLS = (
+    "edit_file",
+    "edit_file_v2",
+    "search_replace",
+    "MultiEdit",
+    "write",
+    "edit_notebook",
+    "reapply",
+)
 
 
-def number(name: str) -> int:
-    """The tool enum that goes with a name: the known ones, and some non-zero one for the rest."""
+def tool_number(name: str) -> int:
+    """Return the number of a tool, invented if it is not known."""
     if "terminal" in name:
         return 15
     if name in ("MultiEdit", "delete_file"):
         return 11
-    if name in _EDITS:
+    if name in _EDIT_TOOLS:
         return 38
-    return 40 + NAMES.index(name) if name in NAMES else 19
+    return 40 + TOOL_NAMES.index(name) if name in TOOL_NAMES else 19
 
 
-def example(name: str, *, folder: str = "/home/dev/shop", word: str = "total") -> Tool:
-    """A finished call of this tool, with the payload that tool has."""
+def example_call(name: str, *, folder: str = "/home/dev/shop", word: str = "total") -> Tool:
+    """Return a completed call of a tool."""
     if name in _PAYLOADS:
         params, result = _PAYLOADS[name](folder, word)
         return Tool(name, params, result, has_raw_args="terminal" not in name)
-    if name in _EDITS:
+    if name in _EDIT_TOOLS:
         params, result = _edit(folder, word)
         return Tool(name, params, result, decision="accepted")
     return Tool(name, {"explanation": f"about {word}", "query": word}, {"success": {"text": f"about {word}"}})
@@ -127,7 +135,7 @@ def _edit(folder: str, word: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _read(folder: str, word: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    # An absolute path, whatever the name of the field says.
+    # The path is absolute, in spite of the field name.
     params = {"relativeWorkspacePath": f"{folder}/cart.py", "limit": 200}
     return params, {"contents": f"def basket():\n    return {word}\n", "totalLinesInFile": 2}
 

@@ -1,4 +1,4 @@
-"""The workspaces Cursor knows: what lies in ``workspaceStorage`` and how sessions name it."""
+"""Workspaces: folders of ``workspaceStorage`` and the identifiers that sessions store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from urllib.parse import quote
 from backscroll.testing.cursor.bubbles import dumps
 
 __all__ = [
-    "Place",
-    "container",
+    "Workspace",
+    "container_folder",
     "empty_window",
-    "local",
+    "local_folder",
     "multi_root",
-    "ssh",
-    "windows",
+    "ssh_folder",
+    "windows_folder",
     "write_code_workspace",
-    "wsl",
+    "wsl_folder",
 ]
 
 
 @dataclass(frozen=True)
-class Place:
-    """One folder below ``workspaceStorage``, and what it stands for."""
+class Workspace:
+    """Workspace with its folder in ``workspaceStorage``."""
 
     id: str
     uri: str | None = None  # None: an empty window
@@ -34,12 +34,12 @@ class Place:
 
     @property
     def workspace_json(self) -> str | None:
-        """The content of ``workspace.json``; an empty window has none."""
+        """Content of ``workspace.json``. An empty window has none."""
         return None if self.uri is None else dumps({self.kind: self.uri})
 
     @property
     def identifier(self) -> dict[str, Any]:
-        """The ``workspaceIdentifier`` that a session of this workspace carries."""
+        """Value of ``workspaceIdentifier`` in a session of this workspace."""
         if self.uri is None:
             return {"id": self.id}
         scheme = "vscode-remote" if self.authority else "file"
@@ -50,50 +50,50 @@ class Place:
         return {"id": self.id, "configPath" if self.kind == "workspace" else "uri": uri}
 
 
-def local(path: str, *, inode: int = 1835009) -> Place:
-    """A folder on this machine; the id is salted with its inode, as on Linux."""
-    return Place(_md5(f"{path}{inode}"), f"file://{quote(path)}", path=path)
+def local_folder(path: str, *, inode: int = 1835009) -> Workspace:
+    """Return the workspace of a local folder. As on Linux, its id depends on the inode."""
+    return Workspace(_md5(f"{path}{inode}"), f"file://{quote(path)}", path=path)
 
 
-def windows(path: str, *, born: int = 1717000000000) -> Place:
-    """A folder such as ``C:\\Users\\dev\\shop``; the id is salted with its time of birth."""
+def windows_folder(path: str, *, created_ms: int = 1717000000000) -> Workspace:
+    """Return the workspace of a folder on Windows. Its id depends on the creation time."""
     drive, rest = path[0].lower(), path[2:].replace("\\", "/")
-    return Place(_md5(f"{path}{born}"), f"file:///{drive}%3A{quote(rest)}", path=f"/{drive}:{rest}")
+    return Workspace(_md5(f"{path}{created_ms}"), f"file:///{drive}%3A{quote(rest)}", path=f"/{drive}:{rest}")
 
 
-def multi_root(path: str) -> Place:
-    """A workspace of several folders, kept in a ``.code-workspace`` file."""
-    return Place(_md5(path), f"file://{quote(path)}", "workspace", path)
+def multi_root(path: str) -> Workspace:
+    """Return a workspace of several folders, defined in a ``.code-workspace`` file."""
+    return Workspace(_md5(path), f"file://{quote(path)}", "workspace", path)
 
 
 def write_code_workspace(path: Path, folders: Sequence[str]) -> None:
-    """The ``.code-workspace`` file itself."""
+    """Write a ``.code-workspace`` file."""
     path.write_text(dumps({"folders": [{"path": folder} for folder in folders], "settings": {}}))
 
 
-def ssh(host: str, path: str) -> Place:
-    """A folder on another machine."""
+def ssh_folder(host: str, path: str) -> Workspace:
+    """Return the workspace of a folder on a remote host."""
     return _remote(f"ssh-remote+{host}", path)
 
 
-def wsl(distribution: str, path: str) -> Place:
-    """A folder inside a Linux distribution under Windows."""
+def wsl_folder(distribution: str, path: str) -> Workspace:
+    """Return the workspace of a folder in WSL."""
     return _remote(f"wsl+{distribution}", path)
 
 
-def container(config: str, path: str) -> Place:
-    """A folder inside a development container; ``config`` is hex text in real life."""
+def container_folder(config: str, path: str) -> Workspace:
+    """Return the workspace of a folder in a development container. Cursor writes ``config`` as hex text."""
     return _remote(f"dev-container+{config}", path)
 
 
-def empty_window(opened: int = 1790000000000) -> Place:
-    """A window with no folder: its id is the time it was opened."""
-    return Place(str(opened))
+def empty_window(opened_ms: int = 1790000000000) -> Workspace:
+    """Return the workspace of a window without a folder. Its id is the time when it was opened."""
+    return Workspace(str(opened_ms))
 
 
-def _remote(authority: str, path: str) -> Place:
+def _remote(authority: str, path: str) -> Workspace:
     uri = f"vscode-remote://{quote(authority, safe='')}{quote(path)}"
-    return Place(_md5(uri), uri, path=path, authority=authority)
+    return Workspace(_md5(uri), uri, path=path, authority=authority)
 
 
 def _md5(text: str) -> str:

@@ -1,6 +1,6 @@
-"""What happens to a chat's store: blobs lost, changed, or naming each other in circles.
+"""Damage to the store of a chat: missing blobs, changed blobs, reference cycles.
 
-Every function takes the path of a ``store.db`` and changes it in place.
+Each function takes the path of a ``store.db`` and changes the file in place.
 """
 
 import json
@@ -17,27 +17,27 @@ from backscroll.testing.protobuf import encode_group, encode_message
 
 __all__ = [
     "DAMAGES",
-    "add_circle",
+    "add_archive_cycle",
     "add_group",
-    "cut_root",
     "drop_blob",
-    "flip_blob",
+    "flip_blob_byte",
     "read_meta",
-    "root_of",
+    "read_root",
     "set_root",
+    "truncate_root",
 ]
 
 
 def read_meta(store: Path) -> dict[str, Any]:
-    """The metadata of a store that keeps it as hex."""
+    """Return the metadata of a store with hex metadata."""
     with closing(sqlite3.connect(store)) as db:
         [value] = db.execute("select value from meta where key = '0'").fetchone()
     record: dict[str, Any] = json.loads(bytes.fromhex(value))
     return record
 
 
-def root_of(store: Path) -> bytes:
-    """The bytes of the root that the metadata names."""
+def read_root(store: Path) -> bytes:
+    """Return the bytes of the current root."""
     with closing(sqlite3.connect(store)) as db:
         id = read_meta(store)["latestRootBlobId"]
         [data] = db.execute("select data from blobs where id = ?", [id]).fetchone()
@@ -45,7 +45,7 @@ def root_of(store: Path) -> bytes:
 
 
 def set_root(store: Path, data: bytes) -> str:
-    """Keep these bytes as a blob and let the metadata name it. Returns its id."""
+    """Store bytes as a blob and make it the current root. Return its id."""
     id = sha256(data).hexdigest()
     record = read_meta(store) | {"latestRootBlobId": id}
     with closing(sqlite3.connect(store)) as db, db:
@@ -55,55 +55,55 @@ def set_root(store: Path, data: bytes) -> str:
 
 
 def drop_blob(store: Path, id: str) -> None:
-    """Lose a blob that others still name."""
+    """Delete a blob. References to it remain."""
     with closing(sqlite3.connect(store)) as db, db:
         db.execute("delete from blobs where id = ?", [id])
 
 
-def flip_blob(store: Path, id: str, at: int = 0) -> None:
-    """Turn over all bits of one byte, so that the blob is no longer what its id says."""
+def flip_blob_byte(store: Path, id: str, offset: int = 0) -> None:
+    """Invert all bits of one byte of a blob, so that its id is no longer its hash."""
     with closing(sqlite3.connect(store)) as db, db:
         [data] = db.execute("select data from blobs where id = ?", [id]).fetchone()
         changed = bytearray(data)
-        changed[at] ^= 0xFF
+        changed[offset] ^= 0xFF
         db.execute("update blobs set data = ? where id = ?", [bytes(changed), id])
 
 
-def cut_root(store: Path, at: int | None = None) -> None:
-    """A root that ends in the middle of a field."""
-    data = root_of(store)
-    set_root(store, data[: len(data) - 5 if at is None else at])
+def truncate_root(store: Path, size: int | None = None) -> None:
+    """Truncate the root, by default in the middle of the last field."""
+    data = read_root(store)
+    set_root(store, data[: len(data) - 5 if size is None else size])
 
 
 def add_group(store: Path) -> None:
-    """A root with a field of the abandoned group type behind its messages."""
-    set_root(store, root_of(store) + encode_group(50) + encode_message((1, b"\0" * 32)))
+    """Append a field of the deprecated group type to the root."""
+    set_root(store, read_root(store) + encode_group(50) + encode_message((1, b"\0" * 32)))
 
 
-def add_circle(store: Path) -> None:
-    """An archive that names itself among the messages it keeps."""
+def add_archive_cycle(store: Path) -> None:
+    """Add an archive that contains its own id."""
     id = sha256(b"circle").digest()
     with closing(sqlite3.connect(store)) as db, db:
         db.execute(
             "insert or replace into blobs values (?, ?)",
             [id.hex(), encode_message((1, id), (2, "again"), (4, id))],
         )
-    set_root(store, root_of(store) + encode_message((13, id)))
+    set_root(store, read_root(store) + encode_message((13, id)))
 
 
-def _first_message(store: Path) -> str:
-    """The id behind the tag of the root's first field."""
-    return root_of(store)[2:34].hex()
+def _first_message_id(store: Path) -> str:
+    """Return the id in the first field of the root."""
+    return read_root(store)[2:34].hex()
 
 
-# Each is called with the path of a store that keeps its metadata as hex and its messages by id.
+# Each function needs a store with hex metadata and messages by id.
 DAMAGES: Mapping[str, Callable[[Path], None]] = MappingProxyType(
     {
-        "a message lost": lambda store: drop_blob(store, _first_message(store)),
-        "a message changed": lambda store: flip_blob(store, _first_message(store)),
-        "the root lost": lambda store: drop_blob(store, read_meta(store)["latestRootBlobId"]),
-        "the root cut": cut_root,
-        "a group in the root": add_group,
-        "an archive in a circle": add_circle,
+        "message missing": lambda store: drop_blob(store, _first_message_id(store)),
+        "message changed": lambda store: flip_blob_byte(store, _first_message_id(store)),
+        "root missing": lambda store: drop_blob(store, read_meta(store)["latestRootBlobId"]),
+        "root truncated": truncate_root,
+        "group in the root": add_group,
+        "archive cycle": add_archive_cycle,
     }
 )

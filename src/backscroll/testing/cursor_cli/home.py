@@ -1,4 +1,4 @@
-"""The folder of Cursor's command line, ``~/.cursor``: one store per chat."""
+"""Folder of the Cursor CLI, ``~/.cursor``, with one store per chat."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.graph import Graph, build_graph
 from backscroll.testing.cursor.messages import Message
 from backscroll.testing.cursor.rows import SECRET
-from backscroll.testing.cursor.user_data import new_id, settle
+from backscroll.testing.cursor.user_data import assign_ids, new_id
 from backscroll.testing.database import Cell, Journal, RowLocation
 
 __all__ = ["SCHEMA", "START", "Chat", "Home", "folder_hash", "write_store"]
@@ -23,19 +23,19 @@ create table if not exists meta (key TEXT PRIMARY KEY, value TEXT);
 """
 START = 1790000000000
 
-# How the one row of metadata is written: hex, plain JSON, a row per field, or hex with its last digit lost.
-Meta: TypeAlias = Literal["hex", "plain", "rows", "odd"]
-# What the metadata says about the root: its id, nothing, an id that no blob has, or no word of it.
-Pointer: TypeAlias = Literal["latest", "empty", "dangling", "missing"]
+# Encoding of the metadata: hex, plain JSON, one row per field, or hex without its last digit.
+MetaEncoding: TypeAlias = Literal["hex", "plain", "rows", "odd"]
+# Root id in the metadata: the latest root, an empty string, an unknown id, or no field.
+RootPointer: TypeAlias = Literal["latest", "empty", "dangling", "missing"]
 
 
 @dataclass(frozen=True)
 class Chat:
-    """What was written for one chat, for a test to point at."""
+    """A written chat."""
 
     id: str
     folder: Path
-    messages: tuple[Message, ...]  # with the ids, times and call ids they were written with
+    messages: tuple[Message, ...]  # with their ids, times and call ids
     graph: Graph
 
     @property
@@ -44,7 +44,7 @@ class Chat:
 
 
 class Home:
-    """A folder that holds ``chats``, ``acp-sessions`` and ``projects``. Every chat is on disk at once."""
+    """Folder with ``chats``, ``acp-sessions`` and ``projects``. Every chat is written immediately."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Home:
         self._journal = journal
         self._rows_in = rows_in
         self._shm = shm
-        self._drawn = 0
+        self._chat_count = 0
 
     def chat(
         self,
@@ -70,8 +70,8 @@ class Home:
         id: str | None = None,
         name: str = "Rename foo",
         at: int | None = None,
-        meta: Meta = "hex",
-        pointer: Pointer = "latest",
+        meta: MetaEncoding = "hex",
+        pointer: RootPointer = "latest",
         has_store: bool = True,
         has_meta_json: bool = True,
         is_acp: bool = False,
@@ -79,28 +79,28 @@ class Home:
         fields: Mapping[str, Any] | None = None,
         **graph: Any,
     ) -> Chat:
-        """Write a chat, or the next state of one whose id is given again.
+        """Write a chat, or a new state of a chat with the same id.
 
-        ``fields`` are laid over the metadata, ``graph`` goes to `build_graph`.
+        ``fields`` override the metadata. ``graph`` contains the arguments of `build_graph`.
         """
-        self._drawn += 1
-        rng = Random(f"{self.seed}/cli/{self._drawn}")
+        self._chat_count += 1
+        rng = Random(f"{self.seed}/cli/{self._chat_count}")
         id = id or new_id(rng)
-        start = START + self._drawn * 3_600_000 if at is None else at
-        said = settle(messages, rng, start)
-        times = [message.at or start for message in said]
+        start = START + self._chat_count * 3_600_000 if at is None else at
+        timed_messages = assign_ids(messages, rng, start)
+        times = [message.at or start for message in timed_messages]
         until = max(times, default=start)
         folder = self.root / "acp-sessions" / id if is_acp else self.root / "chats" / folder_hash(cwd) / id
         folder.mkdir(parents=True, exist_ok=True)
-        made = build_graph(said, times, folder=cwd, **graph) if said else Graph()
+        built = build_graph(timed_messages, times, folder=cwd, **graph) if timed_messages else Graph()
         if has_store:
-            known: dict[str, Any] = {"agentId": id} | _pointer(pointer, made)
-            known |= {"name": name, "mode": "default", "createdAt": start, "lastUsedModel": "model-x"}
-            known |= {"blobEncryptionKey": f"{SECRET}="} | dict(fields or {})
+            metadata: dict[str, Any] = {"agentId": id} | _root_field(pointer, built)
+            metadata |= {"name": name, "mode": "default", "createdAt": start, "lastUsedModel": "model-x"}
+            metadata |= {"blobEncryptionKey": f"{SECRET}="} | dict(fields or {})
             write_store(
                 folder / "store.db",
-                made.blobs,
-                known,
+                built.blobs,
+                metadata,
                 meta=meta,
                 journal=self._journal,
                 rows_in=rows_in or self._rows_in,
@@ -113,10 +113,10 @@ class Home:
                 record |= {"createdAtMs": start, "updatedAtMs": until, "hasConversation": has_store}
             (folder / "meta.json").write_text(dumps(record | {"title": name, "cwd": cwd}))
             database.set_mtime(folder / "meta.json", until)
-        return Chat(id, folder, said, made)
+        return Chat(id, folder, timed_messages, built)
 
     def write_prompts(self, prompts: Sequence[str], *, chat: Chat | None = None) -> Path:
-        """The prompts typed last, newest last: of everything, or of one chat."""
+        """Write the latest prompts of all chats or of one chat, newest last."""
         path = (self.root if chat is None else chat.folder) / "prompt_history.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dumps(list(prompts)))
@@ -125,32 +125,32 @@ class Home:
 
 
 def folder_hash(cwd: str) -> str:
-    """The name of the folder that holds the chats of a working directory, spelled exactly as it was."""
+    """Return the name of the folder for the chats of a working directory."""
     return md5(cwd.encode(), usedforsecurity=False).hexdigest()
 
 
 def write_store(
     path: Path,
     blobs: Mapping[str, bytes],
-    known: Mapping[str, Any],
+    metadata: Mapping[str, Any],
     *,
-    meta: Meta = "hex",
+    meta: MetaEncoding = "hex",
     journal: Journal = "wal",
     rows_in: RowLocation = "main",
     shm: bool = False,
     mtime: int | None = None,
 ) -> None:
-    """A ``store.db`` with these blobs and this metadata; blobs already there stay."""
+    """Write blobs and metadata into a new or existing ``store.db``. Existing blobs remain."""
     rows = [
         database.insert_statement("blobs", ("id", "data"), list(blobs.items())),
-        database.insert_statement("meta", ("key", "value"), _meta_rows(known, meta)),
+        database.insert_statement("meta", ("key", "value"), _meta_rows(metadata, meta)),
     ]
     database.write(path, SCHEMA, rows, journal=journal, rows_in=rows_in, shm=shm, mtime=mtime)
 
 
-def _meta_rows(known: Mapping[str, Any], meta: Meta) -> list[tuple[Cell, Cell]]:
-    text = dumps(known)
-    match meta:
+def _meta_rows(metadata: Mapping[str, Any], encoding: MetaEncoding) -> list[tuple[Cell, Cell]]:
+    text = dumps(metadata)
+    match encoding:
         case "hex":
             return [("0", text.encode().hex())]
         case "odd":
@@ -159,11 +159,11 @@ def _meta_rows(known: Mapping[str, Any], meta: Meta) -> list[tuple[Cell, Cell]]:
             return [("0", text)]
         case "rows":
             return [
-                (name, value if isinstance(value, str) else dumps(value)) for name, value in known.items()
+                (name, value if isinstance(value, str) else dumps(value)) for name, value in metadata.items()
             ]
 
 
-def _pointer(pointer: Pointer, graph: Graph) -> dict[str, str]:
+def _root_field(pointer: RootPointer, graph: Graph) -> dict[str, str]:
     match pointer:
         case "latest":
             return {"latestRootBlobId": graph.root_id if graph.root else ""}

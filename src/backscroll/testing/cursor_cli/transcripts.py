@@ -1,4 +1,7 @@
-"""Agent transcripts below ``projects/<slug>/agent-transcripts``: text without results, ids or most times."""
+"""Agent transcripts in ``projects/<slug>/agent-transcripts``.
+
+They contain no tool results, no ids and few times.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,18 +12,25 @@ from typing import Any, Literal, TypeAlias
 from backscroll.testing import database
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.messages import Message
-from backscroll.testing.cursor.prompt_messages import thought, turns
+from backscroll.testing.cursor.prompt_messages import split_turns, thinking_text
 
-__all__ = ["Layout", "lines", "slug", "spoken_time", "text", "write_transcript"]
+__all__ = [
+    "Layout",
+    "format_prompt_time",
+    "project_slug",
+    "transcript_records",
+    "transcript_text",
+    "write_transcript",
+]
 
 Layout: TypeAlias = Literal["nested", "flat", "txt"]
 Rule: TypeAlias = Literal["separators", "alphanumeric"]
 
-_STEP = 60_000
+_MESSAGE_INTERVAL_MS = 60_000
 
 
-def slug(path: str, *, rule: Rule = "separators") -> str:
-    """A folder's name below ``projects``, by either of the two rules that have been seen."""
+def project_slug(path: str, *, rule: Rule = "separators") -> str:
+    """Return the name of a folder below ``projects``. Two rules are known."""
     if rule == "alphanumeric":
         return re.sub(r"[^A-Za-z0-9]", "-", path).lstrip("-")
     if re.match(r"[A-Za-z]:", path):
@@ -28,16 +38,16 @@ def slug(path: str, *, rule: Rule = "separators") -> str:
     return re.sub(r"[/\\:]+", "-", path).strip("-")
 
 
-def spoken_time(at: int, *, minutes: int = 120) -> str:
-    """A time as Cursor tells it to the model: to the minute, in a zone that is so many minutes east."""
-    local = datetime.fromtimestamp(at / 1000, UTC) + timedelta(minutes=minutes)
+def format_prompt_time(at: int, *, minutes: int = 120) -> str:
+    """Format a time as in prompts for the model, in a zone ``minutes`` east of UTC."""
+    local_time = datetime.fromtimestamp(at / 1000, UTC) + timedelta(minutes=minutes)
     hours, rest = divmod(abs(minutes), 60)
     zone = f"{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02d}" if rest else "")
-    clock = f"{local.hour % 12 or 12}:{local.minute:02d} {'PM' if local.hour >= 12 else 'AM'}"
-    return f"{local:%A, %b} {local.day}, {local.year}, {clock} (UTC{zone})"
+    clock = f"{local_time.hour % 12 or 12}:{local_time.minute:02d} {'PM' if local_time.hour >= 12 else 'AM'}"
+    return f"{local_time:%A, %b} {local_time.day}, {local_time.year}, {clock} (UTC{zone})"
 
 
-def lines(
+def transcript_records(
     messages: Sequence[Message],
     *,
     at: int | None = None,
@@ -45,38 +55,38 @@ def lines(
     status: Literal["success", "error", "aborted"] | None = "success",
     error: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The records of a transcript. ``at`` stamps the prompts; ``status`` ends the last turn."""
-    place = 0
-    for turn in turns(messages):
+    """Yield the records of a transcript. ``at`` adds times to the prompts; ``status`` ends the last turn."""
+    index = 0
+    for turn in split_turns(messages):
         parts: list[dict[str, Any]] = []
         for message in turn:
             if message.role == "user":
-                stamp = None if at is None else (message.at or at + place * _STEP)
-                yield _line("user", [{"type": "text", "text": _query(message, stamp, minutes)}])
+                time = None if at is None else (message.at or at + index * _MESSAGE_INTERVAL_MS)
+                yield _record("user", [{"type": "text", "text": _query(message, time, minutes)}])
             else:
                 if message.text and parts and parts[-1]["type"] == "tool_use":
-                    yield _line("assistant", parts)
+                    yield _record("assistant", parts)
                     parts = []
                 parts += _parts(message)
-            place += 1
+            index += 1
         if parts:
-            yield _line("assistant", parts)
+            yield _record("assistant", parts)
     if error is not None:
         yield {"type": "error", "error": error}
     if status is not None:
         yield {"type": "turn_ended", "status": status} | ({"error": error} if error is not None else {})
 
 
-def text(messages: Sequence[Message]) -> str:
-    """The same conversation as the oldest transcripts have it."""
+def transcript_text(messages: Sequence[Message]) -> str:
+    """Return a conversation in the text format of the oldest transcripts."""
     out: list[str] = []
-    for turn in turns(messages):
+    for turn in split_turns(messages):
         role = ""
         for message in turn:
             if message.role != role:
                 role = message.role
                 out.append(f"{role}:")
-            out += _block(message)
+            out += _text_lines(message)
             out.append("")
     return "\n".join(out)
 
@@ -94,11 +104,11 @@ def write_transcript(
     mtime: int = 1790000420000,
     **options: Any,
 ) -> Path:
-    """Write a transcript below ``projects``; with a parent it is a subagent's. ``options`` go to `lines`.
+    """Write a transcript below ``projects``. With ``parent`` it belongs to a subagent.
 
-    ``project`` is the slug itself, for the ones that come from no path.
+    ``project`` replaces the slug of ``cwd``. ``options`` are passed to `transcript_records`.
     """
-    folder = root / "projects" / (project or slug(cwd, rule=rule)) / "agent-transcripts"
+    folder = root / "projects" / (project or project_slug(cwd, rule=rule)) / "agent-transcripts"
     if parent is not None:
         path = folder / parent / "subagents" / f"{id}.jsonl"
     elif layout == "nested":
@@ -107,21 +117,21 @@ def write_transcript(
         path = folder / f"{id}.{'txt' if layout == 'txt' else 'jsonl'}"
     path.parent.mkdir(parents=True, exist_ok=True)
     if layout == "txt":
-        path.write_text(text(messages))
+        path.write_text(transcript_text(messages))
     else:
-        path.write_text("".join(f"{dumps(line)}\n" for line in lines(messages, **options)))
+        path.write_text("".join(f"{dumps(line)}\n" for line in transcript_records(messages, **options)))
     database.set_mtime(path, mtime)
     return path
 
 
-def _line(role: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _record(role: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"role": role, "message": {"content": list(parts)}}
 
 
 def _query(message: Message, at: int | None, minutes: int) -> str:
-    stamp = "" if at is None else f"<timestamp>{spoken_time(at, minutes=minutes)}</timestamp>\n"
-    pictures = "[Image]\n" if message.fields.get("images") else ""
-    return f"{stamp}{pictures}<user_query>\n{message.text}\n</user_query>"
+    timestamp = "" if at is None else f"<timestamp>{format_prompt_time(at, minutes=minutes)}</timestamp>\n"
+    image = "[Image]\n" if message.fields.get("images") else ""
+    return f"{timestamp}{image}<user_query>\n{message.text}\n</user_query>"
 
 
 def _parts(message: Message) -> Iterator[dict[str, Any]]:
@@ -135,12 +145,12 @@ def _parts(message: Message) -> Iterator[dict[str, Any]]:
         yield {"type": "tool_use", "name": message.tool.name, "input": dict(message.tool.params)}
 
 
-def _block(message: Message) -> Iterator[str]:
+def _text_lines(message: Message) -> Iterator[str]:
     if message.role == "user":
         yield f"<user_query>\n{message.text}\n</user_query>"
         return
     if message.thinking is not None:
-        yield f"[Thinking] {thought(message.thinking)}"
+        yield f"[Thinking] {thinking_text(message.thinking)}"
     if message.text:
         yield message.text
     if message.tool is not None:

@@ -5,8 +5,8 @@ from typing import Any, Literal, TypeAlias
 
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.cursor import Graph, Message
-from backscroll.testing.cursor.prompt_messages import prompts, turns
-from backscroll.testing.cursor.user_data import settle
+from backscroll.testing.cursor.prompt_messages import split_turns, turn_prompts
+from backscroll.testing.cursor.user_data import assign_ids
 from backscroll.testing.demo.cursor_session import CursorScene, milliseconds
 from backscroll.testing.demo.project import Repository
 
@@ -42,7 +42,7 @@ class TerminalScene(CursorScene):
 
     def think(self, text: str) -> None:
         self.pause(seconds=1 + len(text) / 60)
-        self.add(cursor.thinking(text, spelling="text"))
+        self.add(cursor.thinking(text, encoding="text"))
 
     def shell(self, command: str, output: str = "", *, code: int = 0) -> None:
         told = f"Exit code: {code}\n\n{output}" if code else output
@@ -68,14 +68,14 @@ class TerminalScene(CursorScene):
         self.subagents += 1
         self.call("Task", {"description": description, "prompt": prompt, "subagent_type": "explore"}, answer)
         at = milliseconds(self._now)
-        said = settle([cursor.user(prompt), *steps, cursor.assistant(answer)], self._ids, at)
+        said = assign_ids([cursor.user(prompt), *steps, cursor.assistant(answer)], self._ids, at)
         name = f"explore-{len(self._children) + 1}"
         times = [message.at or at for message in said]
         self._children[name] = cursor.build_graph(said, times, folder=self.folder, paths=())
 
     def compact(self, summary: str) -> None:
         """What was said so far is replaced by a summary of it."""
-        self._compacted = sum(1 for turn in turns(self.messages) for _ in prompts(turn))
+        self._compacted = sum(1 for turn in split_turns(self.messages) for _ in turn_prompts(turn))
         self._summary = summary
 
     def close(self) -> None:

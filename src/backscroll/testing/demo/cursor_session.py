@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from backscroll.testing import cursor
-from backscroll.testing.cursor import Message, Place
-from backscroll.testing.cursor.prompt_messages import thought
-from backscroll.testing.cursor.user_data import settle
+from backscroll.testing.cursor import Message, Workspace
+from backscroll.testing.cursor.prompt_messages import thinking_text
+from backscroll.testing.cursor.user_data import assign_ids
 from backscroll.testing.demo.project import Repository
 from backscroll.testing.demo.session import Scene, session_id
 
@@ -74,7 +74,7 @@ class CursorScene(Scene):
     def add(self, message: Message) -> Message:
         """Put a message down with the time it is."""
         at = milliseconds(self._now)
-        (settled,) = settle([replace(message, at=at)], self._ids, at)
+        (settled,) = assign_ids([replace(message, at=at)], self._ids, at)
         self.messages.append(settled)
         return settled
 
@@ -91,13 +91,13 @@ class EditorScene(CursorScene):
         *,
         at: datetime,
         model: str,
-        place: Place,
+        workspace: Workspace,
         is_archived: bool = False,
     ) -> None:
-        folder = place.path if place.kind == "folder" else None
+        folder = workspace.path if workspace.kind == "folder" else None
         super().__init__(name, title, repository, at=at, model=model, folder=folder)
         self._home = home
-        self._place = place
+        self._workspace = workspace
         self._is_archived = is_archived
         self._paths: dict[str, None] = {}  # files the assistant has read
         self._changed: dict[str, tuple[int, int]] = {}
@@ -106,7 +106,7 @@ class EditorScene(CursorScene):
 
     def show(self, text: str, *, name: str, uuid: str, size: tuple[int, int]) -> None:
         """The person types something, with a picture."""
-        cursor.write_picture(self._home.root, self._place, name=name, uuid=uuid)
+        cursor.write_image(self._home.root, self._workspace, name=name, uuid=uuid)
         at = milliseconds(self._now)
         picture = {"uuid": uuid, "path": f"images/{name}-{uuid}.png", "loadedAt": at}
         picture["dimension"] = {"width": size[0], "height": size[1]}
@@ -174,9 +174,9 @@ class EditorScene(CursorScene):
         at = milliseconds(self._now)
         said = [cursor.user(prompt), *steps, cursor.assistant(answer)]
         self._home.composer(
-            settle(said, self._ids, at),
+            assign_ids(said, self._ids, at),
             generation=self._generation,
-            workspace=self._place,
+            workspace=self._workspace,
             id=child,
             name=description,
             at=at,
@@ -196,7 +196,7 @@ class EditorScene(CursorScene):
         self._home.composer(
             self.messages,
             generation=self._generation,
-            workspace=self._place,
+            workspace=self._workspace,
             id=self.id,
             name=self.title,
             at=milliseconds(self.began),
@@ -273,4 +273,4 @@ def _chunks(before: str, after: str) -> list[dict[str, Any]]:
 
 def _without_signature(message: Message) -> Message:
     """The message as a graph has it when nobody noted which model thought."""
-    return message if message.thinking is None else replace(message, thinking=thought(message.thinking))
+    return message if message.thinking is None else replace(message, thinking=thinking_text(message.thinking))

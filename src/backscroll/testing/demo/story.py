@@ -7,7 +7,7 @@ from typing import TypeVar
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts, write_settings
-from backscroll.testing.cursor import Place
+from backscroll.testing.cursor import Workspace
 from backscroll.testing.cursor_cli import Home as CliHome
 from backscroll.testing.demo.claude_session import ClaudeScene
 from backscroll.testing.demo.cursor_cli_session import Kept, TerminalScene
@@ -77,7 +77,7 @@ class Story:
         at: datetime,
         *,
         model: str,
-        place: Place | None = None,
+        workspace: Workspace | None = None,
         is_archived: bool = False,
     ) -> EditorScene:
         """A session in Cursor; its name begins with its project's."""
@@ -91,7 +91,7 @@ class Story:
                 project,
                 at=at,
                 model=model,
-                place=place or cursor.local(project.path, inode=inode),
+                workspace=workspace or cursor.local_folder(project.path, inode=inode),
                 is_archived=is_archived,
             )
         )

@@ -31,7 +31,7 @@ def _levels_on_the_board(story: Story) -> None:
         "Show water levels on the board",
         day(9, 2, "09:20"),
         model="claude-4.6-opus-thinking",
-        place=cursor.multi_root(f"{story.home}/projects/{WORKSPACE}"),
+        workspace=cursor.multi_root(f"{story.home}/projects/{WORKSPACE}"),
     )
     scene.say(
         "Both projects are open. Skippers want the water level next to each departure. Saltern has the "

@@ -119,7 +119,7 @@ def _memory_on_the_server(story: Story) -> None:
         "Redis out of memory on gauge-box",
         day(7, 27, "05:58"),
         model="claude-4.6-sonnet-thinking",
-        place=cursor.ssh("gauge-box", "/srv/saltern"),
+        workspace=cursor.ssh_folder("gauge-box", "/srv/saltern"),
     )
     scene.say(
         "Nightly import on this machine died. Log says OOM command not allowed. Find out what fills Redis."

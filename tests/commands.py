@@ -27,7 +27,8 @@ _VARIES = re.compile(
     r"|(?:counted|duplicate) +[\d, ]+|[\d, ]+× \$.*|^ +(?:Total )? *[\d,]+ +\$ +[\d.]+$|<?\$[\d,]+\.\d+"
     r"|[\d,]+(?= (?:input|output|cache))| +[\d.]+[kMG](?= )|(?<=_usd\": )[\d.]+"
     r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+'
-    r'|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+',
+    r'|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+'
+    r'|(?<="vanished",\n        "at": ")[^"]+',
     re.MULTILINE,
 )
 

@@ -17,19 +17,20 @@ class AnnotationShell(Shell):
     """Runs the command and reads annotations."""
 
     def session(self, id_: str) -> Any:
-        (found,) = [session for session in self.json("list")["data"] if session["id"] == id_]
-        return found
+        (summary,) = [session for session in self.json("list")["data"] if session["id"] == id_]
+        return summary
 
-    def found(self, *words: str) -> list[str]:
+    def search(self, *words: str) -> list[str]:
+        """Return the ids of the sessions that a search finds."""
         return [session["session_id"] for session in self.json("search", *words)["data"]]
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> AnnotationShell:
     shell = AnnotationShell(tmp_path)
-    for number, id_ in enumerate((ONE, TWO)):
-        transcript = Transcript(id_, seed=number, cwd=f"/home/zoe/p{number}")
-        transcript.user(f"question {number}").assistant("yes").write(shell.root)
+    for index, id_ in enumerate((ONE, TWO)):
+        transcript = Transcript(id_, seed=index, cwd=f"/home/zoe/p{index}")
+        transcript.user(f"question {index}").assistant("yes").write(shell.root)
     assert shell.run("sync").code == 0
     return shell
 
@@ -45,10 +46,10 @@ def test_a_session_is_listed_and_found_by_its_tags(shell: AnnotationShell) -> No
     shell.run("tag", TWO, "ci")
     assert shell.session(ONE)["tags"] == ["ci", "flaky"]
     assert [session["id"] for session in shell.json("list", "--tag", "Flaky", "--tag", "ci")["data"]] == [ONE]
-    assert shell.found("tag:flaky") == [ONE]
-    assert shell.found("tag:fla*") == [ONE]
-    assert shell.found("question", "-tag:flaky") == [TWO]
-    assert shell.found("yes", "--tag", "flaky", "--tag", "ci") == [ONE]
+    assert shell.search("tag:flaky") == [ONE]
+    assert shell.search("tag:fla*") == [ONE]
+    assert shell.search("question", "-tag:flaky") == [TWO]
+    assert shell.search("yes", "--tag", "flaky", "--tag", "ci") == [ONE]
     assert "#ci #flaky" in shell.run("list").out
 
 
@@ -56,8 +57,8 @@ def test_a_removed_tag_no_longer_matches(shell: AnnotationShell) -> None:
     shell.run("tag", ONE, "flaky")
     shell.run("untag", ONE, "flaky", "never-given")
     assert shell.session(ONE)["tags"] == []
-    assert shell.found("tag:flaky") == []
-    assert shell.found("flaky") == []
+    assert shell.search("tag:flaky") == []
+    assert shell.search("flaky") == []
 
 
 @pytest.mark.parametrize(
@@ -76,8 +77,8 @@ def test_a_star_can_be_set_and_removed(shell: AnnotationShell) -> None:
     assert shell.run("star", ONE).out.startswith("★ question 0")
     assert [session["id"] for session in shell.json("list", "--starred")["data"]] == [ONE]
     assert shell.run("show", ONE).out.startswith("★ question 0")
-    assert shell.found("is:starred") == [ONE]
-    assert shell.found("yes", "--starred") == [ONE]
+    assert shell.search("is:starred") == [ONE]
+    assert shell.search("yes", "--starred") == [ONE]
     shell.run("star", ONE, "--off")
     assert shell.json("list", "--starred")["data"] == []
 
@@ -89,13 +90,13 @@ def test_a_session_is_found_by_the_words_of_its_notes(shell: AnnotationShell) ->
     assert (match["session_id"], match["is_note"], match["message_index"]) == (ONE, True, 0)
     assert match["match"] == "the heron is in the second half"
     assert [match["match"][a:b] for a, b in match["highlights"]] == ["heron"]
-    assert shell.found("--exact", "is the egret") == [ONE]
-    assert shell.found("--regex", "egr.t$") == [ONE]
+    assert shell.search("--exact", "is the egret") == [ONE]
+    assert shell.search("--regex", "egr.t$") == [ONE]
 
 
 def test_a_note_is_not_a_message(shell: AnnotationShell) -> None:
     shell.run("note", ONE, "heron")
-    assert shell.found("role:user", "heron") == []
+    assert shell.search("role:user", "heron") == []
     counted = {
         session["session_id"]: session["match_count"]
         for session in shell.json("search", "source:claude-code")["data"]
@@ -113,7 +114,7 @@ def test_a_note_can_be_edited_and_deleted(shell: AnnotationShell) -> None:
     assert second["edited_at"] is None
     shell.run("note", ONE, "--delete", "1")
     assert [note["number"] for note in shell.session(ONE)["notes"]] == [2]
-    assert [shell.found(word) for word in ("heron", "stork", "egret")] == [[], [], [ONE]]
+    assert [shell.search(word) for word in ("heron", "stork", "egret")] == [[], [], [ONE]]
     result = shell.run("note", ONE, "--delete", "7")
     assert (result.code, result.err.strip()) == (2, f"claude-code:{ONE} has no note 7. Its notes are 2.")
 
@@ -122,12 +123,12 @@ def test_a_new_title_is_shown_and_the_old_title_is_still_searchable(shell: Annot
     shell.run("rename", ONE, "The night  of the clocks")
     session = shell.session(ONE)
     assert (session["title"], session["original_title"]) == ("The night of the clocks", "question 0")
-    assert shell.found("clocks") == [ONE]
+    assert shell.search("clocks") == [ONE]
     assert shell.json("search", "yes")["data"][0]["title"] in ("The night of the clocks", "question 1")
     assert "original title: question 0" in shell.run("show", ONE).out
     shell.run("rename", ONE, "--reset")
     assert shell.session(ONE)["title"] == "question 0"
-    assert shell.found("clocks") == []
+    assert shell.search("clocks") == []
 
 
 def test_annotations_survive_growth_rebuilds_and_deletion_by_the_tool(shell: AnnotationShell) -> None:
@@ -138,7 +139,7 @@ def test_annotations_survive_growth_rebuilds_and_deletion_by_the_tool(shell: Ann
     grown = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes").user("and now?")
     grown.write(shell.root)
     shell.run("sync")
-    assert shell.found("heron") == [ONE]
+    assert shell.search("heron") == [ONE]
     shutil.rmtree(shell.root / "projects" / "-home-zoe-p0")
     shell.run("sync")
     shell.run("archive", "rebuild")
@@ -147,7 +148,7 @@ def test_annotations_survive_growth_rebuilds_and_deletion_by_the_tool(shell: Ann
     assert session["is_gone"]
     assert (session["tags"], session["is_starred"], session["title"]) == (["flaky"], True, "The clocks")
     assert [note["text"] for note in session["notes"]] == ["heron"]
-    assert shell.found("heron") == [ONE]
+    assert shell.search("heron") == [ONE]
 
 
 def test_annotations_are_erased_with_a_forgotten_session(shell: AnnotationShell) -> None:
@@ -156,7 +157,7 @@ def test_annotations_are_erased_with_a_forgotten_session(shell: AnnotationShell)
     shell.run("note", ONE, "a heron named Ludmilla")
     shell.run("rename", ONE, "Ludmilla again")
     assert shell.run("archive", "forget", ONE, "--yes").code == 0
-    assert shell.found("Ludmilla") == []
+    assert shell.search("Ludmilla") == []
     for file in shell.home.rglob("*"):
         assert not file.is_file() or b"udmilla" not in file.read_bytes(), file
 
@@ -209,4 +210,4 @@ def test_a_session_that_only_repeats_another_is_found_by_its_notes(shell: Annota
     copy.write(shell.root)
     shell.run("sync")
     shell.run("note", copy.session_id, "the heron")
-    assert shell.found("heron") == [copy.session_id]
+    assert shell.search("heron") == [copy.session_id]

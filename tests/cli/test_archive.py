@@ -40,10 +40,9 @@ class ArchiveShell(Shell):
 @pytest.fixture
 def shell(tmp_path: Path) -> ArchiveShell:
     shell = ArchiveShell(tmp_path)
-    for number, id_ in enumerate((ONE, TWO)):
-        Transcript(id_, seed=number, cwd=f"/home/zoe/p{number}").user(f"question {number}").assistant(
-            "yes"
-        ).write(shell.root)
+    for index, id_ in enumerate((ONE, TWO)):
+        session = Transcript(id_, seed=index, cwd=f"/home/zoe/p{index}")
+        session.user(f"question {index}").assistant("yes").write(shell.root)
     assert shell.run("sync").code == 0
     return shell
 
@@ -64,10 +63,10 @@ def test_forget_erases_a_session_but_not_the_tools_files(shell: ArchiveShell) ->
     assert next(shell.root.rglob(f"{ONE}.jsonl")).exists()
 
 
-def test_forget_json_has_what_was_erased(shell: ArchiveShell) -> None:
-    done = shell.json("archive", "forget", ONE, "--yes")
-    assert done["ref"] == f"claude-code:{ONE}"
-    assert (done["session_id"], done["messages"], done["is_erased"]) == (ONE, 2, True)
+def test_forget_json_lists_the_erased_content(shell: ArchiveShell) -> None:
+    document = shell.json("archive", "forget", ONE, "--yes")
+    assert document["ref"] == f"claude-code:{ONE}"
+    assert (document["session_id"], document["messages"], document["is_erased"]) == (ONE, 2, True)
 
 
 def test_forget_asks_for_confirmation_on_a_terminal(shell: ArchiveShell) -> None:
@@ -80,8 +79,8 @@ def test_forget_asks_for_confirmation_on_a_terminal(shell: ArchiveShell) -> None
 def test_an_archive_is_rebuilt_and_compacted(shell: ArchiveShell) -> None:
     before = shell.json("list")
     assert shell.json("archive", "rebuild") == {"units": 2, "kept": 0, "sessions": 2}
-    done = shell.json("archive", "compact")
-    assert done["saved"] == done["before"] - done["after"]
+    compaction = shell.json("archive", "compact")
+    assert compaction["saved"] == compaction["before"] - compaction["after"]
     assert shell.json("list") == before
     assert shell.json("search", "question")["pagination"]["total"] == 2
     assert "Parsed 2 originals again" in shell.run("archive", "rebuild").out

@@ -11,7 +11,8 @@ from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import backscroll
 
 
-def written(root: Path) -> str:
+def write_session(root: Path) -> str:
+    """Write a session and return the value for --root."""
     Transcript().user("a secret question").run(tool_calls.bash("ls", "secret-output")).assistant(
         "an answer"
     ).write(root)
@@ -19,7 +20,7 @@ def written(root: Path) -> str:
 
 
 def test_every_record_is_counted(tmp_path: Path) -> None:
-    result = backscroll("--root", written(tmp_path), "doctor")
+    result = backscroll("--root", write_session(tmp_path), "doctor")
     assert result.code == 0, result.err
     assert "sessions   1" in result.out
     assert "records    4 = 4 parsed + 0 ignored + 0 problems" in result.out
@@ -27,12 +28,12 @@ def test_every_record_is_counted(tmp_path: Path) -> None:
 
 
 def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
-    result = backscroll("--root", written(tmp_path), "doctor", "--json")
+    result = backscroll("--root", write_session(tmp_path), "doctor", "--json")
     document = json.loads(result.out)
-    (place,) = document["places"]
+    (root,) = document["places"]
     assert document["is_understood"] is True
-    assert (place["source"], place["sessions"], place["messages"]) == ("claude-code", 1, 3)
-    assert place["records"] == place["parsed"] + place["ignored"] + place["problems"] == 4
+    assert (root["source"], root["sessions"], root["messages"]) == ("claude-code", 1, 3)
+    assert root["records"] == root["parsed"] + root["ignored"] + root["problems"] == 4
     assert result.err == ""
 
 
@@ -49,14 +50,14 @@ def test_unparsed_records_are_listed_and_the_exit_code_is_three(tmp_path: Path) 
 def test_a_file_that_cannot_be_read_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
     database = tmp_path / "User" / "globalStorage" / "state.vscdb"
     database.parent.mkdir(parents=True)
-    database.write_bytes(b"this is no database" * 100)
+    database.write_bytes(b"this is not a database" * 100)
     result = backscroll("--root", f"cursor={tmp_path}", "doctor")
     assert result.code == 3
     assert "Traceback" not in result.out + result.err
 
 
 def test_the_shape_contains_no_values(tmp_path: Path) -> None:
-    result = backscroll("--root", written(tmp_path), "doctor", "--shape")
+    result = backscroll("--root", write_session(tmp_path), "doctor", "--shape")
     assert result.code == 0
     assert "message.content" in result.out
     assert "secret" not in result.out
@@ -80,8 +81,8 @@ def test_without_history_the_searched_folders_and_the_demo_are_named(tmp_path: P
 
 
 def test_roots_can_be_set_in_the_environment(tmp_path: Path) -> None:
-    result = backscroll("doctor", "--json", BACKSCROLL_ROOTS=written(tmp_path))
-    assert [place["path"] for place in json.loads(result.out)["places"]] == [str(tmp_path)]
+    result = backscroll("doctor", "--json", BACKSCROLL_ROOTS=write_session(tmp_path))
+    assert [root["path"] for root in json.loads(result.out)["places"]] == [str(tmp_path)]
 
 
 def test_an_invalid_root_is_a_usage_error() -> None:

@@ -82,7 +82,7 @@ def test_sessions_are_counted_rather_than_files(shell: EventShell) -> None:
     agents = list(path.with_suffix("").rglob("*.jsonl")) or list(path.parent.glob("agent-*.jsonl"))
     assert agents
     agents[0].unlink()
-    assert shell.counts() == (0, 0, 0), "the session itself is still there"
+    assert shell.counts() == (0, 0, 0), "the file of the session still exists"
     path.unlink()
     assert shell.counts() == (1, 0, 0)
 

@@ -14,11 +14,9 @@ TOKEN = "ghp" + "_" + random_text(36)
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    for number in range(2):
-        session = Transcript(
-            f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd="/home/zoe/ferry"
-        )
-        session.user(f"question {number}").run(tool_calls.bash(f"curl -H 'X: {TOKEN}'", "ok")).assistant(
+    for seed in range(2):
+        session = Transcript(f"{seed}0000000-0000-4000-8000-000000000000", seed=seed, cwd="/home/zoe/ferry")
+        session.user(f"question {seed}").run(tool_calls.bash(f"curl -H 'X: {TOKEN}'", "ok")).assistant(
             "Done."
         )
         session.write(tmp_path / "claude")

@@ -72,10 +72,10 @@ def test_an_option_equals_its_filter_next_to_excluded_words(shell: Shell) -> Non
 def test_a_wildcard_in_a_workspace_also_matches_subagents(shell: Shell) -> None:
     three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quayside")
     three.user("Ask around").delegate("Who has the lantern?", "The keeper has it.").write(shell.root)
-    for called in ("quay*", "/home/zoe/q*", "zoe/*side"):
-        assert shell.json("search", f"keeper workspace:{called}")["pagination"]["total"] == 2
-        assert shell.json("search", "keeper", "--workspace", called)["pagination"]["total"] == 2
-        assert shell.json("list", "--workspace", called)["pagination"]["total"] == 1
+    for pattern in ("quay*", "/home/zoe/q*", "zoe/*side"):
+        assert shell.json("search", f"keeper workspace:{pattern}")["pagination"]["total"] == 2
+        assert shell.json("search", "keeper", "--workspace", pattern)["pagination"]["total"] == 2
+        assert shell.json("list", "--workspace", pattern)["pagination"]["total"] == 1
 
 
 def test_a_session_is_found_by_a_file_that_was_only_read(shell: Shell) -> None:
@@ -126,10 +126,9 @@ def test_a_day_starts_at_local_midnight_regardless_of_daylight_saving_time(
 
 
 def test_an_ambiguous_path_suffix_lists_the_candidates(shell: Shell) -> None:
-    for number, cwd in ((3, "/srv/a/x/web"), (4, "/srv/b/x/web")):
-        Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd).user("green").write(
-            shell.root
-        )
+    for seed, cwd in ((3, "/srv/a/x/web"), (4, "/srv/b/x/web")):
+        session = Transcript(f"{seed}0000000-0000-4000-8000-000000000000", seed=seed, cwd=cwd)
+        session.user("green").write(shell.root)
     assert sorted(ids(shell.json("search", "green", "--workspace", "web"))) == ["2", "3", "4"]
     assert ids(shell.json("search", "green", "--workspace", "b/x/web")) == ["4"]
     for command in (["search", "green"], ["list"]):

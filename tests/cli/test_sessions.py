@@ -25,11 +25,11 @@ MESSAGE = {
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
-    for number in range(3):
+    for seed in range(3):
         session = Transcript(
-            f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=f"/home/zoe/p{number}"
+            f"{seed}0000000-0000-4000-8000-000000000000", seed=seed, cwd=f"/home/zoe/p{seed}"
         )
-        session.user(f"question {number}").run(tool_calls.bash("ls", "a.py"), text="Looking.").assistant(
+        session.user(f"question {seed}").run(tool_calls.bash("ls", "a.py"), text="Looking.").assistant(
             "Done."
         )
         session.write(shell.root)

@@ -33,9 +33,9 @@ def shell(tmp_path: Path) -> ShowShell:
     session.user("first prompt").run(
         tool_calls.bash("ls", "a.py\nb.py"), thinking="a thought", text="Looking."
     )
-    answered = session.leaf
-    session.user("taken back").assistant("an answer nobody kept")
-    session.leaf = answered
+    fork_point = session.leaf
+    session.user("taken back").assistant("an abandoned answer")
+    session.leaf = fork_point
     session.user("second prompt").delegate("Where is it?", "In the shed.", description="Find it")
     session.assistant("It is in the shed.")
     session.user("third prompt").error("API Error: Overloaded").assistant("Done.")
@@ -43,14 +43,14 @@ def shell(tmp_path: Path) -> ShowShell:
     return shell
 
 
-def words(text: str) -> set[str]:
-    known = ("first prompt", "taken back", "second prompt", "third prompt")
-    return {word for word in known if f"\n{word}\n" in text}
+def shown_prompts(text: str) -> set[str]:
+    prompts = ("first prompt", "taken back", "second prompt", "third prompt")
+    return {prompt for prompt in prompts if f"\n{prompt}\n" in text}
 
 
 def test_a_session_is_shown_by_turn_without_abandoned_branches(shell: ShowShell) -> None:
     text = shell.show()
-    assert words(text) == {"first prompt", "second prompt", "third prompt"}
+    assert shown_prompts(text) == {"first prompt", "second prompt", "third prompt"}
     assert [line.split(" · ")[0] for line in text.splitlines() if " · You · " in line] == [
         "── 1",
         "── 2",
@@ -62,7 +62,7 @@ def test_a_session_is_shown_by_turn_without_abandoned_branches(shell: ShowShell)
 
 def test_all_includes_marked_abandoned_messages_and_keeps_turn_numbers(shell: ShowShell) -> None:
     text = shell.show("--all")
-    assert words(text) == {"first prompt", "taken back", "second prompt", "third prompt"}
+    assert shown_prompts(text) == {"first prompt", "taken back", "second prompt", "third prompt"}
     assert "── You (abandoned) · " in text
     assert "── 3 · You · " in text
 
@@ -84,7 +84,7 @@ def test_all_includes_marked_abandoned_messages_and_keeps_turn_numbers(shell: Sh
 )
 def test_selected_turns_keep_their_numbers(shell: ShowShell, turns: str, prompts: set[str]) -> None:
     text = shell.show("--turn", turns)
-    assert words(text) == prompts
+    assert shown_prompts(text) == prompts
     whole = shell.show().splitlines()
     assert all(line in whole for line in text.splitlines() if line.startswith("──") and "20" not in line)
 
@@ -109,7 +109,7 @@ def test_messages_of_subagents_are_shown_if_requested(shell: ShowShell) -> None:
 
 def test_only_some_roles_are_shown(shell: ShowShell) -> None:
     text = shell.show("--only", "user,error")
-    assert words(text) == {"first prompt", "second prompt", "third prompt"}
+    assert shown_prompts(text) == {"first prompt", "second prompt", "third prompt"}
     assert "Overloaded" in text
     assert "Looking." not in text
     assert "▸" not in text
@@ -162,8 +162,8 @@ def test_the_record_of_a_tool_result_follows_the_record_of_its_call(tmp_path: Pa
     session = Transcript(ID).user("go").run(tool_calls.bash("make", "made"), tool_calls.bash("ls", "listed"))
     path = session.assistant("done").write(tmp_path / "claude")
     roots = f"--root=claude-code={tmp_path / 'claude'}"
-    for is_there in (True, False):
-        if not is_there:
+    for exists in (True, False):
+        if not exists:
             path.unlink()
         result = backscroll("--home", tmp_path / "home", roots, "show", ID, "--raw")
         assert (result.code, result.err) == (0, "")
@@ -211,18 +211,18 @@ def test_json_cannot_be_combined_with_turn(shell: ShowShell) -> None:
 
 def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: ShowShell) -> None:
     pager = "sh -c 'echo paged; cat'"
-    tall = in_terminal(*shell.options, "show", ID, lines=200, pager=pager)
-    assert "paged" not in tall
-    assert "third prompt" in tall
-    low = in_terminal(*shell.options, "show", ID, lines=10, pager=pager)
-    assert low.startswith("paged\n")
-    assert "third prompt" in low
+    high_terminal = in_terminal(*shell.options, "show", ID, lines=200, pager=pager)
+    assert "paged" not in high_terminal
+    assert "third prompt" in high_terminal
+    low_terminal = in_terminal(*shell.options, "show", ID, lines=10, pager=pager)
+    assert low_terminal.startswith("paged\n")
+    assert "third prompt" in low_terminal
 
 
 def test_quitting_the_pager_early_is_not_an_error(shell: ShowShell) -> None:
     session = Transcript("5e551011-0000-4000-8000-0000000000dd", seed=3)
-    for number in range(400):
-        session.user(f"prompt {number} " + "word " * 200)
+    for index in range(400):
+        session.user(f"prompt {index} " + "word " * 200)
     session.write(shell.root)
     shell.run("sync")
     output = in_terminal(*shell.options, "show", session.session_id, "--no-sync", pager="head -n 3")
@@ -256,10 +256,10 @@ def test_list_fits_the_width_of_the_terminal(shell: ShowShell) -> None:
 
 def test_list_prints_one_line_per_session_to_a_pipe(shell: ShowShell) -> None:
     [line] = shell.run("list").out.splitlines()
-    index, at, id_, source, workspace, number, tokens, *title = line.split()
+    index, at, id_, source, workspace, message_count, tokens, *title = line.split()
     assert (index, id_, source, workspace) == ("1", "5e551011", "claude-code", "ferry")
     assert at.endswith("Z")
-    assert int(number) > 0
+    assert int(message_count) > 0
     assert tokens
     assert " ".join(title) == "first prompt"
 

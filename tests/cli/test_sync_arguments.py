@@ -63,26 +63,27 @@ def test_sync_prints_the_same_with_and_without_click(more: list[str], tmp_path: 
     path.unlink()
     shell.run("sync")
     result = shell.run("sync", *more)
-    through = CliRunner().invoke(app, [*shell.options, "sync", *more])
-    assert (result.code, result.err) == (through.exit_code, through.stderr)
-    # The start of the week has milliseconds.
+    with_click = CliRunner().invoke(app, [*shell.options, "sync", *more])
+    assert (result.code, result.err) == (with_click.exit_code, with_click.stderr)
+    # "since" differs by milliseconds.
     lines = [
-        [line for line in out.splitlines() if '"since"' not in line] for out in (result.out, through.stdout)
+        [line for line in out.splitlines() if '"since"' not in line]
+        for out in (result.out, with_click.stdout)
     ]
     assert lines[0] == lines[1]
     assert ("vanished" if more else "deleted by the tool") in result.out
 
 
 def test_an_invalid_root_is_reported_as_in_other_commands() -> None:
-    plain, other = backscroll("--root", "nonsense", "sync"), backscroll("--root", "nonsense", "list")
-    assert (plain.code, plain.err) == (other.code, other.err)
-    assert plain.code == 2
-    assert "SOURCE=DIR" in plain.err
+    sync, other = backscroll("--root", "nonsense", "sync"), backscroll("--root", "nonsense", "list")
+    assert (sync.code, sync.err) == (other.code, other.err)
+    assert sync.code == 2
+    assert "SOURCE=DIR" in sync.err
 
 
 def test_an_invalid_home_is_reported_as_in_other_commands(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    plain, other = (backscroll("--home", tmp_path / "file" / "home", word) for word in ("sync", "list"))
-    assert (plain.code, plain.err) == (other.code, other.err)
-    assert plain.code == 1
-    assert "is not a folder" in plain.err
+    sync, other = (backscroll("--home", tmp_path / "file" / "home", word) for word in ("sync", "list"))
+    assert (sync.code, sync.err) == (other.code, other.err)
+    assert sync.code == 1
+    assert "is not a folder" in sync.err

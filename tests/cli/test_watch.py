@@ -19,7 +19,9 @@ from tests.cli.run_command import COMMAND, Shell
 TIMEOUT_SECONDS = 20.0
 ONE = "10000000-0000-4000-8000-000000000000"
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Ctrl-C cannot be sent to one process there")
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="Ctrl-C cannot be sent to a single process on Windows"
+)
 
 
 class Running:
@@ -135,13 +137,13 @@ def test_json_lines_escape_control_characters(shell: WatchShell, command: list[s
 
 
 def test_a_killed_watch_leaves_an_intact_archive(shell: WatchShell) -> None:
-    for number in range(4):
+    for attempt in range(4):
         with shell.start("watch") as watch:
             watch.message()
             for _ in range(3):
-                shell.session.user(f"word {number}").assistant("yes")
+                shell.session.user(f"word {attempt}").assistant("yes")
                 shell.append()
-            if number % 2:
+            if attempt % 2:
                 watch.line()
     assert shell.run("archive", "verify").out == "The archive is intact.\n"
     shown = json.loads(shell.run("show", ONE, "--json").out)
@@ -159,8 +161,8 @@ def test_other_commands_read_while_watch_runs(shell: WatchShell) -> None:
         shell.append()
         listed = shell.run("list", "--json")
         assert listed.code == 0
-        number = json.loads(listed.out)["data"][0]["message_count"]
-        assert number == 3 or (number == 2 and "Another process is syncing" in listed.err)
+        message_count = json.loads(listed.out)["data"][0]["message_count"]
+        assert message_count == 3 or (message_count == 2 and "Another process is syncing" in listed.err)
         assert "+1 message" in watch.line()
         assert "+1 message" in second.line()
         assert shell.json("list")["data"][0]["message_count"] == 3
@@ -190,13 +192,13 @@ def test_tail_json_prints_one_object_per_message(shell: WatchShell) -> None:
         first = [json.loads(tail.line()) for _ in range(2)]
         shell.session.assistant(tools=[tool_calls.bash("ls")])
         shell.append()
-        asked = json.loads(tail.line())
+        pending = json.loads(tail.line())
         shell.session.result(shell.session.tool_ids[-1], "")
         shell.append()
-        answered = json.loads(tail.line())
+        completed = json.loads(tail.line())
     assert [message["position"] for message in first] == [0, 1]
-    assert (asked["position"], asked["status"], asked["tool_result"]) == (2, "pending", None)
-    assert (answered["position"], answered["status"]) == (2, "completed")
+    assert (pending["position"], pending["status"], pending["tool_result"]) == (2, "pending", None)
+    assert (completed["position"], completed["status"]) == (2, "completed")
 
 
 def test_tail_waits_for_a_session_that_does_not_exist_yet(shell: WatchShell) -> None:
@@ -205,10 +207,10 @@ def test_tail_waits_for_a_session_that_does_not_exist_yet(shell: WatchShell) -> 
     shell.run("sync")
     with shell.start("tail") as any_one:
         assert any_one.message() == "Waiting for a session to start. Press Ctrl-C to stop."
-        other = Transcript("20000000-0000-4000-8000-000000000000", seed=2).user("Somebody else")
+        other = Transcript("20000000-0000-4000-8000-000000000000", seed=2).user("Another session")
         other.write(shell.path.parents[2])
         assert any_one.line().endswith("── user")
-        assert any_one.line() == "Somebody else"
+        assert any_one.line() == "Another session"
         assert any_one.end() == 0
     with shell.start("tail", ONE) as this_one:
         assert this_one.message() == f"Waiting for {ONE} to start. Press Ctrl-C to stop."

@@ -49,9 +49,9 @@ BODY = encode_messages(SAMPLE)[1]
 
 @given(messages=MESSAGES)
 def test_each_message_can_be_read_alone(messages: list[Message]) -> None:
-    plain, body = encode_messages(messages)
-    assert plain == msgspec.msgpack.encode(messages)
-    assert decompress(body) == plain
+    data, body = encode_messages(messages)
+    assert data == msgspec.msgpack.encode(messages)
+    assert decompress(body) == data
     assert decode_chunk(body) == read_messages(DB, body) == messages
     assert [read_message(DB, body, position) for position in range(len(messages))] == messages
     assert not lacks_seek_table(body)
@@ -59,8 +59,8 @@ def test_each_message_can_be_read_alone(messages: list[Message]) -> None:
 
 @given(messages=MESSAGES)
 def test_recompressing_gives_the_same_bytes(messages: list[Message]) -> None:
-    plain, body = encode_messages(messages)
-    assert recompress_chunk(plain) == body
+    data, body = encode_messages(messages)
+    assert recompress_chunk(data) == body
 
 
 def test_a_frame_is_small_unless_a_message_is_large() -> None:

@@ -29,21 +29,21 @@ class _Session(Struct):
 
 def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Audit:
     """Parse everything below the roots and return the counts and problems."""
-    places: list[AuditedRoot] = []
+    audited_roots: list[AuditedRoot] = []
     problems: list[Problem] = []
     plan: list[tuple[Source, AuditedRoot, list[Unit]]] = []
     for source, root in roots:
-        place = AuditedRoot(source=source.name, path=str(root), exists=root.is_dir())
-        places.append(place)
-        plan.append((source, place, list(source.units(root)) if place.exists else []))
+        audited = AuditedRoot(source=source.name, path=str(root), exists=root.is_dir())
+        audited_roots.append(audited)
+        plan.append((source, audited, list(source.units(root)) if audited.exists else []))
     total = sum(unit.size for _, _, units in plan for unit in units)
     done = 0
     found: list[tuple[str, AuditedRoot, dict[tuple[str, str | None], _Session]]] = []
-    for source, place, units in plan:
+    for source, audited, units in plan:
         sessions: dict[tuple[str, str | None], _Session] = {}
         for unit in units:
-            place.units[unit.kind] = place.units.get(unit.kind, 0) + 1
-            for key, session in _sessions(source, unit, place, problems):
+            audited.units[unit.kind] = audited.units.get(unit.kind, 0) + 1
+            for key, session in _sessions(source, unit, audited, problems):
                 known = sessions.get(key)
                 if known is None or _is_better(session, known):
                     sessions[key] = session
@@ -51,22 +51,22 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
             if progress is not None:
                 progress(done, total)
         close(source)
-        found.append((source.platform, place, sessions))
+        found.append((source.platform, audited, sessions))
     with_content = {
         (platform, key)
         for platform, _, sessions in found
         for key, session in sessions.items()
         if session.store != _NOTES
     }
-    for platform, place, sessions in found:
+    for platform, audited, sessions in found:
         # A note about a session in another store is not a session of its own.
         own = [
             session
             for key, session in sessions.items()
             if session.store != _NOTES or (platform, key) not in with_content
         ]
-        _sum_up(place, own)
-    return Audit(places=places, problems=problems)
+        _sum_up(audited, own)
+    return Audit(places=audited_roots, problems=problems)
 
 
 def _is_better(session: _Session, known: _Session) -> bool:

@@ -162,5 +162,5 @@ def _compare_all(
             changed.append(ChangedUnit(source, unit, before))
         if not unit.fingerprint:  # its content could not be listed
             prefix = f"{unit.path}{os.sep}"
-            known = {place: one for place, one in known.items() if not place[0].startswith(prefix)}
-    return Changes(count, changed, [one.id for one in known.values() if not one.is_gone])
+            known = {key: stored for key, stored in known.items() if not key[0].startswith(prefix)}
+    return Changes(count, changed, [stored.id for stored in known.values() if not stored.is_gone])

@@ -132,8 +132,8 @@ class SpooledDocuments:
         self.size += size
         self.total_size += size
         self._files.append(path)
-        for fragment_id, places in frames.items():
-            self._frames[fragment_id + offset] = (path, places)
+        for fragment_id, fragment_frames in frames.items():
+            self._frames[fragment_id + offset] = (path, fragment_frames)
 
     def __contains__(self, fragment_id: int) -> bool:
         return fragment_id in self._frames

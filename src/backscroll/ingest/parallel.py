@@ -113,9 +113,9 @@ def read_batches(work: list[Batch], exclusions: Exclusions, folder: Path) -> Ite
             while waiting or running:
                 # Queue enough work to keep the workers busy while the caller merges.
                 while waiting and sum(running.values()) <= 2 * cores * BATCH_BYTES:
-                    number, batch = waiting.pop()
+                    index, batch = waiting.pop()
                     with _sigint_blocked(), _without_main_module():
-                        future = pool.submit(_read_batch, batch, exclusions, empty, folder / f"{number}.db")
+                        future = pool.submit(_read_batch, batch, exclusions, empty, folder / f"{index}.db")
                     running[future] = min(BATCH_BYTES, sum(map(_estimated_bytes, batch.units)))
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()

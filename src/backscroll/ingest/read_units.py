@@ -49,8 +49,8 @@ def _read_changed(
     index: Callable[[], Index] | None,
 ) -> Iterator[int]:
     """Read large amounts of new units in parallel and the rest one by one. Yield the sizes."""
-    new = {(one.unit.path, one.unit.key): one for one in changed if one.known is None}
-    batches = parallel.batches([one.unit for one in new.values()])
+    new = {(change.unit.path, change.unit.key): change for change in changed if change.known is None}
+    batches = parallel.batches([change.unit for change in new.values()])
     if batches:
         from backscroll.ingest.bulk_read import bulk_read  # start-up: loads the index engine
 
@@ -59,9 +59,9 @@ def _read_changed(
                 report.new += 1
                 del new[unit.path, unit.key]
             yield size
-    for one in [*new.values(), *(one for one in changed if one.known is not None)]:
-        _read_unit(archive, one, report)
-        yield one.unit.size
+    for change in [*new.values(), *(change for change in changed if change.known is not None)]:
+        _read_unit(archive, change, report)
+        yield change.unit.size
 
 
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:

@@ -145,9 +145,9 @@ def _watched_folders(roots: Roots) -> dict[Path, int]:
     """Return the paths to watch with their inodes."""
     found: dict[Path, int] = {}
     for source, root in roots():
-        for place in source.watched_paths(root) if isinstance(source, Watchable) else [root]:
+        for path in source.watched_paths(root) if isinstance(source, Watchable) else [root]:
             with suppress(OSError):
-                found[place] = place.stat().st_ino
+                found[path] = path.stat().st_ino
     return found
 
 

@@ -32,14 +32,14 @@ _HAS_ONLY_RESULT = (
 
 
 class _Holder(NamedTuple):
-    """A fragment that contains a record. The fields are in order of rank: the lowest held it first."""
+    """A fragment that contains a record. The fields are in order of rank: the lowest contained it first."""
 
     is_past: bool  # its file no longer contains the record
     is_forked: bool
     at: int
     is_subagent: bool
     names_other: bool
-    began: str
+    started: str
     external_id: str
     fragment_id: int
 
@@ -48,8 +48,8 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
     """Set `copied_from` of every message of changed fragments that another session contained first.
 
     A fragment ranks first if its file still contains the message. Copies have new timestamps, so the earliest
-    time decides, then whether the lines name another session, then which session began first. A message that
-    no other session contains belongs to the session even if it was copied.
+    time decides, then whether the lines name another session, then which session started first. A message
+    that no other session contains belongs to the session even if it was copied.
     """
     rows = db.execute(
         "select m.record_hash, m.fragment_id, f.status <> 'current' and not max(m.is_active),"
@@ -62,14 +62,14 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
         [_NO_TIME, _NO_TIME],
     ).fetchall()
     holders: dict[int, list[_Holder]] = {}
-    for record_hash, fragment_id, is_past, is_forked, at, is_subagent, external_id, began in rows:
+    for record_hash, fragment_id, is_past, is_forked, at, is_subagent, external_id, started in rows:
         holder = _Holder(
             bool(is_past),
             bool(is_forked),
             at,
             bool(is_subagent),
             False,
-            f"{began:020}",
+            f"{started:020}",
             external_id,
             fragment_id,
         )

@@ -33,7 +33,7 @@ _PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
 class Fragment(msgspec.Struct):
-    """What one unit contributes to one session."""
+    """Content that one unit contributes to one session."""
 
     id: int
     source: str
@@ -151,10 +151,10 @@ def merged_closing(fragments: Sequence[Fragment]) -> Closing:
     for name in ("workspace", "created_at", "updated_at", "git_branch", "version"):
         if _has_fact(best, name):
             continue
-        known = next((one.closing for one in fragments if _has_fact(one.closing, name)), None)
+        known = next((each.closing for each in fragments if _has_fact(each.closing, name)), None)
         if known is not None:
             source = f"{name}_source"
-            filled |= {each: getattr(known, each) for each in (name, source) if hasattr(known, each)}
+            filled |= {field: getattr(known, field) for field in (name, source) if hasattr(known, field)}
     if best.visibility == "hidden":
         # The session is hidden only if no other content fragment makes it visible.
         visibilities = (one.closing.visibility for one in content_fragments(fragments) if one.message_count)
@@ -174,7 +174,7 @@ def _has_fact(closing: Closing, name: str) -> bool:
 
 
 def closing_from_subagents(subagents: Iterable[Sequence[Fragment]]) -> Closing:
-    """Return a closing for a session of which only subagents are left."""
+    """Return a closing for a session that has only subagents."""
     groups = sorted(
         subagents, key=lambda group: (str(merged_closing(group).created_at or "~"), group[0].external_id)
     )

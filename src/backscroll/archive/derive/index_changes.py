@@ -76,7 +76,7 @@ def index_fields(db: sqlite3.Connection, session: SessionKey) -> IndexFields:
         " from conversations where external_id = ? and platform = ?",
         key,
     )
-    found = {number: _Fields(*values) for number, *values in rows}
+    found = {session_id: _Fields(*values) for session_id, *values in rows}
     workspace = next((fields.workspace_hash for fields in found.values()), None)
     subagents = db.execute(
         "select id, agent_id, source, title from subagent where parent_external_id = ? and platform = ?", key
@@ -89,15 +89,15 @@ def index_fields(db: sqlite3.Connection, session: SessionKey) -> IndexFields:
 def queue_changes(db: sqlite3.Connection, session: SessionKey, before: IndexFields) -> None:
     """Queue a derived session and its subagents as far as they changed. Often nothing did."""
     after = index_fields(db, session)
-    queued = {number: 0 for number in {*before, *after} if before.get(number) != after.get(number)}
+    queued = {id_: 0 for id_ in {*before, *after} if before.get(id_) != after.get(id_)}
     unchanged = after.keys() - queued.keys()
     if unchanged:
         firsts = _first_changes(db, session)
-        for number in unchanged:
+        for id_ in unchanged:
             # A subagent without a fragment of its own is inlined in the session's.
-            first = firsts.get(after[number].agent_id, firsts[None] and 0)
+            first = firsts.get(after[id_].agent_id, firsts[None] and 0)
             if first is not None:
-                queued[number] = first
+                queued[id_] = first
     db.executemany(_QUEUE, queued.items())
 
 

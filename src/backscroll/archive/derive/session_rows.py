@@ -46,7 +46,7 @@ def write_sessions(db: sqlite3.Connection, sessions: Collection[SessionKey], now
     """Write the rows of sessions and of their subagents from their fragments."""
     strings, rollups = StringLookup(db), RollupWriter(db)
     mark_windows_changed(db, sessions)
-    for session in sorted(sessions):  # so that two archives of one history number them alike
+    for session in sorted(sessions):  # numbers must not depend on the order of a set
         before = index_fields(db, session)
         _write_session(db, strings, rollups, session, now)
         queue_changes(db, session, before)
@@ -57,13 +57,15 @@ def write_sessions(db: sqlite3.Connection, sessions: Collection[SessionKey], now
 def delete_empty_session(db: sqlite3.Connection, session: SessionKey) -> None:
     """Delete the rows of a session after its last fragment was deleted.
 
-    If fragments are left, mark them to be derived instead.
+    If fragments remain, mark them to be derived instead.
     """
-    left = session_fragments(db, session)
-    left += [fragment for group in subagent_fragments(db, session).values() for fragment in group]
-    db.executemany("update fragment set is_derived = 0 where id = ?", [(fragment.id,) for fragment in left])
+    remaining = session_fragments(db, session)
+    remaining += [fragment for group in subagent_fragments(db, session).values() for fragment in group]
+    db.executemany(
+        "update fragment set is_derived = 0 where id = ?", [(fragment.id,) for fragment in remaining]
+    )
     row = "select 1 from conversations where external_id = ? and platform = ?"
-    if not left and db.execute(row, [session.id, session.platform]).fetchone():
+    if not remaining and db.execute(row, [session.id, session.platform]).fetchone():
         write_sessions(db, [session], datetime.now(UTC))
 
 
@@ -178,7 +180,7 @@ def _session_values(
 
 
 def _started(closing: Closing, totals: SessionTotals, fragments: list[Fragment]) -> tuple[datetime, str]:
-    """Return when a session began and how that is known. The schema requires a time."""
+    """Return the start time of a session and its source. The schema requires a time."""
     if closing.created_at is not None:
         return closing.created_at, closing.created_at_source or "stored"
     if totals.first_at is not None:

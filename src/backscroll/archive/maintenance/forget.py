@@ -31,7 +31,7 @@ _STRING_COLUMNS = (
 
 
 class ForgetResult(Struct):
-    """What was erased."""
+    """Content that was erased."""
 
     session_id: str
     platform: str

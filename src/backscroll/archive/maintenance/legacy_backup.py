@@ -52,10 +52,10 @@ def create_backup(path: Path) -> Path:
 def _unused_name(path: Path) -> Path:
     timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     target = path.with_name(f"{path.name}.backup-{timestamp}")
-    number = 1
+    suffix = 1
     while target.exists():
-        number += 1
-        target = path.with_name(f"{path.name}.backup-{timestamp}-{number}")
+        suffix += 1
+        target = path.with_name(f"{path.name}.backup-{timestamp}-{suffix}")
     return target
 
 

@@ -1,4 +1,4 @@
-"""Queries for what happened to sessions in the tools' stores, from the event log (table source_event).
+"""Queries for events of sessions in the tools' stores, from the event log (table source_event).
 
 All processes write to the same log.
 """
@@ -62,7 +62,7 @@ class SessionState(NamedTuple):
 
 
 class Events:
-    """What happened to sessions, ever or since an event."""
+    """Queries for the events of sessions, all or since an event."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db

@@ -118,7 +118,7 @@ class MessageQueries:
     def original_records(
         self,
         summary: SessionSummary,
-        row_keys: RowKeys = lambda place: (place,),
+        row_keys: RowKeys = lambda location: (location,),
         result_call_ids: ResultCallIds = lambda record: (),
     ) -> OriginalRecords:
         """Return access to the original records of a session's messages. The functions are the source's."""

@@ -11,7 +11,7 @@ from backscroll.model import Message, Origin, SessionSummary, is_uuid, record_id
 
 __all__ = ["OriginalRecords", "ResultCallIds", "RowKeys"]
 
-RowKeys = Callable[[str], Sequence[str]]  # the keys that the row of a place can have
+RowKeys = Callable[[str], Sequence[str]]  # the keys that the row of a location can have
 ResultCallIds = Callable[[bytes], Iterable[str]]  # the tool calls that have their result in a record
 
 
@@ -44,10 +44,10 @@ class OriginalRecords:
 
     def of(self, message: Message) -> bytes | None:
         """Return the line or row of a message, None if it is not stored."""
-        place = message.origin.place
-        if place.startswith("line "):
-            return self._line(message, int(place.removeprefix("line ")))
-        return self._row(place)
+        location = message.origin.place
+        if location.startswith("line "):
+            return self._line(message, int(location.removeprefix("line ")))
+        return self._row(location)
 
     def result_of(self, message: Message) -> tuple[bytes, Origin] | None:
         """Return the record with the result of a tool call, and its origin.
@@ -59,14 +59,14 @@ class OriginalRecords:
         call_id = message.tool.id
         origin = message.origin
         if origin.place.startswith("blob "):
-            place, record = self._result_blob(call_id)
+            location, record = self._result_blob(call_id)
         elif origin.place.startswith("line "):
-            place, record = self._result_line(call_id, origin.path)
+            location, record = self._result_line(call_id, origin.path)
         else:
             return None
-        if record is None or place == origin.place:
+        if record is None or location == origin.place:
             return None
-        return record, Origin(origin.path, place)
+        return record, Origin(origin.path, location)
 
     def _result_line(self, call_id: str, path: str) -> tuple[str, bytes | None]:
         unit_id = self._units.get(path)
@@ -81,8 +81,8 @@ class OriginalRecords:
     def _result_blob(self, call_id: str) -> tuple[str, bytes | None]:
         if self._result_blobs is None:
             self._result_blobs = dict(self._read_result_blobs())
-        place = f"blob {self._result_blobs.get(call_id)}"
-        return place, self._row(place)
+        location = f"blob {self._result_blobs.get(call_id)}"
+        return location, self._row(location)
 
     def _read_result_blobs(self) -> Iterator[tuple[str, str]]:
         """Return the call ids that blobs of the units answer, each with the name of the blob."""
@@ -115,8 +115,8 @@ class OriginalRecords:
         # In a rewritten file the record can have moved to another line. Generated ids are in no line.
         return newest
 
-    def _row(self, place: str) -> bytes | None:
-        keys = msgspec.json.encode(self._row_keys(place)).decode()
+    def _row(self, location: str) -> bytes | None:
+        keys = msgspec.json.encode(self._row_keys(location)).decode()
         row = self._db.execute(
             "select blob_chunk_id, offset, size from raw_row"
             " where unit_id in (select value from json_each(?))"
@@ -133,20 +133,20 @@ class _FileLines:
         self._db = db
         self._unit_id = unit_id
         self._version = version
-        self._number = 0  # of the current line
+        self._line_number = 0  # of the current line
         self._line = b""
         self._rest: Iterator[bytes] = iter(())
 
     def get(self, number: int) -> bytes | None:
         """Return a line by its number from 1, None after the end of the file."""
-        if number < self._number or not self._number:
-            self._number, self._rest = 0, self._read()
-        while self._number < number:
+        if number < self._line_number or not self._line_number:
+            self._line_number, self._rest = 0, self._read()
+        while self._line_number < number:
             line = next(self._rest, None)
             if line is None:
-                self._number = 0
+                self._line_number = 0
                 return None
-            self._number, self._line = self._number + 1, line
+            self._line_number, self._line = self._line_number + 1, line
         return self._line
 
     def _read(self) -> Iterator[bytes]:
@@ -181,17 +181,17 @@ class _ResultLines:
         self.lines = _FileLines(db, unit_id, version)
         self._scanned = _FileLines(db, unit_id, version)
         self._scanned_count = 0
-        self._numbers: dict[str, int] = {}
+        self._line_numbers: dict[str, int] = {}
         self._is_complete = False
 
     def line_number(self, call_id: str) -> int | None:
         """Return the number of the line with the result of a call."""
-        while call_id not in self._numbers and not self._is_complete:
+        while call_id not in self._line_numbers and not self._is_complete:
             line = self._scanned.get(self._scanned_count + 1)
             if line is None:
                 self._is_complete = True
                 break
             self._scanned_count += 1
             for found in self._result_call_ids(line):
-                self._numbers.setdefault(found, self._scanned_count)
-        return self._numbers.get(call_id)
+                self._line_numbers.setdefault(found, self._scanned_count)
+        return self._line_numbers.get(call_id)

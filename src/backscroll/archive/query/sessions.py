@@ -189,7 +189,7 @@ def summaries_by_id(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Ses
 
 
 def _filtered(condition: str, filter_: Filter) -> str:
-    """Return a query for the sessions, and the subagents if wanted, that match a condition."""
+    """Return a query for the sessions, and the subagents if requested, that match a condition."""
     sessions = f"{_SESSIONS} where {condition}"
     if not filter_.with_subagents:
         return sessions

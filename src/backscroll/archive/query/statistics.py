@@ -41,7 +41,7 @@ class ActivityTotals(NamedTuple):
 
 
 class PriceClass(NamedTuple):
-    """What determines the price of a response."""
+    """Attributes that determine the price of a response."""
 
     model: str | None
     speed: str | None

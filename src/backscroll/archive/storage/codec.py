@@ -62,12 +62,12 @@ def _compressor(level: int) -> zstd.ZstdCompressor:
 
 def compress(data: bytes) -> bytes:
     """Compress bytes. Short data is returned unchanged."""
-    if _is_stored_plain(data):
+    if _is_stored_uncompressed(data):
         return data
     return _compressor(_LEVEL).compress(data, _FLUSH_FRAME)
 
 
-def _is_stored_plain(data: bytes) -> bool:
+def _is_stored_uncompressed(data: bytes) -> bool:
     return len(data) < _MIN_COMPRESSED_BYTES and not data.startswith(ZSTD_MAGIC)
 
 
@@ -88,23 +88,23 @@ def encode_messages(messages: Sequence[Message]) -> tuple[bytes, bytes]:
     for message in messages:
         _encoder.encode_into(message, buffer, -1)
         ends.append(len(buffer))
-    plain = bytes(buffer)
+    data = bytes(buffer)
     del buffer  # free the memory before compressing: a message may be very long
-    return plain, _compress_frames(plain, ends)
+    return data, _compress_frames(data, ends)
 
 
-def recompress_chunk(plain: bytes) -> bytes:
+def recompress_chunk(data: bytes) -> bytes:
     """Compress a chunk that was decompressed. Equals what `encode_chunk` returned for its messages."""
-    sizes = [len(bytes(message)) for message in _raw_messages_decoder.decode(plain)]
+    sizes = [len(bytes(message)) for message in _raw_messages_decoder.decode(data)]
     ends = accumulate(sizes, initial=len(_list_header(len(sizes))))
-    return _compress_frames(plain, list(ends)[1:])
+    return _compress_frames(data, list(ends)[1:])
 
 
-def _compress_frames(plain: bytes, ends: Sequence[int]) -> bytes:
+def _compress_frames(data: bytes, ends: Sequence[int]) -> bytes:
     """Compress a chunk frame by frame, given the end offset of each message."""
-    if _is_stored_plain(plain):
-        return plain
-    view = memoryview(plain)
+    if _is_stored_uncompressed(data):
+        return data
+    view = memoryview(data)
     compress = _compressor(_MESSAGE_LEVEL).compress
     ranges = list(frame_boundaries(ends))
     frames = [
@@ -124,9 +124,9 @@ def decode_chunk(body: bytes) -> list[Message]:
     return decode_messages(decompress(body))
 
 
-def decode_messages(plain: bytes) -> list[Message]:
+def decode_messages(data: bytes) -> list[Message]:
     """Return the messages of a decompressed chunk."""
-    return _messages_decoder.decode(plain)
+    return _messages_decoder.decode(data)
 
 
 def lacks_seek_table(body: bytes) -> bool:
@@ -138,21 +138,19 @@ def lacks_seek_table(body: bytes) -> bool:
     return bool(first.unused_data)
 
 
-def frame_as_list(plain: bytes, table: SeekTable, index: int) -> bytes:
+def frame_as_list(data: bytes, table: SeekTable, index: int) -> bytes:
     """Return the messages of one decompressed frame as a MessagePack list."""
     header = _list_header(table.first_positions[-1]) if not index else b""
-    if not plain.startswith(header):
+    if not data.startswith(header):
         raise msgspec.DecodeError("The message count differs from the seek table.")
-    return (
-        _list_header(table.first_positions[index + 1] - table.first_positions[index]) + plain[len(header) :]
-    )
+    return _list_header(table.first_positions[index + 1] - table.first_positions[index]) + data[len(header) :]
 
 
 class Chunk:
     """A decompressed chunk that decodes single messages."""
 
-    def __init__(self, plain: bytes) -> None:
-        self._raw_messages = _raw_messages_decoder.decode(plain)
+    def __init__(self, data: bytes) -> None:
+        self._raw_messages = _raw_messages_decoder.decode(data)
 
     def __len__(self) -> int:
         return len(self._raw_messages)

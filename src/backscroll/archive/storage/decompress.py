@@ -22,7 +22,7 @@ class ParallelDecompressor:
 
     def __init__(self, bodies: Sequence[bytes]) -> None:
         self._bodies = bodies
-        self._plain: dict[int, bytes] = {}
+        self._decompressed: dict[int, bytes] = {}
         self._remaining = iter(range(len(bodies)))  # shared by both threads; each takes the next index
         is_large = len(bodies) > 1 and sum(map(len, bodies)) >= _MIN_THREAD_BYTES and os.cpu_count() != 1
         self._thread = Thread(target=self._work) if is_large else None
@@ -34,14 +34,15 @@ class ParallelDecompressor:
         self._work()
         if self._thread is not None:
             self._thread.join()
-        plain = self._plain
+        decompressed = self._decompressed
         return [
-            plain[index] if index in plain else decompress(body) for index, body in enumerate(self._bodies)
+            decompressed[index] if index in decompressed else decompress(body)
+            for index, body in enumerate(self._bodies)
         ]
 
     def _work(self) -> None:
         for index in self._remaining:
             try:
-                self._plain[index] = decompress(self._bodies[index])
+                self._decompressed[index] = decompress(self._bodies[index])
             except ZstdError:
                 return  # `result` decompresses this body again and raises

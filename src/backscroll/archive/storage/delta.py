@@ -92,9 +92,9 @@ class BodyReader:
 
     def decode_all(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Decompress the bodies of many chunks on two processors."""
-        plain = ParallelDecompressor([body for body in bodies if not body.startswith(_DELTA)])
+        decompressor = ParallelDecompressor([body for body in bodies if not body.startswith(_DELTA)])
         deltas = iter([self.decode(body) for body in bodies if body.startswith(_DELTA)])
-        others = iter(plain.result())
+        others = iter(decompressor.result())
         return [next(deltas if body.startswith(_DELTA) else others) for body in bodies]
 
     def read_chunks(self, fragment_id: int, first: int, last: int) -> bytes:
@@ -170,8 +170,8 @@ def read_message(db: sqlite3.Connection, body: bytes, index: int) -> Message:
     if table is None:
         return Chunk(BodyReader(db).decode(body)).message(index)
     frame = table.frame_index(index)
-    plain = decompress(table.frame(body, frame))
-    return Chunk(frame_as_list(plain, table, frame)).message(index - table.first_positions[frame])
+    data = decompress(table.frame(body, frame))
+    return Chunk(frame_as_list(data, table, frame)).message(index - table.first_positions[frame])
 
 
 def encode_delta_chunk(data: bytes, base: bytes, *, fragment_id: int, first: int, last: int) -> bytes:

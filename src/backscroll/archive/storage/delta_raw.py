@@ -40,7 +40,7 @@ class RawDeltaBase:
     def encode_segment(self, data: bytes, line: int, line_count: int | None) -> tuple[int | None, bytes]:
         """Return the delta base and the body of a segment.
 
-        The segment starts in ``line`` and has ``line_count`` lines; None: all that are left.
+        The segment starts in ``line`` and has ``line_count`` lines; None: all remaining.
         """
         fragment_id = self._fragment_id()
         if fragment_id is None:

@@ -28,7 +28,7 @@ def store_file(
 ) -> bytes:
     """Store a file, or what was appended to it. A rewritten file is stored as a new version.
 
-    Bytes after ``end``, written since the file was listed, are left for the next sync. ``content`` is a new
+    Bytes after ``end``, written since the file was listed, are read by the next sync. ``content`` is a new
     file up to there, if the caller has read it. Return the content of a new file that fits into one segment;
     nothing otherwise.
     """
@@ -78,7 +78,7 @@ def _store_segment(
     line: int = 1,
     line_count: int | None = None,
 ) -> None:
-    """Store a segment that starts in ``line`` and has ``line_count`` lines; None: all that are left."""
+    """Store a segment that starts in ``line`` and has ``line_count`` lines; None: all remaining."""
     fragment_id, body = base.encode_segment(data, line, line_count)
     db.execute(
         "insert into raw_segment (unit_id, offset, size, sha256, version, delta_base_fragment_id, body)"

@@ -257,13 +257,13 @@ class SessionWriter:
         self._buffer_chars = sum(self._sizes)
 
     def _write_chunk(self, messages: list[Message]) -> None:
-        plain, body = encode_messages(messages)
+        data, body = encode_messages(messages)
         self.db.execute(
             "insert into message_chunk (fragment_id, position, body) values (?, ?, ?)",
             [self._fragment_id, self._first, body],
         )
         if self._writer.delta_base is not None:
-            self._writer.delta_base.add_chunk(self._fragment_id, self._first, messages[0], plain)
+            self._writer.delta_base.add_chunk(self._fragment_id, self._first, messages[0], data)
         self._insert_rows(enumerate(messages, start=self._first))
         if self._writer.observer is not None:
             self._writer.observer.add_messages(self._first, messages)
@@ -281,7 +281,7 @@ class SessionWriter:
         )
 
     def close(self, closing: Closing) -> None:
-        """Write what is left in the buffer and the facts that are known at the end."""
+        """Write the remaining buffer and the facts that are known at the end."""
         self._flush(keep_open=False)
         self._update_active(closing)
         strings = self._writer.strings

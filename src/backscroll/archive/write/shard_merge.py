@@ -90,10 +90,10 @@ def _attached(db: sqlite3.Connection, shards: Sequence[Path]) -> Iterator[list[s
     """Attach shards and yield their schema names."""
     names: list[str] = []
     try:
-        for number, path in enumerate(shards):
-            db.execute(f"attach database ? as shard{number}", [str(path)])
-            names.append(f"shard{number}")
-            db.execute(f"pragma shard{number}.cache_size = -{SHARD_CACHE_KB}")
+        for index, path in enumerate(shards):
+            db.execute(f"attach database ? as shard{index}", [str(path)])
+            names.append(f"shard{index}")
+            db.execute(f"pragma shard{index}.cache_size = -{SHARD_CACHE_KB}")
         db.execute("pragma foreign_keys = off")  # rows that refer to each other are copied together
         yield names
     finally:

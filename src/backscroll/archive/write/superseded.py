@@ -11,7 +11,7 @@ from backscroll.model.merge_messages import message_texts
 
 __all__ = ["retain_removed_messages"]
 
-_PLACEHOLDER_KINDS = ("missing", "recovered")  # a message that is not yet, or no longer, in its own place
+_PLACEHOLDER_KINDS = ("missing", "recovered")  # the record of the message is not there yet, or no longer
 
 
 def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended: bool) -> int:
@@ -40,8 +40,8 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
         if replacement is not None:
             _delete_repeated(db, fragment_id, replacement[0])
         query = "select count(*) from message where fragment_id = ?"
-        (left,) = db.execute(query, [fragment_id]).fetchone()
-        if not left and current is not None:
+        (remaining,) = db.execute(query, [fragment_id]).fetchone()
+        if not remaining and current is not None:
             retain_title(db, closing, current[0])
             session_before, session_now = _session_of(db, fragment_id), _session_of(db, current[0])
             rebase_fragment_dependents(db, [fragment_id])
@@ -49,7 +49,7 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
             if session_before != session_now:
                 delete_empty_session(db, session_before)
             continue
-        kept += left
+        kept += remaining
         db.execute(
             "update fragment set is_derived = 0, status = 'superseded', compared_count = 0 where id = ?",
             [fragment_id],

@@ -124,7 +124,10 @@ def mark_for_retry(db: sqlite3.Connection, unit_id: int, problems: Iterable[Prob
     """Record that a unit could not be read this time, and why."""
     db.execute("update unit set needs_retry = 1 where id = ?", [unit_id])
     db.execute("delete from problem where unit_id = ?", [unit_id])
-    rows = [(unit_id, one.code, one.origin.path, one.origin.place, one.reason) for one in problems]
+    rows = [
+        (unit_id, problem.code, problem.origin.path, problem.origin.place, problem.reason)
+        for problem in problems
+    ]
     db.executemany("insert into problem values (?, ?, ?, ?, ?)", rows)
 
 

@@ -111,12 +111,12 @@ class UnitWriter:
         )
 
     def _add_problem(self, problem: Problem) -> None:
-        path, place = problem.origin.path, problem.origin.place
-        if self.exclusions.mentions_forgotten(f"{path} {place}"):
+        path, location = problem.origin.path, problem.origin.place
+        if self.exclusions.mentions_forgotten(f"{path} {location}"):
             return
         if len(self.problems) < MAX_REPORTED_PROBLEMS:
             self.problems.append(problem)
-        row = [self.unit_id, problem.code, path, place, problem.reason]
+        row = [self.unit_id, problem.code, path, location, problem.reason]
         self.db.execute("insert into problem values (?, ?, ?, ?, ?)", row)
 
     def _open(self, opening: Opening) -> None:

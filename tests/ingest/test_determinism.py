@@ -1,4 +1,4 @@
-"""Two archives of the same history are alike, whatever the order of Python's sets."""
+"""Two syncs of the same history give the same archive, independent of the hash seed of Python."""
 
 import os
 import sqlite3
@@ -22,7 +22,7 @@ def session_numbers(home: Path, root: Path, hash_seed: str) -> list[tuple[str, i
         return db.execute("select external_id, number from conversations order by number").fetchall()
 
 
-def test_sessions_are_numbered_alike_in_two_archives_of_one_history(tmp_path: Path) -> None:
+def test_sessions_have_the_same_numbers_in_two_archives_of_one_history(tmp_path: Path) -> None:
     for seed in range(1, 9):
         Transcript(seed=seed).user(f"prompt {seed}").assistant("answer").write(tmp_path / "root")
     first = session_numbers(tmp_path / "first", tmp_path / "root", "1")

@@ -25,7 +25,7 @@ ROUND_FRACTION = 16  # a round is at least 1/16 of all documents: deriving costs
 def bulk_read(
     archive: Archive, batches: list[Batch], updated: set[SessionKey], index: Callable[[], Index] | None
 ) -> Iterator[tuple[int, list[Batch]]]:
-    """Read batches in several processes, and index them in rounds meanwhile.
+    """Read batches in several processes, and index the finished ones in rounds.
 
     Yields the bytes that were read, and the batches that were merged into the archive.
     """
@@ -89,7 +89,7 @@ def _merge(archive: Archive, shards: list[Shard], spooled: SpooledDocuments) -> 
 def _round_bytes(total: int, remaining: float) -> int:
     """Return the size of the next round, given the bytes so far and the ratio of remaining to read bytes.
 
-    Rounds get smaller near the end, so that little is left to index after the last batch.
+    Rounds get smaller near the end, so that little remains to be indexed after the last batch.
     """
     limit = max(MIN_LAST_ROUND_BYTES, int(total * remaining / 2)) if remaining else 0
     return min(max(MIN_ROUND_BYTES, total // ROUND_FRACTION), limit)

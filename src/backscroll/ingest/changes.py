@@ -66,7 +66,7 @@ def find_changes(
         return Changes(len(current))
     found = _compare_fingerprints(archive, source, root, source.units(root), current)
     if markers:
-        # Unchanged markers skip all other units. They are stored last, after the units they stand for.
+        # Unchanged markers skip all other units. They are stored last, after the units they represent.
         paths_last = {unit.path for unit in markers}
         is_marker = [not one.unit.key and one.unit.path in paths_last for one in found.changed]
         found.change_markers = [one for one, last in zip(found.changed, is_marker, strict=True) if last]

@@ -36,7 +36,7 @@ def sync(
     """Read every unit that changed since the last sync, and derive the affected sessions.
 
     With ``paths`` only units at or below them are checked. With an ``index``, large amounts of new messages
-    are indexed while they are read. `indexer.update` indexes whatever is still queued afterwards.
+    are indexed while they are read. `indexer.update` indexes the jobs that are still queued afterwards.
     """
     report = SyncReport()
     started = datetime.now(UTC)

@@ -115,7 +115,7 @@ class Watcher:
             if affected:
                 self._is_behind = not self._read(affected, paths)
             else:
-                # The system reports paths in another spelling than the user's.
+                # The system may report a path in another form than the user gave it.
                 self._is_behind = not self._read(list(self._roots()), None)
 
     def _read(self, roots: Iterable[tuple[Source, Path]], paths: set[str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""The demo, written once for all tests that only look at it."""
+"""Fixtures: the demo, written once for all tests that do not change it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,22 +24,22 @@ def written(home: Path) -> Demo:
 
 @pytest.fixture(scope="session")
 def sessions(written: Demo) -> dict[str, ParsedSession]:
-    """Every session by its id, as the sources tell it; a store counts before a text copy."""
+    """Return every session by id, as the sources parse it. A store has priority over a text copy."""
     found: dict[str, ParsedSession] = {}
-    for reading in _readings(written):
-        if reading.opening.agent_id is None and reading.opening.store not in (
+    for session in _parse_sessions(written):
+        if session.opening.agent_id is None and session.opening.store not in (
             "prompts",
             "transcript",
             "search",
         ):
-            found[reading.opening.id] = reading
-    for reading in _readings(written):
-        if reading.opening.agent_id is None:
-            found.setdefault(reading.opening.id, reading)
+            found[session.opening.id] = session
+    for session in _parse_sessions(written):
+        if session.opening.agent_id is None:
+            found.setdefault(session.opening.id, session)
     return found
 
 
-def _readings(written: Demo) -> Iterator[ParsedSession]:
+def _parse_sessions(written: Demo) -> Iterator[ParsedSession]:
     for name, root in written.roots.items():
         source = sources.named(name)
         for unit in source.units(Path(root)):

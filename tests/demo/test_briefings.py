@@ -1,4 +1,4 @@
-"""A briefing of a demo session names the facts that somebody needs who goes on with it."""
+"""A briefing of a demo session contains the facts that are needed to continue it."""
 
 import json
 import re
@@ -24,37 +24,38 @@ def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield history
 
 
-def _missing(history: History, briefing: dict[str, Any], tokens: int) -> list[str]:
-    made = history.resume.handoff(briefing["session"], tokens=tokens)
-    assert made.tokens <= tokens
-    text = "\n".join(handoff_lines(made))
+def _missing_facts(history: History, briefing: dict[str, Any], tokens: int) -> list[str]:
+    handoff = history.resume.handoff(briefing["session"], tokens=tokens)
+    assert handoff.tokens <= tokens
+    text = "\n".join(handoff_lines(handoff))
     return [fact for fact in (*briefing["must_name"], *briefing["files"]) if fact not in text]
 
 
 @pytest.mark.parametrize("tokens", [500, 2000])
-def test_nine_facts_in_ten_are_named(history: History, tokens: int) -> None:
-    facts = sum(len(one["must_name"]) + len(one["files"]) for one in BRIEFINGS)
-    missing = [fact for one in BRIEFINGS for fact in _missing(history, one, tokens)]
+def test_a_briefing_contains_nine_of_ten_facts(history: History, tokens: int) -> None:
+    facts = sum(len(briefing["must_name"]) + len(briefing["files"]) for briefing in BRIEFINGS)
+    missing = [fact for briefing in BRIEFINGS for fact in _missing_facts(history, briefing, tokens)]
     assert len(BRIEFINGS) >= 7
     assert facts >= 30
     assert len(missing) * 10 <= facts, missing
 
 
-def test_open_ends_stand_among_the_open_ends(history: History) -> None:
+def test_a_session_with_open_ends_has_a_section_for_them(history: History) -> None:
     for briefing in BRIEFINGS:
-        made = history.resume.handoff(briefing["session"])
-        told = [point.text for one in made.sections if one.name == "open_ends" for point in one.points]
-        assert len(told) >= min(1, len(briefing["open_ends"])), briefing["session"]
+        handoff = history.resume.handoff(briefing["session"])
+        sections = [section for section in handoff.sections if section.name == "open_ends"]
+        open_ends = [point.text for section in sections for point in section.points]
+        assert len(open_ends) >= min(1, len(briefing["open_ends"])), briefing["session"]
 
 
-def test_goals_decisions_and_open_ends_are_told_in_their_own_words(history: History) -> None:
-    """A paraphrase is met when two thirds of its longer words are in the briefing."""
-    asked, met = 0, 0
+def test_a_briefing_contains_goals_decisions_and_open_ends(history: History) -> None:
+    """A fact counts as found if two thirds of its longer words are in the briefing."""
+    expected, found = 0, 0
     for briefing in BRIEFINGS:
         text = "\n".join(handoff_lines(history.resume.handoff(briefing["session"]))).lower()
         for fact in (briefing["goal"], *briefing["decisions"], *briefing["open_ends"]):
             words = re.findall(r"[\w.]{4,}", fact.lower())
-            asked += 1
-            met += sum(word[:5].rstrip(".") in text for word in words) * 3 >= len(words) * 2
-    assert asked >= 25
-    assert met * 10 >= asked * 9
+            expected += 1
+            found += sum(word[:5].rstrip(".") in text for word in words) * 3 >= len(words) * 2
+    assert expected >= 25
+    assert found * 10 >= expected * 9

@@ -16,16 +16,16 @@ from backscroll.testing.demo import Demo
 
 HERE = Path(__file__).parent
 QUESTIONS = [
-    (one["question"], one["sessions"])
-    for one in json.loads((HERE / "questions.json").read_text(encoding="utf-8"))["questions"]
+    (item["question"], item["sessions"])
+    for item in json.loads((HERE / "questions.json").read_text(encoding="utf-8"))["questions"]
 ]
 TASKS = [
-    (one["task"], one["sessions"]) for one in json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))
+    (item["task"], item["sessions"]) for item in json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))
 ]
 HELD_OUT = [
-    (one["task"], one["sessions"])
-    for some in json.loads((HERE / "held-out.json").read_text(encoding="utf-8")).values()
-    for one in some
+    (item["task"], item["sessions"])
+    for group in json.loads((HERE / "held-out.json").read_text(encoding="utf-8")).values()
+    for item in group
 ]
 
 
@@ -38,7 +38,7 @@ def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_every_task_names_a_session_that_exists(history: History) -> None:
-    known = {one.id for one in history.all_sessions()}
+    known = {session.id for session in history.all_sessions()}
     assert {id_ for _, ids in TASKS + HELD_OUT for id_ in ids} <= known
     assert len(TASKS) >= 20 and len(HELD_OUT) == 50
 
@@ -52,7 +52,8 @@ def test_the_relevant_session_is_among_the_first_three(
     history: History, asked: list[tuple[str, list[str]]], share: float
 ) -> None:
     found = [
-        bool({one.session_id for one in history.recall(task).sessions[:3]} & set(ids)) for task, ids in asked
+        bool({session.session_id for session in history.recall(task).sessions[:3]} & set(ids))
+        for task, ids in asked
     ]
     assert sum(found) >= share * len(asked)
 
@@ -67,7 +68,10 @@ def test_the_result_stays_within_the_token_budget(history: History, budget: int)
 def test_an_excerpt_contains_prompt_and_outcome(history: History) -> None:
     (best, *_) = history.recall("did we ever try asyncio for the poller and what came of it?").sessions
     text = "\n".join(
-        part for one in best.excerpts for part in (one.asked, one.text, one.outcome) if part is not None
+        part
+        for excerpt in best.excerpts
+        for part in (excerpt.asked, excerpt.text, excerpt.outcome)
+        if part is not None
     )
     assert "Would the poller be better with asyncio?" in text
     assert "37.1 against 38.2 ms" in text
@@ -75,10 +79,10 @@ def test_an_excerpt_contains_prompt_and_outcome(history: History) -> None:
 
 def test_the_answer_is_shown_between_prompt_and_outcome(history: History) -> None:
     (best, *_) = history.recall("why did CI fail on windows only?").sessions
-    (one, *_) = best.excerpts
-    assert one.asked is not None and one.asked.startswith("CI is red on windows only.")
-    assert one.text.startswith("Two things: `%20` is never decoded")
-    assert one.outcome is not None and one.outcome.startswith("Green here.")
+    (excerpt, *_) = best.excerpts
+    assert excerpt.asked is not None and excerpt.asked.startswith("CI is red on windows only.")
+    assert excerpt.text.startswith("Two things: `%20` is never decoded")
+    assert excerpt.outcome is not None and excerpt.outcome.startswith("Green here.")
 
 
 def test_a_message_that_contains_the_whole_task_is_shown(history: History) -> None:
@@ -89,16 +93,16 @@ def test_a_message_that_contains_the_whole_task_is_shown(history: History) -> No
 
 def test_the_text_of_a_subagent_is_an_excerpt_of_its_session(history: History) -> None:
     found = history.recall("anything that can store a wrong level: distinct on without order by")
-    (review,) = [one for one in found.sessions if one.session_id.startswith("f841ceec")]
-    excerpt = next(one for one in review.excerpts if one.agent_ref is not None)
+    (review,) = [session for session in found.sessions if session.session_id.startswith("f841ceec")]
+    excerpt = next(item for item in review.excerpts if item.agent_ref is not None)
     agent = history.get_session(excerpt.agent_ref or "")
     assert agent.messages[excerpt.message_index].content.startswith(excerpt.text[:40])
 
 
 def test_recall_can_be_limited_to_a_workspace(history: History) -> None:
     found = history.recall("why is redis gone", workspace="tideline").sessions
-    assert {one.workspace_name for one in found} <= {"tideline"}
-    assert {one.workspace_name for one in history.recall("why is redis gone").sessions} >= {"saltern"}
+    assert {session.workspace_name for session in found} <= {"tideline"}
+    assert {session.workspace_name for session in history.recall("why is redis gone").sessions} >= {"saltern"}
 
 
 def test_an_unknown_workspace_has_no_sessions(history: History) -> None:

@@ -1,11 +1,22 @@
-"""A made-up history of some months, written as the tools themselves would have written it.
+"""Sample history of four projects over four months, in the native files of each tool.
 
-Four projects, told by the modules named after them; each session is told once, in
-`scene`'s words, and written down by the scene of the tool it was held in. Edits are
-made to the projects' files as the story goes, so that commits hold what the
-sessions did.
+The modules in `projects` define the sessions with the methods of `DemoSession`. Its
+subclasses write them in the format of each tool. Edits also change the files of the
+project, so that the commits contain the work of the sessions.
+
+writer              write the demo into a folder
+sample_history      projects and sessions
+session             base class of a session
+claude_session      a session in Claude Code
+cursor_session      a session in the Cursor IDE
+cursor_cli_session  a session in the Cursor CLI
+project             files and commits of a project
+git_objects         ids of git objects, computed without git
+git_repository      write repositories with git
+image               small PNG images
+projects            content of the sessions
 """
 
-from backscroll.testing.demo.writer import Demo, delete_session, tell, write
+from backscroll.testing.demo.writer import Demo, build_history, delete_session, write
 
-__all__ = ["Demo", "delete_session", "tell", "write"]
+__all__ = ["Demo", "build_history", "delete_session", "write"]

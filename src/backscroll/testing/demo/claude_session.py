@@ -1,4 +1,4 @@
-"""A session held in Claude Code."""
+"""Session in Claude Code."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,17 @@ from typing import Any
 from backscroll.testing.claude_code import Call, Prompt, Transcript, blocks, tool_calls
 from backscroll.testing.claude_code.versions import SubagentLayout
 from backscroll.testing.demo.project import Repository
-from backscroll.testing.demo.session import Scene
+from backscroll.testing.demo.session import DemoSession
 
-__all__ = ["ClaudeScene", "Order"]
+__all__ = ["ClaudeSession", "SubagentTask"]
 
-_CHARACTERS_PER_TOKEN = 3.6
-_BEFORE = (
-    24_000  # tokens that every session begins with: instructions, tools, what the project says of itself
-)
+_CHARS_PER_TOKEN = 3.6
+_INITIAL_CONTEXT_TOKENS = 24_000  # instructions, tools and project description
 
 
 @dataclass(frozen=True)
-class Order:
-    """Work given to a subagent: what it is told, what it does, what it answers."""
+class SubagentTask:
+    """Task of a subagent: prompt, tool calls and answer."""
 
     description: str
     prompt: str
@@ -30,10 +28,10 @@ class Order:
     model: str = "claude-haiku-4-5"
 
 
-class ClaudeScene(Scene):
-    """Thinking and notes wait for the next tool call or answer, as blocks of one response.
+class ClaudeSession(DemoSession):
+    """Session in Claude Code. Thinking and notes become blocks of the next response.
 
-    ``transcript`` takes whatever happens only in Claude Code.
+    Use ``transcript`` for lines that only Claude Code has.
     """
 
     def __init__(
@@ -54,14 +52,14 @@ class ClaudeScene(Scene):
             self.id, version=version, cwd=self.folder, branch=repository.branch, start=at
         )
         self.id = self.transcript.session_id
-        self.typed: list[Prompt] = []
-        self._thought: str | None = None
-        self._noted: str | None = None
-        self._context = _BEFORE + self.random.randrange(18_000)
-        self._unread = 0  # characters that the model has not been shown yet
+        self.typed_prompts: list[Prompt] = []
+        self._thinking: str | None = None
+        self._note: str | None = None
+        self._context_tokens = _INITIAL_CONTEXT_TOKENS + self.random.randrange(18_000)
+        self._new_chars = 0  # characters since the last response
         self._versions: dict[str, int] = {}
-        self._asked = ""
-        self._turn_began = self.now
+        self._prompt_uuid = ""
+        self._turn_start = self.now
 
     @property
     def now(self) -> datetime:
@@ -70,132 +68,132 @@ class ClaudeScene(Scene):
     def pause(self, *, minutes: float = 0, seconds: float = 0) -> None:
         self.transcript.wait(minutes * 60 + seconds)
 
-    def say(self, text: str, *, picture: bytes | None = None, mode: str = "default") -> None:
+    def prompt(self, text: str, *, image: bytes | None = None, mode: str = "default") -> None:
         self.pause(seconds=self.random.uniform(20, 160))
         content: str | list[Any] = text
-        if picture is not None:
-            content = [blocks.image(picture), blocks.text(text)]
+        if image is not None:
+            content = [blocks.image(image), blocks.text(text)]
         self.transcript.user(content, mode=mode)
-        self._asked, self._turn_began = self.transcript.last_uuid, self.now
-        self._unread += len(text)
-        self.typed.append(Prompt(text, self.now, self.folder, self.id))
+        self._prompt_uuid, self._turn_start = self.transcript.last_uuid, self.now
+        self._new_chars += len(text)
+        self.typed_prompts.append(Prompt(text, self.now, self.folder, self.id))
         if self.transcript.release.is_at_least("2.0.0"):
-            self.transcript.snapshot(self._asked, {}, update=False)
+            self.transcript.snapshot(self._prompt_uuid, {}, update=False)
 
     def queue(self, text: str) -> None:
-        """The person types while the assistant is still working."""
+        """Add a prompt that the user types while the assistant is working."""
         self.transcript.queued(text)
-        self.typed.append(Prompt(text, self.now, self.folder, self.id))
+        self.typed_prompts.append(Prompt(text, self.now, self.folder, self.id))
 
     def think(self, text: str) -> None:
-        self._thought = text
+        self._thinking = text
 
     def note(self, text: str) -> None:
-        self._noted = text
+        self._note = text
 
     def reply(self, text: str) -> None:
         self.pause(seconds=self.random.uniform(4, 14) + len(text) / 90)
         self.transcript.assistant(text, **self._response(text))
         if self.transcript.release.is_at_least("2.1.0"):
-            took = int((self.now - self._turn_began).total_seconds() * 1000)
+            duration_ms = int((self.now - self._turn_start).total_seconds() * 1000)
             self.transcript.system(
-                "turn_duration", durationMs=took, messageCount=len(self.transcript.records)
+                "turn_duration", durationMs=duration_ms, messageCount=len(self.transcript.records)
             )
 
-    def run(self, *called: Call, seconds: float = 0) -> None:
-        """The assistant calls tools, several of them at once."""
+    def run(self, *calls: Call, seconds: float = 0) -> None:
+        """Call tools in parallel."""
         self.pause(seconds=self.random.uniform(3, 11))
-        noted, self._noted = self._noted, None
-        self.transcript.run(*called, text=noted, **self._response(*(str(call.input) for call in called)))
-        self._unread += sum(len(str(call.content)) for call in called)
+        note, self._note = self._note, None
+        self.transcript.run(*calls, text=note, **self._response(*(str(call.input) for call in calls)))
+        self._new_chars += sum(len(str(call.content)) for call in calls)
         self.pause(seconds=seconds)
 
     def shell(self, command: str, output: str = "", *, code: int = 0) -> None:
         call = tool_calls.bash(command, output)
         if code:
-            told = f"Exit code {code}\n{output}"
-            call = Call("Bash", {"command": command}, told, f"Error: {told}", is_error=True)
+            content = f"Exit code {code}\n{output}"
+            call = Call("Bash", {"command": command}, content, f"Error: {content}", is_error=True)
         self.run(call, seconds=2)
 
     def grep(self, pattern: str, *found: str) -> None:
-        self.run(tool_calls.grep(pattern, self._shown_paths(found), content="\n".join(found)))
+        self.run(tool_calls.grep(pattern, self._matched_paths(found), content="\n".join(found)))
 
     def todo(self, *items: tuple[str, str]) -> None:
         self.run(tool_calls.todos(items))
 
     def reject_edit(self, path: str, old: str, new: str) -> None:
-        """The assistant proposes an edit, and the person does not let it through."""
-        put = {"file_path": f"{self.folder}/{path}", "old_string": old, "new_string": new}
-        noted, self._noted = self._noted, None
-        self.transcript.assistant(noted, tools=[Call("Edit", put)], **self._response(old + new))
+        """Propose an edit that the user rejects."""
+        arguments = {"file_path": f"{self.folder}/{path}", "old_string": old, "new_string": new}
+        note, self._note = self._note, None
+        self.transcript.assistant(note, tools=[Call("Edit", arguments)], **self._response(old + new))
         self.pause(seconds=12)
         self.transcript.reject(self.transcript.tool_ids[-1])
 
-    def delegate(self, *orders: Order, layout: SubagentLayout | None = None) -> None:
-        """Start subagents, all at once, and take what they answer."""
-        self.subagents += len(orders)
-        boss = self.transcript
-        layout = layout or boss.release.subagent_layout
-        asked = [
+    def delegate(self, *tasks: SubagentTask, layout: SubagentLayout | None = None) -> None:
+        """Start subagents in parallel and add their results."""
+        self.subagents += len(tasks)
+        caller = self.transcript
+        layout = layout or caller.release.subagent_layout
+        calls = [
             Call(
-                boss.release.agent_tool,
-                {"description": one.description, "prompt": one.prompt, "subagent_type": one.kind},
+                caller.release.agent_tool,
+                {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind},
             )
-            for one in orders
+            for task in tasks
         ]
-        noted, self._noted = self._noted, None
-        boss.assistant(noted, tools=asked, **self._response(*(one.prompt for one in orders)))
-        ids = boss.tool_ids[-len(orders) :]
-        began = boss.now
-        ended = [began]
+        note, self._note = self._note, None
+        caller.assistant(note, tools=calls, **self._response(*(task.prompt for task in tasks)))
+        ids = caller.tool_ids[-len(tasks) :]
+        start = caller.now
+        end_times = [start]
         outcomes: list[dict[str, Any]] = []
-        for one, tool_id in zip(orders, ids, strict=True):
-            boss.now = began
-            outcomes.append(self._work(one, tool_id, layout))
-            ended.append(boss.now)
-        boss.now = max(ended)
-        for one, tool_id, outcome in zip(orders, ids, outcomes, strict=True):
-            boss.result(tool_id, [blocks.text(one.answer)], tool_use_result=outcome)
-            self._unread += len(one.answer)
+        for task, tool_id in zip(tasks, ids, strict=True):
+            caller.now = start
+            outcomes.append(self._run_subagent(task, tool_id, layout))
+            end_times.append(caller.now)
+        caller.now = max(end_times)
+        for task, tool_id, outcome in zip(tasks, ids, outcomes, strict=True):
+            caller.result(tool_id, [blocks.text(task.answer)], tool_use_result=outcome)
+            self._new_chars += len(task.answer)
 
-    def _work(self, order: Order, tool_id: str, layout: SubagentLayout) -> dict[str, Any]:
-        """Let a subagent do its work; gives what its boss writes down of it."""
-        boss, began = self.transcript, self.transcript.now
+    def _run_subagent(self, task: SubagentTask, tool_id: str, layout: SubagentLayout) -> dict[str, Any]:
+        """Add the lines of a subagent. Return the ``toolUseResult`` of its call."""
+        caller, start = self.transcript, self.transcript.now
         if layout == "inline":
-            with boss.sidechain(order.prompt) as agent:
-                spent = self._labour(agent, order)
-            named: dict[str, Any] = {}
+            with caller.sidechain(task.prompt) as agent:
+                usage = self._add_subagent_responses(agent, task)
+            agent_field: dict[str, Any] = {}
         else:
             meta: dict[str, Any] | None = None
             if layout == "nested":
-                meta = {"agentType": order.kind, "description": order.description, "toolUseId": tool_id}
-                meta |= {"model": order.model, "spawnDepth": 1}
-            agent = boss.subagent(order.prompt, layout=layout, meta=meta)
-            spent = self._labour(agent, order)
-            boss.now = agent.now
-            named = {"agentId": agent.agent_id}
-        took = int((boss.now - began).total_seconds() * 1000)
-        return {"status": "completed", "prompt": order.prompt, **named} | {
-            "content": [blocks.text(order.answer)],
-            "totalDurationMs": took,
-            "totalTokens": sum(spent.values()),
-            "totalToolUseCount": len(order.steps),
-            "usage": spent,
+                meta = {"agentType": task.kind, "description": task.description, "toolUseId": tool_id}
+                meta |= {"model": task.model, "spawnDepth": 1}
+            agent = caller.subagent(task.prompt, layout=layout, meta=meta)
+            usage = self._add_subagent_responses(agent, task)
+            caller.now = agent.now
+            agent_field = {"agentId": agent.agent_id}
+        duration_ms = int((caller.now - start).total_seconds() * 1000)
+        return {"status": "completed", "prompt": task.prompt, **agent_field} | {
+            "content": [blocks.text(task.answer)],
+            "totalDurationMs": duration_ms,
+            "totalTokens": sum(usage.values()),
+            "totalToolUseCount": len(task.steps),
+            "usage": usage,
         }
 
-    def _labour(self, agent: Transcript, order: Order) -> dict[str, int]:
-        """The subagent's own responses; gives the tokens of the last one."""
+    def _add_subagent_responses(self, agent: Transcript, task: SubagentTask) -> dict[str, int]:
+        """Add the responses of a subagent. Return the token counts of the last one."""
         context = 9_000 + self.random.randrange(3000)
-        spent: dict[str, int] = {}
-        for step in order.steps:
+        usage: dict[str, int] = {}
+        for step in task.steps:
             agent.wait(self.random.uniform(2, 9))
-            spent = _tokens(context, 400, len(str(step.input)), self.random.randrange(3, 9))
-            agent.run(step, usage=spent, model=order.model)
-            context += 400 + int(len(str(step.content)) / _CHARACTERS_PER_TOKEN)
+            usage = _token_counts(context, 400, len(str(step.input)), self.random.randrange(3, 9))
+            agent.run(step, usage=usage, model=task.model)
+            context += 400 + int(len(str(step.content)) / _CHARS_PER_TOKEN)
         agent.wait(self.random.uniform(4, 12))
-        spent = _tokens(context, 300, len(order.answer), 4)
-        agent.assistant(order.answer, usage=spent, model=order.model)
-        return spent
+        usage = _token_counts(context, 300, len(task.answer), 4)
+        agent.assistant(task.answer, usage=usage, model=task.model)
+        return usage
 
     def close(self) -> None:
         if self.transcript.release.is_at_least("2.1.80"):
@@ -203,46 +201,48 @@ class ClaudeScene(Scene):
         else:
             self.transcript.summary(self.title, self.transcript.last_uuid)
 
-    def _show_read(self, path: str, text: str) -> None:
+    def _add_read(self, path: str, text: str) -> None:
         self.run(tool_calls.read(path, text.removesuffix("\n")))
 
-    def _show_edit(self, path: str, old: str, new: str, before: str) -> None:
-        self._keep(path, before)
+    def _add_edit(self, path: str, old: str, new: str, before: str) -> None:
+        self._back_up(path, before)
         self.run(tool_calls.edit(path, old, new, original=before))
 
-    def _show_write(self, path: str, text: str, before: str | None) -> None:
-        self._keep(path, before)
+    def _add_write(self, path: str, text: str, before: str | None) -> None:
+        self._back_up(path, before)
         self.run(tool_calls.write(path, text, original=before))
 
-    def _keep(self, path: str, before: str | None) -> None:
-        """Claude Code keeps a copy of every file it is about to change."""
+    def _back_up(self, path: str, before: str | None) -> None:
+        """Add a backup of a file before it changes, as Claude Code does."""
         if not self.transcript.release.is_at_least("2.0.0"):
             return
-        short = path.removeprefix(f"{self.folder}/")
-        version = self._versions[short] = self._versions.get(short, 0) + 1
+        relative_path = path.removeprefix(f"{self.folder}/")
+        version = self._versions[relative_path] = self._versions.get(relative_path, 0) + 1
         name, _ = self.transcript.back_up_file(
-            short, None if before is None else before.encode(), version=version
+            relative_path, None if before is None else before.encode(), version=version
         )
         if self.transcript.release.is_at_least("2.1.208"):
-            self.transcript.delta(self._asked, short, name, version, snapshot_id=self._asked)
+            self.transcript.delta(
+                self._prompt_uuid, relative_path, name, version, snapshot_id=self._prompt_uuid
+            )
         else:
-            self.transcript.snapshot(self._asked, {short: (name, version)})
+            self.transcript.snapshot(self._prompt_uuid, {relative_path: (name, version)})
 
-    def _response(self, *said: str) -> dict[str, Any]:
-        """The model, its thinking and what it cost, for a response that says this much."""
-        thought, self._thought = self._thought, None
-        size = sum(map(len, said)) + len(thought or "")
-        created = 60 + int(self._unread / _CHARACTERS_PER_TOKEN)
-        usage = _tokens(self._context, created, size, self.random.randrange(3, 12))
-        self._context += created + usage["output_tokens"]
-        self._unread = 0
-        return {"usage": usage, "model": self.model, "thinking": thought}
+    def _response(self, *texts: str) -> dict[str, Any]:
+        """Return the model, thinking and token counts of a response with these texts."""
+        thinking, self._thinking = self._thinking, None
+        char_count = sum(map(len, texts)) + len(thinking or "")
+        created = 60 + int(self._new_chars / _CHARS_PER_TOKEN)
+        usage = _token_counts(self._context_tokens, created, char_count, self.random.randrange(3, 12))
+        self._context_tokens += created + usage["output_tokens"]
+        self._new_chars = 0
+        return {"usage": usage, "model": self.model, "thinking": thinking}
 
 
-def _tokens(context: int, created: int, characters: int, fresh: int) -> dict[str, int]:
+def _token_counts(context: int, created: int, char_count: int, fresh: int) -> dict[str, int]:
     return {
         "input_tokens": fresh,
         "cache_creation_input_tokens": created,
         "cache_read_input_tokens": context,
-        "output_tokens": 24 + int(characters / _CHARACTERS_PER_TOKEN),
+        "output_tokens": 24 + int(char_count / _CHARS_PER_TOKEN),
     }

@@ -1,7 +1,7 @@
-"""The names git gives to what it keeps, reckoned without git.
+"""Ids of git objects, computed without git.
 
-A session that commits prints the name of its commit, so the name must be known
-while the story is still being told.
+A session that commits contains the output of git with the commit id. So the id must be
+known before the repository is written.
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,15 @@ __all__ = ["commit_id", "tree_id"]
 
 
 def commit_id(tree: str, parent: str | None, author: str, message: str) -> str:
-    """The name of a commit; ``author`` is name, address, seconds and zone as git writes them."""
-    above = f"parent {parent}\n" if parent else ""
-    return _id("commit", f"tree {tree}\n{above}author {author}\ncommitter {author}\n\n{message}".encode())
+    """Return the id of a commit. ``author`` is name, address, seconds and zone in the format of git."""
+    parent_line = f"parent {parent}\n" if parent else ""
+    return _object_id(
+        "commit", f"tree {tree}\n{parent_line}author {author}\ncommitter {author}\n\n{message}".encode()
+    )
 
 
 def tree_id(files: Mapping[str, str]) -> str:
-    """The name of a folder with these plain files in it, by their paths."""
+    """Return the id of a tree with these files by path."""
     entries: list[tuple[str, str, str]] = []  # sorting key, mode and name, id
     folders: dict[str, dict[str, str]] = {}
     for path, text in files.items():
@@ -25,12 +27,15 @@ def tree_id(files: Mapping[str, str]) -> str:
         if slash:
             folders.setdefault(name, {})[rest] = text
         else:
-            entries.append((name, f"100644 {name}", _id("blob", text.encode())))
+            entries.append((name, f"100644 {name}", _object_id("blob", text.encode())))
     # Git sorts a folder as if its name ended in a slash.
-    entries += [(f"{name}/", f"40000 {name}", tree_id(inside)) for name, inside in folders.items()]
+    entries += [(f"{name}/", f"40000 {name}", tree_id(content)) for name, content in folders.items()]
     entries.sort(key=lambda entry: entry[0].encode())
-    return _id("tree", b"".join(f"{named}\0".encode() + bytes.fromhex(id) for _, named, id in entries))
+    return _object_id(
+        "tree",
+        b"".join(f"{mode_and_name}\0".encode() + bytes.fromhex(id) for _, mode_and_name, id in entries),
+    )
 
 
-def _id(kind: str, content: bytes) -> str:
+def _object_id(kind: str, content: bytes) -> str:
     return sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Repositories on disk, written with the git executable."""
+"""Write repositories with the git executable."""
 
 import os
 import shutil
@@ -6,18 +6,18 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.testing.demo.project import Commit, Repository, stamp
+from backscroll.testing.demo.project import Commit, Repository, author_line
 
 __all__ = ["find_git", "write_files", "write_repository"]
 
 
 def find_git() -> str | None:
-    """The git executable, when there is one."""
+    """Return the path of the git executable, or None."""
     return shutil.which("git")
 
 
 def write_files(repository: Repository, folder: Path) -> None:
-    """The files of a checkout as its last session left them, each with the time of the last commit."""
+    """Write the current files of a checkout. Their modification time is the time of the last commit."""
     at = repository.head.at.timestamp() if repository.head is not None else 0.0
     for name, text in repository.files.items():
         path = folder / name
@@ -27,25 +27,25 @@ def write_files(repository: Repository, folder: Path) -> None:
 
 
 def write_repository(git: str, repository: Repository, projects: Path) -> None:
-    """All commits of a repository below its folder, and its worktrees beside it.
+    """Write all commits of a repository, and its worktrees.
 
-    Nothing git writes of its own accord stays: no hooks, and no times of files in
-    the index. So the same story gives the same bytes.
+    The result contains nothing that depends on the time of writing: no hooks, no reflog
+    and no file times in the index. So the same history gives the same bytes.
     """
     folder = projects / repository.name
     _run(git, folder, "init", "--quiet", "--template=")
-    _run(git, folder, "config", "core.logAllRefUpdates", "false")  # the log would hold the time of writing
+    _run(git, folder, "config", "core.logAllRefUpdates", "false")  # the reflog contains the time of writing
     _run(git, folder, "symbolic-ref", "HEAD", f"refs/heads/{repository.branch}")
     commits = [*repository.commits, *(commit for tree in repository.worktrees for commit in tree.commits)]
-    _run(git, folder, "fast-import", "--quiet", told=b"".join(_stream(commits)))
+    _run(git, folder, "fast-import", "--quiet", input=b"".join(_fast_import_stream(commits)))
     _run(git, folder, "read-tree", "HEAD")
     for tree in repository.worktrees:
         _write_worktree(git, repository, tree, projects)
 
 
 def _write_worktree(git: str, repository: Repository, tree: Repository, projects: Path) -> None:
-    """A worktree whose two pointers say where it will be, not where it is being written."""
-    beside = projects / tree.name
+    """Write a worktree. Its paths refer to the final folder, not to the temporary one."""
+    checkout = projects / tree.name
     _run(
         git,
         projects / repository.name,
@@ -53,24 +53,24 @@ def _write_worktree(git: str, repository: Repository, tree: Repository, projects
         "add",
         "--quiet",
         "--no-checkout",
-        str(beside),
+        str(checkout),
         tree.branch,
     )
-    kept = projects / repository.name / ".git/worktrees" / tree.name
-    (beside / ".git").write_text(f"gitdir: {repository.path}/.git/worktrees/{tree.name}\n")
-    (kept / "gitdir").write_text(f"{tree.path}/.git\n")
-    (kept / "index").unlink(missing_ok=True)
-    _run(git, beside, f"--git-dir={kept}", f"--work-tree={beside}", "read-tree", tree.branch)
-    # What these hold is when the worktree was made, not when it is supposed to have been.
-    shutil.rmtree(kept / "logs", ignore_errors=True)
-    (kept / "ORIG_HEAD").unlink(missing_ok=True)
+    metadata = projects / repository.name / ".git/worktrees" / tree.name
+    (checkout / ".git").write_text(f"gitdir: {repository.path}/.git/worktrees/{tree.name}\n")
+    (metadata / "gitdir").write_text(f"{tree.path}/.git\n")
+    (metadata / "index").unlink(missing_ok=True)
+    _run(git, checkout, f"--git-dir={metadata}", f"--work-tree={checkout}", "read-tree", tree.branch)
+    # These contain the time of writing.
+    shutil.rmtree(metadata / "logs", ignore_errors=True)
+    (metadata / "ORIG_HEAD").unlink(missing_ok=True)
 
 
-def _stream(commits: list[Commit]) -> Iterator[bytes]:
-    """The commits as ``git fast-import`` takes them."""
+def _fast_import_stream(commits: list[Commit]) -> Iterator[bytes]:
+    """Yield the input of ``git fast-import`` for the commits."""
     marks: dict[str, int] = {}
     for commit in sorted(commits, key=lambda commit: commit.at):
-        author = stamp(commit.at)
+        author = author_line(commit.at)
         mark = marks[commit.id] = len(marks) + 1
         yield f"commit refs/heads/{commit.branch}\nmark :{mark}\n".encode()
         yield f"author {author}\ncommitter {author}\n".encode()
@@ -91,8 +91,10 @@ def _data(text: str) -> bytes:
     return f"data {len(content)}\n".encode() + content + b"\n"
 
 
-def _run(git: str, folder: Path, *arguments: str, told: bytes = b"") -> None:
-    """Run git with nobody's settings but its own."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    own |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
-    subprocess.run([git, *arguments], cwd=folder, env=own, input=told, check=True, capture_output=True)
+def _run(git: str, folder: Path, *arguments: str, input: bytes = b"") -> None:
+    """Run git without the configuration of the user and the system."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    subprocess.run(
+        [git, *arguments], cwd=folder, env=environment, input=input, check=True, capture_output=True
+    )

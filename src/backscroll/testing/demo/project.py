@@ -1,4 +1,4 @@
-"""A project while its story is told: its files as they are now, and the commits so far."""
+"""Files and commits of a project while its sessions are defined."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
@@ -8,23 +8,23 @@ from msgspec import Struct
 
 from backscroll.testing.demo.git_objects import commit_id, tree_id
 
-__all__ = ["Change", "Commit", "Repository", "stamp"]
+__all__ = ["Change", "Commit", "Repository", "author_line"]
 
 _AUTHOR = "Robin Vale <robin@example.invalid>"
-_CLOCKS_WENT_BACK = datetime(2026, 10, 25, 1, tzinfo=UTC)
+_WINTER_TIME_START = datetime(2026, 10, 25, 1, tzinfo=UTC)
 
 
 class Change(Struct, frozen=True):
-    """One edit of one file. A file that is not there is None."""
+    """Edit of one file. The text of a missing file is None."""
 
-    session: str | None  # None: made by hand
+    session: str | None  # None: edited by hand
     path: str
     before: str | None
     after: str | None
 
 
 class Commit(Struct, frozen=True):
-    """A commit with all the files it holds, and the edits that led to it."""
+    """Commit with all its files and the edits since its parent."""
 
     id: str
     parent: "Commit | None"
@@ -40,12 +40,12 @@ class Commit(Struct, frozen=True):
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The sessions whose edits are in it, in the order of their first edit."""
+        """Sessions with edits in this commit, ordered by their first edit."""
         return tuple(dict.fromkeys(change.session for change in self.changes if change.session is not None))
 
 
 class Repository:
-    """Files and commits of one checkout; a worktree is another one that shares the commits."""
+    """Files and commits of one checkout. A worktree is a second checkout with the same parent commits."""
 
     def __init__(self, home: str, name: str, *, branch: str = "main", head: Commit | None = None) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class Repository:
         self._pending: list[Change] = []
 
     def put(self, path: str, text: str | None, *, session: str | None = None) -> None:
-        """Change a file; None deletes it."""
+        """Change a file. None deletes it."""
         before = self.files.get(path)
         if text is None:
             self.files.pop(path)
@@ -68,7 +68,7 @@ class Repository:
         self._pending.append(Change(session, path, before, text))
 
     def restore(self, path: str) -> None:
-        """Take back what was done to a file since the last commit."""
+        """Revert the changes of a file since the last commit."""
         self._pending = [change for change in self._pending if change.path != path]
         if self.head is not None and path in self.head.files:
             self.files[path] = self.head.files[path]
@@ -76,33 +76,33 @@ class Repository:
             self.files.pop(path, None)
 
     def commit(self, message: str, at: datetime) -> Commit:
-        """Commit everything that was changed."""
+        """Commit all changes."""
         if not self._pending:
-            raise ValueError(f"nothing to commit in {self.name}: {message}")
+            raise ValueError(f"Nothing to commit in {self.name}: {message}")
         if self.head is not None and at <= self.head.at:
-            raise ValueError(f"{message} is not after {self.head.subject}")
+            raise ValueError(f"Commit {message!r} is not later than {self.head.subject!r}.")
         message = message.rstrip("\n") + "\n"
         parent = self.head.id if self.head is not None else None
-        id = commit_id(tree_id(self.files), parent, stamp(at), message)
+        id = commit_id(tree_id(self.files), parent, author_line(at), message)
         changes, self._pending = tuple(self._pending), []
         self.head = Commit(id, self.head, self.branch, at, message, dict(self.files), changes)
         self.commits.append(self.head)
         return self.head
 
     def worktree(self, branch: str) -> "Repository":
-        """A second checkout beside this one, on a branch of its own."""
+        """Return a second checkout on a new branch."""
         tree = Repository(self._home, f"{self.name}-{branch}", branch=branch, head=self.head)
         self.worktrees.append(tree)
         return tree
 
-    def told(self, commit: Commit) -> str:
-        """What git prints after a commit."""
+    def commit_output(self, commit: Commit) -> str:
+        """Return the output of ``git commit``."""
         before = commit.parent.files if commit.parent is not None else {}
         paths = [p for p in sorted({*before, *commit.files}) if before.get(p) != commit.files.get(p)]
         added = removed = 0
         for path in paths:
-            more, less = _counted(before.get(path, ""), commit.files.get(path, ""))
-            added, removed = added + more, removed + less
+            path_added, path_removed = _count_changes(before.get(path, ""), commit.files.get(path, ""))
+            added, removed = added + path_added, removed + path_removed
         root = "(root-commit) " if commit.parent is None else ""
         parts = [f" {len(paths)} file{'s' if len(paths) > 1 else ''} changed"]
         parts += [f"{added} insertion{'s' if added > 1 else ''}(+)"] if added else []
@@ -113,15 +113,15 @@ class Repository:
         )
 
 
-def stamp(at: datetime) -> str:
-    """Author and time as git keeps them, in the zone the author lives in."""
-    hours = 1 if at >= _CLOCKS_WENT_BACK else 2
+def author_line(at: datetime) -> str:
+    """Return author and local time in the format of git."""
+    hours = 1 if at >= _WINTER_TIME_START else 2
     local = at.astimezone(timezone(timedelta(hours=hours)))
     return f"{_AUTHOR} {int(at.timestamp())} {local:%z}"
 
 
-def _counted(before: str, after: str) -> tuple[int, int]:
-    """Lines put in and taken out."""
+def _count_changes(before: str, after: str) -> tuple[int, int]:
+    """Return the number of added and removed lines."""
     old, new = before.splitlines(), after.splitlines()
     added = removed = 0
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -1,7 +1,7 @@
-"""A session while it is being told, whichever tool it was held in.
+"""Base class of a session in the demo.
 
-The story is written once, in the words people and assistants use; each tool's
-scene knows how that tool writes it down.
+The content of a session does not depend on the tool. Subclasses write it in the format
+of each tool.
 """
 
 from abc import ABC, abstractmethod
@@ -13,16 +13,16 @@ from uuid import UUID
 
 from backscroll.testing.demo.project import Repository
 
-__all__ = ["Scene", "session_id"]
+__all__ = ["DemoSession", "session_id"]
 
 
 def session_id(name: str) -> str:
-    """The id of a session of this name, the same wherever the history is written."""
+    """Return the id of a session. It depends only on the name."""
     return str(UUID(bytes=md5(name.encode(), usedforsecurity=False).digest(), version=4))
 
 
-class Scene(ABC):
-    """What happens in one session, in order."""
+class DemoSession(ABC):
+    """Session of the demo. The methods add prompts, responses and tool calls in order."""
 
     def __init__(self, name: str, title: str, repository: Repository, *, folder: str | None = None) -> None:
         self.id = session_id(name)
@@ -36,98 +36,102 @@ class Scene(ABC):
     @property
     @abstractmethod
     def now(self) -> datetime:
-        """When the last thing happened."""
+        """Time of the last message."""
 
     @abstractmethod
     def pause(self, *, minutes: float = 0, seconds: float = 0) -> None:
-        """Let time pass."""
+        """Advance the clock."""
 
     @abstractmethod
-    def say(self, text: str) -> None:
-        """The person types something."""
+    def prompt(self, text: str) -> None:
+        """Add a prompt."""
 
     @abstractmethod
     def think(self, text: str) -> None:
-        """The assistant thinks, before what it does or says next."""
+        """Add thinking before the next response."""
 
     @abstractmethod
     def note(self, text: str) -> None:
-        """The assistant says what it is about to do."""
+        """Add text before the next tool call."""
 
     @abstractmethod
     def reply(self, text: str) -> None:
-        """The assistant answers, and it is the person's turn."""
+        """Add the response that ends a turn."""
 
     @abstractmethod
     def shell(self, command: str, output: str = "", *, code: int = 0) -> None:
-        """The assistant runs a command."""
+        """Run a command."""
 
     @abstractmethod
     def grep(self, pattern: str, *found: str) -> None:
-        """The assistant searches the project; ``found`` are lines of ``path:number:text``."""
+        """Search the project. ``found`` are lines of the form ``path:number:text``."""
 
     @abstractmethod
     def todo(self, *items: tuple[str, str]) -> None:
-        """The assistant writes its list: what is to do, and how it stands."""
+        """Write the todo list. Each item is a pair of content and status."""
 
     @abstractmethod
-    def _show_read(self, path: str, text: str) -> None: ...
+    def _add_read(self, path: str, text: str) -> None: ...
 
     @abstractmethod
-    def _show_edit(self, path: str, old: str, new: str, before: str) -> None: ...
+    def _add_edit(self, path: str, old: str, new: str, before: str) -> None: ...
 
     @abstractmethod
-    def _show_write(self, path: str, text: str, before: str | None) -> None: ...
+    def _add_write(self, path: str, text: str, before: str | None) -> None: ...
 
     @abstractmethod
     def close(self) -> None:
-        """The session is over; nothing is told of it any more."""
+        """End the session. No other method may be called afterwards."""
 
     def read(self, *paths: str, repository: Repository | None = None) -> None:
-        """The assistant reads files of the project."""
+        """Read files of the project."""
         repository = repository or self.repository
         for path in paths:
-            self._show_read(self._full(path, repository), repository.files[path])
+            self._add_read(self._absolute_path(path, repository), repository.files[path])
 
     def edit(self, path: str, old: str, new: str, *, repository: Repository | None = None) -> None:
-        """The assistant replaces one passage of a file."""
+        """Replace one part of a file."""
         repository = repository or self.repository
         before = repository.files[path]
         if before.count(old) != 1:
-            raise ValueError(f"{self.name}: {path} holds this {before.count(old)} times:\n{old}")
-        self._show_edit(self._full(path, repository), old, new, before)
+            raise ValueError(f"{self.name}: {path} contains this {before.count(old)} times:\n{old}")
+        self._add_edit(self._absolute_path(path, repository), old, new, before)
         repository.put(path, before.replace(old, new), session=self.id)
 
     def write(self, path: str, text: str, *, repository: Repository | None = None) -> None:
-        """The assistant writes a whole file."""
+        """Write a whole file."""
         repository = repository or self.repository
-        self._show_write(self._full(path, repository), text, repository.files.get(path))
+        self._add_write(self._absolute_path(path, repository), text, repository.files.get(path))
         repository.put(path, text, session=self.id)
 
     def delete(self, path: str) -> None:
-        """The assistant deletes a file."""
+        """Delete a file."""
         self.shell(f"git rm -q {path}")
         self.repository.put(path, None, session=self.id)
 
-    def undo(self, *paths: str) -> None:
-        """The assistant takes back everything it did to these files."""
+    def revert(self, *paths: str) -> None:
+        """Revert all uncommitted changes of some files."""
         self.shell(f"git checkout -- {' '.join(paths)}")
         for path in paths:
             self.repository.restore(path)
 
     def commit(self, message: str) -> None:
-        """The assistant commits."""
+        """Commit all changes as the assistant."""
         commit = self.repository.commit(message, self.now + timedelta(seconds=1))
         body = commit.message.strip().partition("\n\n")[2]
         quoted = f' -m "{body}"' if body else ""
-        self.shell(f'git add -A && git commit -m "{commit.subject}"{quoted}', self.repository.told(commit))
+        self.shell(
+            f'git add -A && git commit -m "{commit.subject}"{quoted}', self.repository.commit_output(commit)
+        )
 
-    def later(self, message: str, *, minutes: float = 6, repository: Repository | None = None) -> None:
-        """The person commits by hand, some time after the last thing that happened."""
+    def commit_by_hand(
+        self, message: str, *, minutes: float = 6, repository: Repository | None = None
+    ) -> None:
+        """Commit all changes as the user, some minutes after the last message."""
         (repository or self.repository).commit(message, self.now + timedelta(minutes=minutes))
 
-    def _full(self, path: str, repository: Repository) -> str:
+    def _absolute_path(self, path: str, repository: Repository) -> str:
         return f"{self.folder if repository is self.repository else repository.path}/{path}"
 
-    def _shown_paths(self, found: Sequence[str]) -> list[str]:
+    def _matched_paths(self, found: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(line.partition(":")[0] for line in found))

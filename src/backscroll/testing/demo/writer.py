@@ -1,4 +1,4 @@
-"""Write the demo: all of it, or nothing."""
+"""Write the demo completely or not at all."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from backscroll.errors import DestinationError
 from backscroll.testing.cursor import write_code_workspace
-from backscroll.testing.demo.claude_session import ClaudeScene
-from backscroll.testing.demo.cursor_cli_session import TerminalScene
-from backscroll.testing.demo.cursor_session import EditorScene
+from backscroll.testing.demo.claude_session import ClaudeSession
+from backscroll.testing.demo.cursor_cli_session import CursorCliSession
+from backscroll.testing.demo.cursor_session import CursorIdeSession
 from backscroll.testing.demo.git_repository import find_git, write_files, write_repository
 from backscroll.testing.demo.projects import (
     ferry_autumn,
@@ -25,16 +25,16 @@ from backscroll.testing.demo.projects import (
     linter_summer,
     website,
 )
+from backscroll.testing.demo.sample_history import SampleHistory
 from backscroll.testing.demo.session import session_id
-from backscroll.testing.demo.story import Story
 
-__all__ = ["Demo", "delete_session", "tell", "write"]
+__all__ = ["Demo", "build_history", "delete_session", "write"]
 
 # Deleted after the first sync, so that `list --gone` has something to show.
 _DELETED_SESSION = "tideline/clock-change-tests"
 
-# Every project's chapters in the order of time; where two projects meet, both have come that far.
-_CHAPTERS = (
+# Chronological within a project. A session that edits two projects follows the earlier ones of both.
+_PROJECT_MODULES = (
     ferry_july,
     ferry_summer,
     importer_summer,
@@ -47,7 +47,7 @@ _CHAPTERS = (
 
 
 class Demo(Struct, frozen=True):
-    """What was written, and where."""
+    """Paths and totals of a written demo."""
 
     folder: str
     roots: dict[str, str]  # by source
@@ -60,36 +60,36 @@ class Demo(Struct, frozen=True):
     has_git: bool  # without git the projects have files, but no commits
 
 
-def tell(home: str, folder: Path) -> Story:
-    """The whole story, as it happened in that home.
+def build_history(home: str, folder: Path) -> SampleHistory:
+    """Return the sample history of a user with this home folder.
 
-    `Story.write` puts it below the folder; plans, tasks and pictures are there as soon as they are told.
+    `SampleHistory.write` writes the sessions. Plans, tasks and images are written here.
     """
-    story = Story(home, folder)
-    for chapter in _CHAPTERS:
-        chapter.tell(story)
-    return story
+    history = SampleHistory(home, folder)
+    for module in _PROJECT_MODULES:
+        module.add_sessions(history)
+    return history
 
 
 def write(folder: Path) -> Demo:
-    """Write the demo as a home folder. The same folder name gives the same bytes.
+    """Write the demo as a home folder. The same folder path gives the same bytes.
 
-    The folder may exist only if it is empty; its parents are made. When anything
-    goes wrong, nothing is left behind.
+    The folder must be empty or not exist. Missing parents are created. After an error,
+    nothing remains.
     """
     folder = folder.absolute()
     git = find_git()
     try:
-        with _beside(folder) as work:
-            story = tell(str(folder), work)
-            story.write()
-            _write_projects(story, work / "projects", git)
+        with _temporary_folder(folder) as work:
+            history = build_history(str(folder), work)
+            history.write()
+            _write_projects(history, work / "projects", git)
     except OSError as error:
         reason = error.strerror or str(error)
         raise DestinationError(
-            f"{folder} cannot be written ({reason}); name another folder", folder
+            f"{folder} cannot be written: {reason}. Choose another folder.", folder
         ) from error
-    return _summed_up(story, folder, has_git=git is not None)
+    return _summarize(history, folder, has_git=git is not None)
 
 
 def delete_session(demo: Demo) -> None:
@@ -101,12 +101,12 @@ def delete_session(demo: Demo) -> None:
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A folder to work in that takes the wanted one's place in the end, or vanishes."""
+def _temporary_folder(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder. On success it is renamed to the given folder, otherwise removed."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        what = "is not empty" if folder.is_dir() else "is a file"
-        raise DestinationError(f"{folder} {what}; name a folder that does not exist yet", folder)
-    made = [parent for parent in folder.parents if not parent.exists()]
+        reason = "is not empty" if folder.is_dir() else "is a file"
+        raise DestinationError(f"{folder} {reason}. Choose a folder that does not exist yet.", folder)
+    new_parents = [parent for parent in folder.parents if not parent.exists()]
     work = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         work.mkdir(parents=True)
@@ -116,14 +116,14 @@ def _beside(folder: Path) -> Iterator[Path]:
         work.rename(folder)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
-        for parent in made:
+        for parent in new_parents:
             with suppress(OSError):
                 parent.rmdir()
         raise
 
 
-def _write_projects(story: Story, projects: Path, git: str | None) -> None:
-    for repository in story.repositories.values():
+def _write_projects(history: SampleHistory, projects: Path, git: str | None) -> None:
+    for repository in history.repositories.values():
         for checkout in (repository, *repository.worktrees):
             (projects / checkout.name).mkdir(parents=True)
         if git is not None:
@@ -133,11 +133,14 @@ def _write_projects(story: Story, projects: Path, git: str | None) -> None:
     write_code_workspace(projects / ferry_autumn.WORKSPACE, ["tideline", "saltern"])
 
 
-def _summed_up(story: Story, folder: Path, *, has_git: bool) -> Demo:
-    kinds = {"claude-code": ClaudeScene, "cursor": EditorScene, "cursor-cli": TerminalScene}
-    counts = {source: sum(isinstance(one, kind) for one in story.scenes) for source, kind in kinds.items()}
-    counts["claude-code"] += len({prompt.session_id for prompt in story.lost})
-    repositories = list(story.repositories.values())
+def _summarize(history: SampleHistory, folder: Path, *, has_git: bool) -> Demo:
+    kinds = {"claude-code": ClaudeSession, "cursor": CursorIdeSession, "cursor-cli": CursorCliSession}
+    counts = {
+        source: sum(isinstance(session, kind) for session in history.sessions)
+        for source, kind in kinds.items()
+    }
+    counts["claude-code"] += len({prompt.session_id for prompt in history.orphaned_prompts})
+    repositories = list(history.repositories.values())
     commits = [
         commit
         for repository in repositories
@@ -152,10 +155,10 @@ def _summed_up(story: Story, folder: Path, *, has_git: bool) -> Demo:
             "cursor-cli": str(folder / ".cursor"),
         },
         sessions=counts,
-        subagents=sum(scene.subagents for scene in story.scenes),
+        subagents=sum(session.subagents for session in history.sessions),
         repositories=len(repositories),
         commits=len(commits) if has_git else 0,
         began_at=min(commit.at for commit in commits),
-        ended_at=max(scene.now for scene in story.scenes),
+        ended_at=max(session.now for session in history.sessions),
         has_git=has_git,
     )

@@ -1,4 +1,4 @@
-"""Files that Tideline's sessions write whole."""
+"""Complete files that Tideline's sessions write."""
 
 __all__ = [
     "API",

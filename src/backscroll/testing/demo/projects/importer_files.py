@@ -1,4 +1,4 @@
-"""Files that Saltern's sessions write whole."""
+"""Complete files that Saltern's sessions write."""
 
 __all__ = ["BACKFILL", "CACHE", "COMPOSE", "EXPORT", "IMPORTER", "README", "SCHEMA", "STATIONS", "TEST"]
 

@@ -1,4 +1,4 @@
-"""Files that Lintel's sessions write whole."""
+"""Complete files that Lintel's sessions write."""
 
 __all__ = ["BIN", "CARGO", "CHECK", "CHECKER", "MAIN", "PACKAGE", "SLUG"]
 

@@ -1,4 +1,4 @@
-"""Files that the website's sessions write whole."""
+"""Complete files that the website's sessions write."""
 
 __all__ = ["BUILD", "FEED", "LAYOUT", "NOTE", "READING", "STYLE"]
 

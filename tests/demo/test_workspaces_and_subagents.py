@@ -1,4 +1,4 @@
-"""Workspaces and subagents of the demo, and a search that shows no secrets."""
+"""Workspaces and subagents of the demo, and the redaction of search results."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,22 +18,23 @@ KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
 @pytest.fixture(scope="module")
 def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
-    with History(roots=roots, home=tmp_path_factory.mktemp("belonging")) as history:
+    with History(roots=roots, home=tmp_path_factory.mktemp("workspaces")) as history:
         history.sync()
         yield history
 
 
-def test_workspaces_are_counted_and_the_last_used_comes_first(history: History) -> None:
-    every = history.list_workspaces()
-    assert every == sorted(every, key=lambda one: str(one.updated_at), reverse=True)
+def test_workspaces_have_session_counts_and_are_sorted_by_last_use(history: History) -> None:
+    workspaces = history.list_workspaces()
+    assert workspaces == sorted(workspaces, key=lambda one: str(one.updated_at), reverse=True)
     sessions = history.all_sessions()
-    for one in every:
-        of_it = [s for s in sessions if s.workspace_path == one.path]
-        assert (one.session_count, one.updated_at) == (len(of_it), of_it[0].updated_at)
-    assert sum(one.session_count for one in every) == len([s for s in sessions if s.workspace_path])
+    for workspace in workspaces:
+        own = [session for session in sessions if session.workspace_path == workspace.path]
+        assert (workspace.session_count, workspace.updated_at) == (len(own), own[0].updated_at)
+    with_workspace = [session for session in sessions if session.workspace_path]
+    assert sum(workspace.session_count for workspace in workspaces) == len(with_workspace)
 
 
-def test_a_subagent_is_told_with_what_it_took(history: History) -> None:
+def test_a_subagent_has_its_prompt_tool_count_and_duration(history: History) -> None:
     review = history.find("f841ceec")
     agent = history.get_agent_session(review.agent_ids[0])
     assert (agent.agent_id, agent.parent_session_id) == (review.agent_ids[0], review.id)
@@ -42,20 +43,20 @@ def test_a_subagent_is_told_with_what_it_took(history: History) -> None:
     assert agent.total_duration_ms is not None and agent.total_duration_ms > 0
 
 
-def test_a_session_is_no_subagent(history: History) -> None:
+def test_a_session_is_not_a_subagent(history: History) -> None:
     with pytest.raises(SessionNotFoundError, match="is a session, not a subagent"):
         history.get_agent_session("f841ceec")
 
 
 @pytest.mark.parametrize("pattern", ["words", "exact", "regex"])
-def test_a_search_shows_no_secret_and_no_half_of_one(tmp_path: Path, pattern: str) -> None:
-    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
-    one.user("x" * 400 + f" the key {KEY} opens the lighthouse " + "y" * 400).assistant("Thanks.")
-    one.write(tmp_path / "claude")
+def test_a_search_result_contains_no_part_of_a_secret(tmp_path: Path, pattern: str) -> None:
+    session = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    session.user("x" * 400 + f" the key {KEY} opens the lighthouse " + "y" * 400).assistant("Thanks.")
+    session.write(tmp_path / "claude")
     with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
         history.sync()
         for query in ("lighthouse", "Qm7xT2vLk9RbWz4pNc8s"):
             for match in history.search_sessions(query, pattern=pattern, redactor=Redactor()).data:  # type: ignore[arg-type]
-                told = "\n".join([match.match, *match.context])
-                assert "Qm7xT2vL" not in told
+                text = "\n".join([match.match, *match.context])
+                assert "Qm7xT2vL" not in text
                 assert all(0 <= a < b <= len(match.match) for a, b in match.highlights)

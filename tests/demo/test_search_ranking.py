@@ -1,4 +1,4 @@
-"""Questions in everyday words find the sessions of the demo history that answer them."""
+"""A search with a question in everyday words finds the sessions that answer it."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def ranks(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
     roots = [NamedRoot(name, Path(root)) for name, root in written.roots.items()]
     with History(roots=roots, home=tmp_path_factory.mktemp("archive")) as history:
         history.sync()
-        return [_rank(history, one["question"], set(one["sessions"])) for one in QUESTIONS]
+        return [_rank(history, item["question"], set(item["sessions"])) for item in QUESTIONS]
 
 
 def _rank(history: History, question: str, answers: set[str]) -> int:

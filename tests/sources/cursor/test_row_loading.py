@@ -52,7 +52,7 @@ def test_a_bubble_rewritten_after_loading_is_not_lost(tmp_path: Path) -> None:
     home.write()
     source = Cursor()
     (unit,) = [unit for unit in source.units(home.root) if unit.key]
-    rows = source._user_data_of(home.root).row_loader(home.database).load_session(composer.id)
+    rows = source._reader(home.root)._user_data.row_loader(home.database).load_session(composer.id)
     source.close()
     cursor.damage.put(home.database, composer.bubble_key(0), '{"type":1,"text":"new words"}')
     ((_, value),) = rows.bubble_values(rows.bubble_rowids)

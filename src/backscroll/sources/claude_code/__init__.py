@@ -22,6 +22,7 @@ from backscroll.sources.protocols import (
     RetentionPolicy,
     Watchable,
 )
+from backscroll.sources.record_ids import string_values
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -90,8 +91,6 @@ class ClaudeCode(
         return (place, place.partition(" ")[0])
 
     def result_call_ids(self, record: bytes) -> list[str]:
-        from backscroll.sources.record_ids import string_values  # start-up time
-
         return string_values(record, "tool_use_id") if b"tool_use_id" in record else []
 
     def retention(

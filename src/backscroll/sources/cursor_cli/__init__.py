@@ -3,6 +3,7 @@
 docs/formats/cursor-cli.md describes the format and its versions.
 
 locations          find stores, drafts, transcripts and prompt lists
+reader             parse the units of one root
 store_reader       read a session from its store
 blob_rows          the rows of a store
 metadata           metadata of a session
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.sources.cursor_cli import locations
+from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     Closeable,
     PathLookup,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
     from backscroll.model.tool import Command, Refusal, Resumable
-    from backscroll.sources.cursor_cli.transcript_reader import RootCatalog
+    from backscroll.sources.cursor_cli.reader import RootReader
 
 __all__ = ["CursorCli"]
 
@@ -55,17 +57,17 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
     platform = "cursor"
 
     def __init__(self) -> None:
-        self._catalogs: dict[str, RootCatalog] = {}  # by root
+        self._readers: dict[str, RootReader] = {}  # by root
 
     def roots(self, machine: Machine) -> list[Path]:
         return locations.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
-        self._catalogs.pop(str(root), None)  # it may be outdated
+        self._readers.pop(str(root), None)  # its catalog may be outdated
         return locations.find_units(root)
 
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit] | None:
-        self._catalogs.pop(str(root), None)
+        self._readers.pop(str(root), None)
         return locations.find_units_at(root, paths)
 
     def watched_paths(self, root: Path) -> list[Path]:
@@ -73,53 +75,30 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse a unit from its start, because stores and transcripts may be rewritten."""
-        # Loaded on first use: listing units does not need them.
-        from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
-        from backscroll.sources.cursor_cli.store_reader import read_store
-        from backscroll.sources.cursor_cli.transcript_reader import RootCatalog, read_transcript
-
-        path = Path(unit.path)
-        match unit.kind:
-            case "transcript":
-                catalog = self._catalogs.setdefault(unit.root, RootCatalog(Path(unit.root)))
-                return read_transcript(path, catalog)
-            case "prompts":
-                return read_prompts(path)
-            case _ if path.name == "meta.json":
-                return read_draft(path)
-        return read_store(path)
+        return self._reader(unit.root).read(unit)
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a store and its ``meta.json``; none for a transcript."""
-        from backscroll.sources.cursor_cli.raw_rows import file_row, store_rows
-
-        path = Path(unit.path)
-        match path.name:
-            case "store.db":
-                return store_rows(path, Path(unit.root))
-            case "meta.json":
-                return file_row(path, Path(unit.root))
-        return iter(())
+        return self._reader(unit.root).raw_rows(unit)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        from backscroll.sources.cursor_cli.raw_records import read_raw_records
-
-        return read_raw_records(Path(unit.path))
+        return self._reader(unit.root).raw_records(unit)
 
     def row_keys(self, place: str) -> tuple[str, ...]:
-        from backscroll.sources.cursor_graph.record_lookup import row_keys  # start-up time
-
         return row_keys(place)
 
     def result_call_ids(self, record: bytes) -> list[str]:
-        from backscroll.sources.cursor_graph.record_lookup import result_call_ids  # start-up time
-
         return result_call_ids(record)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
-        from backscroll.sources.cursor_cli.resume import resume_command
+        from backscroll.sources.cursor_cli.resume import resume_command  # start-up: loads msgspec
 
         return resume_command(session, machine)
 
     def close(self) -> None:
-        self._catalogs.clear()
+        self._readers.clear()
+
+    def _reader(self, root: str) -> RootReader:
+        from backscroll.sources.cursor_cli.reader import RootReader  # start-up: not needed without a change
+
+        return self._readers.setdefault(root, RootReader(root))

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from backscroll.cli.app import _COMMANDS, app
-from backscroll.cli.hints import command_hint, localize_hints, program
+from backscroll.cli.hints import command_hint, printable_message, program
 from tests.cli.run_command import backscroll
 
 
@@ -46,7 +46,7 @@ def test_in_a_checkout_hints_contain_the_path_of_the_program(
     for started_as in (".venv/bin/backscroll", str(path)):
         monkeypatch.setattr(sys, "argv", [started_as])
         assert command_hint("sync") == ".venv/bin/backscroll sync"
-        assert localize_hints("Run 'backscroll list' first.") == "Run '.venv/bin/backscroll list' first."
+        assert printable_message("Run 'backscroll list' first.") == "Run '.venv/bin/backscroll list' first."
 
 
 def test_a_program_outside_the_current_folder_is_named_by_its_quoted_path(

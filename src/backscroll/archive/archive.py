@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, connect, transaction
 from backscroll.archive.derive.idle_sessions import close_idle_sessions
 from backscroll.archive.errors import is_busy
+from backscroll.archive.index_queue import IndexQueue
 from backscroll.archive.pending_erasure import PendingErasure
+from backscroll.archive.query.events import Events
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.archive.timestamps import to_ms
 from backscroll.archive.write.exclusions import Exclusions
@@ -23,9 +25,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from backscroll.archive.annotations import Annotations
-    from backscroll.archive.index_queue import IndexQueue
     from backscroll.archive.maintenance.maintenance import Maintenance
-    from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
     from backscroll.archive.query.session_cache import SessionCache
     from backscroll.archive.query.sessions import SessionQueries
@@ -84,8 +84,6 @@ class Archive:
 
     @cached_property
     def events(self) -> Events:
-        from backscroll.archive.query.events import Events
-
         return Events(self._db)
 
     @cached_property
@@ -102,8 +100,6 @@ class Archive:
 
     @cached_property
     def index_queue(self) -> IndexQueue:
-        from backscroll.archive.index_queue import IndexQueue
-
         return IndexQueue(self._db)
 
     @cached_property

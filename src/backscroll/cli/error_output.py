@@ -40,10 +40,9 @@ def report_errors() -> Iterator[None]:
 
 
 def _exit(message: str, code: int) -> NoReturn:
-    from backscroll.cli.hints import localize_hints  # start-up time: only errors need these two
-    from backscroll.model.sanitize import sanitize
+    from backscroll.cli.hints import printable_message  # start-up time: only errors need it
 
-    sys.stderr.write(f"{sanitize(localize_hints(as_sentence(message)))}\n")
+    sys.stderr.write(f"{printable_message(as_sentence(message))}\n")
     sys.exit(code)
 
 

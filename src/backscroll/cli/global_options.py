@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backscroll.config import named_roots, this_machine
+
 if TYPE_CHECKING:
     from backscroll.history import History
 
@@ -21,8 +23,7 @@ class Setup:
 
     def history(self) -> History:
         """Return a `History` for the options. Print a warning for each unknown setting."""
-        from backscroll.config import named_roots, this_machine  # start-up time: --help needs neither
-        from backscroll.history import History
+        from backscroll.history import History  # start-up time: --help does not need it
 
         machine = this_machine()
         history = History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)

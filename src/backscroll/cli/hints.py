@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backscroll.model.sanitize import sanitize
+
 if TYPE_CHECKING:
     from backscroll.history import History
 
-__all__ = ["command_hint", "localize_hints", "program", "welcome_lines"]
+__all__ = ["command_hint", "printable_message", "program", "welcome_lines"]
 
 _NAME = "backscroll"
 
@@ -39,9 +41,11 @@ def command_hint(arguments: str) -> str:
     return f"{program()} {arguments}"
 
 
-def localize_hints(message: str) -> str:
-    """Replace ``'backscroll …'`` in a library's message with a command that the user can type."""
-    return message.replace(f"'{_NAME} ", f"'{program()} ") if f"'{_NAME} " in message else message
+def printable_message(message: str) -> str:
+    """Return a library's message without control characters, and with commands that the user can type."""
+    if f"'{_NAME} " in message:
+        message = message.replace(f"'{_NAME} ", f"'{program()} ")
+    return sanitize(message)
 
 
 def welcome_lines(history: History, *, no_sync: bool = False) -> Iterator[str]:

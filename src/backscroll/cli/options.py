@@ -10,6 +10,7 @@ from backscroll.cli.completion_values import complete_names, complete_tags
 from backscroll.cli.error_output import as_sentence
 from backscroll.cli.progress import ProgressBar
 from backscroll.errors import ArchiveError
+from backscroll.model.dates import parse_date_range
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -47,8 +48,6 @@ class DateParam(click.ParamType[datetime]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        from backscroll.model.dates import parse_date_range  # start-up time
-
         is_utc = ctx is not None and ctx.params.get("is_utc", False)
         span = parse_date_range(value, datetime.now(UTC), UTC if is_utc else None)
         if span is None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
+from backscroll.ingest.index_documents import DocumentSpool
 from backscroll.ingest.malloc import WORKER_TRIM_BYTES, limit_free_memory, malloc_trim
 from backscroll.model import Unit
 from backscroll.sources import named
@@ -198,8 +199,6 @@ def _source(name: str) -> "Source":
 
 def _read_batch(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shard:
     """Read a batch into a new shard, which starts as a copy of an empty one. Runs in a worker."""
-    from backscroll.ingest.index_documents import DocumentSpool  # start-up: loads the index engine
-
     shutil.copyfile(empty, path)
     archive = Archive(path, exclusions=exclusions, is_shard=True)
     spool = DocumentSpool(path.with_suffix(".documents"))

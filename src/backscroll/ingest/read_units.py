@@ -8,6 +8,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.index import Index
 from backscroll.ingest import parallel
+from backscroll.ingest.bulk_read import bulk_read
 from backscroll.ingest.changes import ChangedUnit
 from backscroll.model import Checkpoint, Unit
 from backscroll.model.sync_report import SyncReport
@@ -52,8 +53,6 @@ def _read_changed(
     new = {(change.unit.path, change.unit.key): change for change in changed if change.known is None}
     batches = parallel.batches([change.unit for change in new.values()])
     if batches:
-        from backscroll.ingest.bulk_read import bulk_read  # start-up: loads the index engine
-
         for size, merged in bulk_read(archive, batches, updated, index):
             for unit in (unit for batch in merged for unit in batch.units):
                 report.new += 1

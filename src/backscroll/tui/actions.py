@@ -13,11 +13,12 @@ from textual.app import SuspendNotSupported
 
 from backscroll.history import History
 from backscroll.model import SessionSummary
+from backscroll.model.export_format import FORMATS, Format
 from backscroll.tui.clipboard import copy_with_program
+from backscroll.tui.dialogs import TextDialog
 from backscroll.tui.session_list.panel import SessionListApp
 
 if TYPE_CHECKING:
-    from backscroll.model.export_format import Format
     from backscroll.model.tool import Resumption
 
 __all__ = ["SessionActionsApp"]
@@ -152,8 +153,6 @@ class SessionActionsApp(SessionListApp):
     def action_export(self) -> None:
         """Export the session to a file."""
         from backscroll.history.parts.exports import file_name  # start-up: loads the renderers
-        from backscroll.model.export_format import FORMATS
-        from backscroll.tui.dialogs import TextDialog
 
         summary = self.current_session
         if summary is None:
@@ -191,8 +190,6 @@ class SessionActionsApp(SessionListApp):
 
     def action_edit_tags(self) -> None:
         """Edit the tags of the session."""
-        from backscroll.tui.dialogs import TextDialog
-
         summary = self.current_session
         if summary is None:
             return

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.actions import SessionActionsApp
+from backscroll.tui.dialogs import HelpDialog
 from backscroll.tui.footer import KeyFooter
 from backscroll.tui.session_list.model import ListFilter
 from backscroll.tui.session_list.panel import Welcome
@@ -20,7 +21,7 @@ from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
 from backscroll.tui.worker import OpenHistory
 
-__all__ = ["Backscroll"]
+__all__ = ["Backscroll", "ListFilter"]
 
 THEMES = {"dark": "textual-dark", "light": "textual-light"}
 INPUT_PLACEHOLDER = "words · Enter to confirm · Esc to go back"
@@ -139,8 +140,6 @@ class Backscroll(SessionActionsApp):
             event.stop()
 
     def action_show_help(self) -> None:
-        from backscroll.tui.dialogs import HelpDialog
-
         self.push_screen(HelpDialog())
 
     def action_toggle_theme(self) -> None:

@@ -9,7 +9,6 @@ import click
 
 from backscroll.cli.global_options import Setup
 from backscroll.config import archive_home, named_roots, this_machine
-from backscroll.http_guard import token_in
 from backscroll.mcp.install import CLIENTS, SettingsChange, plan_install, plan_uninstall, server_entry
 
 __all__ = ["command"]
@@ -61,7 +60,8 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
 
 
 def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
-    from backscroll.mcp.http import serve  # needs the MCP SDK, an optional dependency
+    from backscroll.http_guard import token_in  # needs starlette, an optional dependency
+    from backscroll.mcp.http import serve  # the same
 
     path = setup.history().archive_path.with_name("mcp-token")
 

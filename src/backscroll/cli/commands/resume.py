@@ -9,7 +9,7 @@ import msgspec
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.error_output import as_sentence
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import localize_hints
+from backscroll.cli.hints import printable_message
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.history import History
@@ -72,7 +72,7 @@ def _restore(history: History, found: Resumption) -> Resumption:
 
 def _print_messages(found: Resumption, *, with_files: bool) -> None:
     if found.obstacle is not None:
-        click.echo(sanitize(localize_hints(as_sentence(found.obstacle))), err=True)
+        click.echo(printable_message(as_sentence(found.obstacle)), err=True)
     if with_files and found.returning is not None:
         for path in found.returning.files:
             click.echo(sanitize(f"  {path}"), err=True)

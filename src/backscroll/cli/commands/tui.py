@@ -47,8 +47,7 @@ def command(
         raise UsageError(
             "The terminal cannot show it (TERM=dumb). Use 'backscroll list' or 'backscroll search' instead."
         )
-    from backscroll.tui.app import Backscroll
-    from backscroll.tui.session_list.model import ListFilter
+    from backscroll.tui.app import Backscroll, ListFilter  # needs textual, an optional dependency
 
     setup.history().close()  # reports invalid settings before the UI hides the terminal
     screen = Backscroll(

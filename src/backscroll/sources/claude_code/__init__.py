@@ -6,6 +6,7 @@ docs/formats/claude-code.md describes the format and the versions seen.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
     from backscroll.model.tool import Command, Refusal, Resumable
+    from backscroll.sources.claude_code.reader import UnitReader
 
 __all__ = ["ClaudeCode"]
 
@@ -68,23 +70,21 @@ class ClaudeCode(
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
-        from backscroll.sources.claude_code.reader import read  # start-up time: not needed to list units
-
-        return read(unit, since)
+        return self._reader.read(unit, since)
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a session in the database of version 0.2."""
-        if not unit.key:
-            return iter(())
-        from backscroll.sources.claude_code import legacy_db  # start-up time: loads sqlite3
-
-        return legacy_db.read_rows(Path(unit.path), unit.key)
+        return self._reader.raw_rows(unit)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Return every line with its type and, if there is one, its subtype."""
-        from backscroll.sources.claude_code.reader import raw_records  # start-up time
+        return self._reader.raw_records(unit)
 
-        return raw_records(unit)
+    @cached_property
+    def _reader(self) -> UnitReader:
+        from backscroll.sources.claude_code.reader import UnitReader  # start-up: not needed to list units
+
+        return UnitReader()
 
     def row_keys(self, place: str) -> tuple[str, ...]:
         """Return the possible keys of a row in the database of version 0.2."""

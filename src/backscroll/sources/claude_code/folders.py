@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from backscroll import __version__
+from backscroll.model.unit import Unit
 from backscroll.readers.file_names import escape_name, is_utf8
-
-if TYPE_CHECKING:
-    from backscroll.model import Unit
 
 __all__ = [
     "DESKTOP_FOLDERS",
@@ -106,8 +103,6 @@ class Folder:
 
     def units(self) -> Iterator[Unit]:
         """Return a unit per file, sorted by name."""
-        from backscroll.model import Unit
-
         if self._subagents_folder is not None and os.path.islink(self._subagents_folder):  # noqa: PTH114 - faster than Path
             return
         if self.is_unreadable:

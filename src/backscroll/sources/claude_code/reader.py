@@ -7,58 +7,64 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Checkpoint, Item, Origin, Problem, RecordCounts, Unit
+from backscroll.model import Checkpoint, Item, Origin, Problem, RawRow, RecordCounts, Unit
 from backscroll.readers import jsonl
-from backscroll.sources.claude_code import desktop, legacy_session, prompt_log
+from backscroll.sources.claude_code import desktop, legacy_db, legacy_session, prompt_log
 from backscroll.sources.claude_code.folders import LEGACY_STORE
 from backscroll.sources.claude_code.transcript.line_types import RECORD_START
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["raw_records", "read"]
+__all__ = ["UnitReader"]
 
 _field_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _record_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
-def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
-    """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
-    try:
-        match unit.kind:
-            case _ if unit.key or unit.kind == LEGACY_STORE:
-                yield from legacy_session.read(unit)
-            case "session" | "agent":
-                yield from Transcript(unit, since).items()
-            case "prompts":
-                yield from prompt_log.read(unit, since)
-            case "notes":
-                yield from desktop.read(unit)
-            case "unnamed":
-                yield from _report_file_name(unit)
-            case "closed":
-                os.scandir(unit.path).close()  # raises OSError if it still cannot be listed
-                yield RecordCounts()
-            case _:
-                yield from _count_lines(unit)
-    except OSError as error:
-        yield Problem(
-            Origin(unit.path, "file"), "unreadable-file", f"cannot be read: {error.strerror or error}"
-        )
-        yield RecordCounts()
+class UnitReader:
+    """Parses units, and returns their rows and records."""
 
+    def read(self, unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
+        """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
+        try:
+            match unit.kind:
+                case _ if unit.key or unit.kind == LEGACY_STORE:
+                    yield from legacy_session.read(unit)
+                case "session" | "agent":
+                    yield from Transcript(unit, since).items()
+                case "prompts":
+                    yield from prompt_log.read(unit, since)
+                case "notes":
+                    yield from desktop.read(unit)
+                case "unnamed":
+                    yield from _report_file_name(unit)
+                case "closed":
+                    os.scandir(unit.path).close()  # raises OSError if it still cannot be listed
+                    yield RecordCounts()
+                case _:
+                    yield from _count_lines(unit)
+        except OSError as error:
+            yield Problem(
+                Origin(unit.path, "file"), "unreadable-file", f"cannot be read: {error.strerror or error}"
+            )
+            yield RecordCounts()
 
-def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
-    """Yield every line with its type and, if there is one, its subtype."""
-    if unit.kind == "notes":
-        return  # metadata files can contain names and addresses
-    if unit.key or unit.kind == LEGACY_STORE:
-        yield from legacy_session.raw_records(unit)
-        return
-    try:
-        for line in jsonl.lines(Path(unit.path), _record_decoder, starts=RECORD_START):
-            for record in line.values:
-                yield _record_kind(record, unit.kind), record
-    except OSError:
-        return
+    def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """Yield every line with its type and, if there is one, its subtype."""
+        if unit.kind == "notes":
+            return  # metadata files can contain names and addresses
+        if unit.key or unit.kind == LEGACY_STORE:
+            yield from legacy_session.raw_records(unit)
+            return
+        try:
+            for line in jsonl.lines(Path(unit.path), _record_decoder, starts=RECORD_START):
+                for record in line.values:
+                    yield _record_kind(record, unit.kind), record
+        except OSError:
+            return
+
+    def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
+        """Return the rows of a session in the database of version 0.2; none for a file."""
+        return legacy_db.read_rows(Path(unit.path), unit.key) if unit.key else iter(())
 
 
 def _record_kind(record: dict[str, Any], unit_kind: str) -> str:

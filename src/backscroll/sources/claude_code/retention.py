@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from backscroll.model.retention import Retention
 from backscroll.sources.claude_code.folders import find_old_sessions, list_all_folders
 from backscroll.sources.claude_code.settings import find_setting, make_diff
-
-if TYPE_CHECKING:
-    from backscroll.model import Retention
 
 __all__ = ["retention"]
 
@@ -43,8 +40,6 @@ def retention(
         ]
     if not expiring:
         return None
-    from backscroll.model import Retention
-
     return Retention(
         days=days,
         is_default=value is None,

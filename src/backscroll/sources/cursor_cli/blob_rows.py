@@ -9,8 +9,8 @@ from msgspec import Struct
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import RecordCounts
 from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.sources.cursor_graph import RecordOutcome
 from backscroll.sources.cursor_graph.blobs import MAX_BLOB_BYTES
+from backscroll.sources.cursor_graph.conversation import RecordOutcome
 from backscroll.sources.cursor_graph.reachable import StoredBlob
 
 __all__ = ["StoreIndex", "count_blobs", "fetch_blobs", "fetch_stored_blobs", "scan_store"]

@@ -14,7 +14,7 @@ from backscroll.readers.protobuf import Record
 from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor_cli.blob_rows import fetch_blobs, scan_store
 from backscroll.sources.cursor_cli.metadata import read_meta, read_sidecar
-from backscroll.sources.cursor_graph import BlobLoader
+from backscroll.sources.cursor_graph.blobs import BlobLoader
 from backscroll.sources.cursor_graph.message_parts import decode_message
 
 __all__ = ["read_raw_records"]

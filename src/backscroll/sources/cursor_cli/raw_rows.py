@@ -12,9 +12,9 @@ from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor_cli.blob_rows import StoreIndex, fetch_blobs, fetch_stored_blobs, scan_store
 from backscroll.sources.cursor_cli.metadata import KNOWN_KEYS, decode_hex_text, is_hex, read_meta
-from backscroll.sources.cursor_graph import BlobLoader, ConversationState
-from backscroll.sources.cursor_graph.blobs import batch_by_size
+from backscroll.sources.cursor_graph.blobs import BlobLoader, batch_by_size
 from backscroll.sources.cursor_graph.reachable import StoredBlob, reachable_blobs
+from backscroll.sources.cursor_graph.state import ConversationState
 from backscroll.sources.secret_fields import blank, is_secret
 
 __all__ = ["file_row", "store_rows"]

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from backscroll.readers.protobuf import Record
-from backscroll.sources.cursor_graph import BlobLoader, ConversationState, MessageRef, blob_id
+from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 from backscroll.sources.cursor_graph.message_parts import decode_message
+from backscroll.sources.cursor_graph.state import ConversationState, MessageRef
 
 __all__ = ["RecoveredRoot", "recover"]
 

@@ -25,7 +25,9 @@ from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.locations import SOURCE
 from backscroll.sources.cursor_cli.metadata import Sidecar, StoreMetadata
 from backscroll.sources.cursor_cli.model_names import display_name
-from backscroll.sources.cursor_graph import BlobLoader, Conversation, ConversationState, NestedSubagent
+from backscroll.sources.cursor_graph.blobs import BlobLoader
+from backscroll.sources.cursor_graph.conversation import Conversation
+from backscroll.sources.cursor_graph.state import ConversationState, NestedSubagent
 
 __all__ = ["SessionHeader", "SubagentSession", "subagent_sessions"]
 

@@ -17,7 +17,8 @@ from backscroll.sources.cursor_cli.drafts import count_unknown_schema, store_nam
 from backscroll.sources.cursor_cli.metadata import StoreMetadata, read_meta, read_sidecar
 from backscroll.sources.cursor_cli.recovery import recover
 from backscroll.sources.cursor_cli.session_header import SessionHeader, subagent_sessions
-from backscroll.sources.cursor_graph import BlobLoader, ConversationState, MessageRef
+from backscroll.sources.cursor_graph.blobs import BlobLoader
+from backscroll.sources.cursor_graph.state import ConversationState, MessageRef
 
 __all__ = ["read_store"]
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from backscroll.model import Item, Message, Origin, Problem, RecordCounts, TimeSource, ToolResult
 from backscroll.readers import jsonl
 from backscroll.readers.json_outline import safe_name
-from backscroll.sources.cursor_graph import RecordOutcome
 from backscroll.sources.cursor_graph.calls_without_id import join_results
+from backscroll.sources.cursor_graph.conversation import RecordOutcome
 from backscroll.sources.cursor_graph.message_parts import (
     NO_CONTENT_REASON,
     RecordInfo,

@@ -19,17 +19,3 @@ prescan           outline each message before it is parsed
 timeline          match turns with messages, and assign times
 record_lookup     find the stored record of a message
 """
-
-from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
-from backscroll.sources.cursor_graph.conversation import Conversation, RecordOutcome
-from backscroll.sources.cursor_graph.state import ConversationState, MessageRef, NestedSubagent
-
-__all__ = [
-    "BlobLoader",
-    "Conversation",
-    "ConversationState",
-    "MessageRef",
-    "NestedSubagent",
-    "RecordOutcome",
-    "blob_id",
-]

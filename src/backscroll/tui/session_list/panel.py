@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from backscroll.history import History
 from backscroll.model import SearchResult, SessionSummary
+from backscroll.tui.dialogs import ChoiceDialog
 from backscroll.tui.session_list.entry import match_entry, session_entry
 from backscroll.tui.session_list.model import ORDERS, ListFilter, Order, SessionListModel
 from backscroll.tui.session_list.widget import SessionList
@@ -257,8 +258,6 @@ class SessionListApp(TranscriptApp):
 
     def action_choose_filter(self, field: str) -> None:
         """Let the user choose a workspace or a source to filter by."""
-        from backscroll.tui.dialogs import ChoiceDialog
-
         model = self.list_model
         choices = model.workspace_choices() if field == "workspace" else model.source_choices()
         if not choices:

@@ -12,7 +12,9 @@ from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor.session.unit_report import UnitReport
-from backscroll.sources.cursor_graph import BlobLoader, Conversation, ConversationState
+from backscroll.sources.cursor_graph.blobs import BlobLoader
+from backscroll.sources.cursor_graph.conversation import Conversation
+from backscroll.sources.cursor_graph.state import ConversationState
 from backscroll.sources.cursor_graph.turns import read_turns
 
 __all__ = ["AgentRecord"]

@@ -105,3 +105,8 @@ def test_a_giant_line_has_the_given_size(path: Path) -> None:
 def test_all_odd_records_differ() -> None:
     records = [json.dumps(build(SESSION)) for build in ODD_RECORDS.values()]
     assert len(set(records)) == len(records) > 30
+
+
+def test_a_lone_surrogate_is_written_as_an_escape(tmp_path: Path) -> None:
+    path = Transcript("s").user("half \ud83d of it").write(tmp_path)
+    assert b"half \\ud83d of it" in path.read_bytes()

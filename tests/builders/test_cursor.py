@@ -14,17 +14,9 @@ from backscroll.testing.cursor import damage
 
 GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
 HEADER_COLUMNS = [
-    "composerId",
-    "workspaceId",
-    "createdAt",
-    "lastUpdatedAt",
-    "isArchived",
-    "isSubagent",
-    "recency",
-    "checkpointAt",
-    "subagentTypeName",
-    "value",
-]
+    "composerId", "workspaceId", "createdAt", "lastUpdatedAt", "isArchived",
+    "isSubagent", "recency", "checkpointAt", "subagentTypeName", "value",
+]  # fmt: skip
 MESSAGES = [
     cursor.user("Totals are off"),
     cursor.thinking("Check rounding first."),

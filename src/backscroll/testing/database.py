@@ -77,7 +77,10 @@ def _insert(db: sqlite3.Connection, rows: Iterable[Statement]) -> None:
 def _write_to_log(
     path: Path, schema: str, rows: Iterable[Statement], *, rows_in: RowLocation, shm: bool
 ) -> None:
-    """Copy the files while the database is open: closing the last connection would empty the log."""
+    """Write rows that stay in the log.
+
+    The files are copied while the database is open, because closing it would empty the log.
+    """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".building-") as folder:
         work = Path(folder) / "db"
         for suffix in ("", "-wal"):

@@ -91,7 +91,9 @@ def version_1_0(root: Path, seed: int) -> tuple[Transcript, ...]:
     third.reject(third.tool_ids[-1]).interrupt(for_tool=True)
     third.compact("The callers are changed.").user("Thank you").assistant("You are welcome.")
     titles = _session(seed, "1.0.98", datetime(2025, 8, 9, 9, tzinfo=UTC))
-    titles.summary("Ferry timetable DST fix", second.last_uuid).summary("Nobody's title", titles.new_uuid())
+    titles.summary("Ferry timetable DST fix", second.last_uuid).summary(
+        "Title of an unknown line", titles.new_uuid()
+    )
     write_todos(root, first, [("fix web.py", "completed"), ("fix cli.py", "pending")], old=True)
     return _write_all(root, first, second, third, titles)
 
@@ -100,18 +102,18 @@ def version_2_0_0(root: Path, seed: int) -> tuple[Transcript, ...]:
     """2.0.0: file history, thinking metadata, API errors, compaction boundaries, rewinds."""
     one = _session(seed, "2.0.5", datetime(2025, 10, 1, 9, tzinfo=UTC))
     one.user("Make shift() know about daylight saving")
-    asked = one.last_uuid
-    one.snapshot(asked, {}, update=False)
+    prompt_uuid = one.last_uuid
+    one.snapshot(prompt_uuid, {}, update=False)
     one.run(
         tool_calls.edit("/home/zoe/ferry/tz.py", "return hour", "return hour + 1", original=_TZ_PY),
         thinking="An hour more in summer.",
     )
     one.snapshot(
-        asked,
+        prompt_uuid,
         {"tz.py": one.back_up_file("tz.py", _TZ_PY.encode()), "new.txt": one.back_up_file("new.txt", None)},
     )
     one.system("api_error", level="error").assistant("Done, one hour more.")
-    one.branch_from(asked).assistant("On second thought I ask first: which zones?")
+    one.branch_from(prompt_uuid).assistant("On second thought I ask first: which zones?")
     one.user("Only Oslo").run(
         tool_calls.bash("npm run dev", "listening"), tool_calls.bash_output("bash_1", "listening")
     )
@@ -145,10 +147,10 @@ def version_2_0_28(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.queued("also check the ticket prices").assistant("The tables differ in 3 rows; prices are equal.")
     repeat_lines(one.run(tool_calls.glob("*.csv", ["summer.csv", "winter.csv"])), 2)
     one.custom_title("Summer and winter")
-    warm = one.subagent("Warmup")
-    warm.assistant("I am ready.")
-    lone = one.subagent(None)
-    lone.assistant("A line that no prompt precedes.")
+    warmup_agent = one.subagent("Warmup")
+    warmup_agent.assistant("I am ready.")
+    agent_without_prompt = one.subagent(None)
+    agent_without_prompt.assistant("A line that no prompt precedes.")
     one.files[f"{one.folder}/session-memory/summary.md"] = b"# Tables compared\n"
     one.user_line(
         "<bash-notification>\n<shell-id>b1</shell-id>\n<status>completed</status>\n</bash-notification>"
@@ -166,8 +168,8 @@ def version_2_0_76(root: Path, seed: int) -> tuple[Transcript, ...]:
     """2.0.76 to 2.1.x: progress, hooks, results in side files, nested agents, tasks, a session index."""
     one = _session(seed, "2.1.9", datetime(2026, 1, 9, 9, tzinfo=UTC))
     one.progress("hook_progress", hookEvent="SessionStart").user("Find what slows the import down")
-    asked = one.last_uuid
-    one.snapshot(asked, {"import.py": one.back_up_file("import.py", b"import csv\n")})
+    prompt_uuid = one.last_uuid
+    one.snapshot(prompt_uuid, {"import.py": one.back_up_file("import.py", b"import csv\n")})
     one.run(
         tool_calls.bash("make profile", "slow: csv"),
         tool_calls.grep("csv", ["import.py"]),
@@ -262,20 +264,24 @@ def version_2_1_172(root: Path, seed: int) -> tuple[Transcript, ...]:
     """2.1.172 to 2.1.239: agents that start agents, worktrees, moved sessions, refusals, deltas, peers."""
     one = _session(seed, "2.1.224", datetime(2026, 8, 3, 9, tzinfo=UTC))
     one.user("Move the parser into its own package")
-    asked = one.last_uuid
-    one.snapshot(asked, {"tz.py": one.back_up_file("tz.py", _TZ_PY.encode())})
+    prompt_uuid = one.last_uuid
+    one.snapshot(prompt_uuid, {"tz.py": one.back_up_file("tz.py", _TZ_PY.encode())})
     one.delta(
-        asked, "tz.py", one.back_up_file("tz.py", _TZ_PY.encode() + b"\n", version=2)[0], 2, snapshot_id=asked
+        prompt_uuid,
+        "tz.py",
+        one.back_up_file("tz.py", _TZ_PY.encode() + b"\n", version=2)[0],
+        2,
+        snapshot_id=prompt_uuid,
     )
     one.delegate("Split the module", "Split in two.", calls=[tool_calls.bash("ls", "tz.py")])
-    caller = one.agents[-1]
-    assert isinstance(caller, Transcript)
-    one.delegate("Check the imports", "Imports are right.", nested=caller)
+    parent_agent = one.agents[-1]
+    assert isinstance(parent_agent, Transcript)
+    one.delegate("Check the imports", "Imports are right.", nested=parent_agent)
     one.worktree("dst").relocated("/home/zoe/ferry-dst").assistant("A first try.")
     one.refusal([one.last_uuid]).assistant("Moved.", model="claude-sonnet-5").peer(
         "The harbour page needs it too"
     )
-    one.assistant("I told them.").frame_link("/home/zoe/ferry/report.html", "Report").state(
+    one.assistant("I sent them a message.").frame_link("/home/zoe/ferry/report.html", "Report").state(
         "atis-latch", atis=""
     )
     other = _session(seed, "2.1.234", datetime(2026, 8, 20, 9, tzinfo=UTC))

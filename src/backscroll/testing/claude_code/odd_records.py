@@ -37,14 +37,14 @@ def _user(number: int, content: Any, **fields: Any) -> Callable[[str], Record]:
 
 
 def _assistant(number: int, content: Any, **message: Any) -> Callable[[str], Record]:
-    whole = {
+    defaults = {
         "id": f"msg_odd{number}",
         "type": "message",
         "role": "assistant",
         "model": "claude-opus-5",
         "content": content,
     }
-    return lambda session_id: _line(number, session_id, "assistant", message=whole | message)
+    return lambda session_id: _line(number, session_id, "assistant", message=defaults | message)
 
 
 def _result(number: int, content: Any, **fields: Any) -> Callable[[str], Record]:

@@ -275,7 +275,7 @@ class SessionGenerator:
         rng = self.rng
         return {
             b"in": rng.randrange(2, 40),
-            b"made": rng.randrange(100, 5000),
+            b"created": rng.randrange(100, 5000),
             b"read": rng.randrange(9000, 150_000),
             b"out": rng.randrange(20, 1400),
         }
@@ -290,6 +290,6 @@ def _usage_template(release: Release) -> bytes:
         "output_tokens": 90_004,
     }
     template = json.dumps(release.usage(markers), separators=(",", ":")).encode()
-    for marker, name in zip(markers.values(), (b"in", b"made", b"read", b"out"), strict=True):
+    for marker, name in zip(markers.values(), (b"in", b"created", b"read", b"out"), strict=True):
         template = template.replace(b"%d" % marker, b"%(" + name + b")d")
     return template

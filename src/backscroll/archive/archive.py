@@ -15,12 +15,13 @@ from backscroll.archive.index_queue import IndexQueue
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.query.events import Events
 from backscroll.archive.sync_lock import sync_lock
+from backscroll.archive.sync_state import SyncState
 from backscroll.archive.timestamps import to_ms
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import Fingerprints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -53,6 +54,10 @@ class Archive:
     @cached_property
     def fingerprints(self) -> Fingerprints:
         return Fingerprints(self._db, self._exclusions.patterns_hash)
+
+    @cached_property
+    def sync_state(self) -> SyncState:
+        return SyncState(self._db)
 
     @cached_property
     def pending_erasure(self) -> PendingErasure:
@@ -152,9 +157,11 @@ class Archive:
             yield
 
     @contextmanager
-    def sync_lock(self, timeout: float | None) -> Iterator[Self | None]:
+    def sync_lock(
+        self, timeout: float | None, while_waiting: Callable[[], None] | None = None
+    ) -> Iterator[Self | None]:
         """Hold the sync lock, waiting at most `timeout` seconds. Yield None if another process holds it."""
-        with sync_lock(self.path, timeout) as is_held:
+        with sync_lock(self.path, timeout, while_waiting) as is_held:
             if timeout is None:
                 yield self
                 return

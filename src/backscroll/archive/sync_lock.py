@@ -2,17 +2,20 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-__all__ = ["sync_lock"]
+__all__ = ["is_locked", "sync_lock"]
 
 POLL_SECONDS = 0.05  # short enough for Ctrl-C to work while waiting
+PROBE_SECONDS = 0.005  # `is_locked` of another process holds the lock for less than this
 
 
 @contextmanager
-def sync_lock(archive: Path, timeout: float | None) -> Iterator[bool]:
+def sync_lock(
+    archive: Path, timeout: float | None, while_waiting: Callable[[], None] | None = None
+) -> Iterator[bool]:
     """Hold the sync lock of an archive. Yield False if it is still taken after `timeout` seconds.
 
     A sync consists of many transactions with long pauses, so the archive's own locks are not enough.
@@ -23,11 +26,25 @@ def sync_lock(archive: Path, timeout: float | None) -> Iterator[bool]:
     if not path.exists():
         path.touch(mode=0o600)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as lock:
-        while not (is_held := _try_lock(lock)):
+        while not (is_held := _try_lock(lock) or _try_again(lock)):
             if deadline is not None and time.monotonic() + POLL_SECONDS > deadline:
                 break
+            if while_waiting is not None:
+                while_waiting()
             time.sleep(POLL_SECONDS)
         yield is_held
+
+
+def is_locked(archive: Path) -> bool:
+    """Return whether a process syncs the archive now."""
+    with sync_lock(archive, 0.0) as is_held:
+        return not is_held
+
+
+def _try_again(lock: sqlite3.Connection) -> bool:
+    """Try once more, because another process may only have looked."""
+    time.sleep(PROBE_SECONDS)
+    return _try_lock(lock)
 
 
 def _try_lock(lock: sqlite3.Connection) -> bool:

@@ -20,6 +20,7 @@ class Setup:
     def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
         self.home = home
         self.roots = roots
+        self.no_wait = False  # answer before a long sync is complete, also in a pipe
 
     def history(self) -> History:
         """Return a `History` for the options. Print a warning for each unknown setting."""

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from backscroll.history import History
     from backscroll.model import Filter
+    from backscroll.model.sync_report import SyncStatus
 
 __all__ = [
     "DateParam",
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+PAGE_SIZE = 20
 
 
 class DateParam(click.ParamType[datetime]):
@@ -146,9 +150,9 @@ def message_filters(command: F) -> F:
 def page_options(command: F) -> F:
     """Add ``--limit`` and ``--offset`` to a command."""
     command = click.option("--offset", default=0, show_default=True, help="Results to skip.")(command)
-    return click.option("--limit", default=20, show_default=True, help="Results to show, at most 1000.")(
-        command
-    )
+    return click.option(
+        "--limit", default=PAGE_SIZE, show_default=True, help="Results to show, at most 1000."
+    )(command)
 
 
 def make_query_filters(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
@@ -196,20 +200,60 @@ def launch_options(command: F) -> F:
 
 
 def no_sync_option(command: F) -> F:
-    """Add ``--no-sync`` to a command."""
+    """Add ``--no-sync`` and ``--no-wait`` to a command."""
+    command = click.option(
+        "--no-wait",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_no_wait,
+        help="Do not wait for a long sync, even with --json or in a pipe.",
+    )(command)
     help_ = "Use the archive as it is; do not sync first."
     return click.option("--no-sync", is_flag=True, help=help_)(command)
 
 
-def sync_before_reading(history: "History") -> None:
-    """Sync unless another process does. If the archive is read-only, print a warning and go on."""
+def _set_no_wait(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.obj.no_wait = value
+
+
+def sync_before_reading(history: "History", *, wanted_sessions: int = PAGE_SIZE) -> None:
+    """Sync. On a terminal, hand a long sync over to a background process after about a second.
+
+    Pipes and JSON documents wait until the sync is complete, unless ``--no-wait`` is given. If the archive is
+    read-only, print a warning and go on.
+    """
+    ctx = click.get_current_context()
+    is_patient = (ctx.params.get("as_json") or not sys.stdout.isatty()) and not ctx.obj.no_wait
     try:
         with ProgressBar("Syncing") as bar:
-            report = history.sync(bar.step, wait=False)
+            if is_patient:
+                history.sync(bar.step)
+                return
+            status = history.background_sync.refresh(bar.step, wanted_sessions=wanted_sessions)
     except ArchiveError as error:
         if not error.is_readable:
             raise
         click.echo(f"{as_sentence(str(error))} Results may be out of date.", err=True)
         return
-    if report is None:
+    if not status.is_complete:
+        click.echo(_incomplete_line(status), err=True)
+    elif status.is_running:
         click.echo("Another process is syncing. Results may be out of date.", err=True)
+
+
+def _incomplete_line(status: "SyncStatus") -> str:
+    from backscroll.cli.hints import command_hint  # start-up: only during a long sync
+
+    done = f"{status.percent} % done" if status.percent is not None else "just started"
+    if status.remaining_seconds is not None:
+        done += f", about {_rounded_duration(status.remaining_seconds)} left"
+    return (
+        f"Syncing in the background: {done}. Results are incomplete until then.\n"
+        f"Run '{command_hint('sync')}' to wait for it, '{command_hint('sync --stop')}' to stop it."
+    )
+
+
+def _rounded_duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    return f"{round(seconds / 60)} min"

@@ -22,6 +22,7 @@ from backscroll.sources.protocols import RetentionPolicy
 if TYPE_CHECKING:
     from backscroll.history.parts.annotations import Annotations
     from backscroll.history.parts.archive_admin import ArchiveAdmin
+    from backscroll.history.parts.background_sync import BackgroundSync
     from backscroll.history.parts.exports import Exports
     from backscroll.history.parts.live import Live
     from backscroll.history.parts.resume import Resume
@@ -112,6 +113,11 @@ class History:
         report = sync(self._stores, progress, wait=wait)
         self._is_synced = self._is_synced or report is not None
         return report
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the archive contains everything that the last sync found."""
+        return self._stores.archive.sync_state.is_complete
 
     def retentions(self, now: datetime | None = None) -> list[Retention]:
         """Return what the tools will delete within a week. Synced sessions stay in the archive."""
@@ -281,67 +287,68 @@ class History:
         """Return whether some messages are not indexed yet. The next sync completes the index."""
         return self._stores.archive.index_queue.is_pending
 
-    # Parts
+    # Parts, imported on first use: each command needs few of them
 
     @cached_property
     def transcript(self) -> Transcript:
         """Messages and turns of a session."""
-        from backscroll.history.parts.transcript import Transcript  # start-up: a part is loaded on first use
+        from backscroll.history.parts.transcript import Transcript
 
         return Transcript(self._stores)
 
     @cached_property
     def annotations(self) -> Annotations:
         """Tags, stars, notes and titles that users add, in the archive only."""
-        from backscroll.history.parts.annotations import (
-            Annotations,  # start-up: a part is loaded on first use
-        )
+        from backscroll.history.parts.annotations import Annotations
 
         return Annotations(self._stores)
 
     @cached_property
     def archive_admin(self) -> ArchiveAdmin:
         """Status, verification, erasure, rebuild and extraction."""
-        from backscroll.history.parts.archive_admin import (
-            ArchiveAdmin,  # start-up: a part is loaded on first use
-        )
+        from backscroll.history.parts.archive_admin import ArchiveAdmin
 
         return ArchiveAdmin(self._stores)
 
     @cached_property
     def statistics(self) -> Statistics:
         """Counts, tokens and costs."""
-        from backscroll.history.parts.statistics import Statistics  # start-up: a part is loaded on first use
+        from backscroll.history.parts.statistics import Statistics
 
         return Statistics(self._stores)
 
     @cached_property
     def resume(self) -> Resume:
         """Resume a session in its tool, open its files, or hand it over."""
-        from backscroll.history.parts.resume import Resume  # start-up: a part is loaded on first use
+        from backscroll.history.parts.resume import Resume
 
         return Resume(self._stores)
 
     @cached_property
     def exports(self) -> Exports:
         """Sessions as files, and the secrets in them."""
-        from backscroll.history.parts.exports import Exports  # start-up: a part is loaded on first use
+        from backscroll.history.parts.exports import Exports
 
         return Exports(self._stores)
 
     @cached_property
+    def background_sync(self) -> BackgroundSync:
+        """A sync that continues in another process."""
+        from backscroll.history.parts.background_sync import BackgroundSync
+
+        return BackgroundSync(self._stores)
+
+    @cached_property
     def live(self) -> Live:
         """Changes while the tools write."""
-        from backscroll.history.parts.live import Live  # start-up: a part is loaded on first use
+        from backscroll.history.parts.live import Live
 
         return Live(self._stores)
 
     @cached_property
     def source_files(self) -> SourceFiles:
         """Audit of the tools' files."""
-        from backscroll.history.parts.source_files import (
-            SourceFiles,  # start-up: a part is loaded on first use
-        )
+        from backscroll.history.parts.source_files import SourceFiles
 
         return SourceFiles(self._stores)
 

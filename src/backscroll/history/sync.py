@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from backscroll.archive.errors import is_archive_failure, is_busy, to_archive_error
+from backscroll.archive.sync_progress import ProgressFile
 from backscroll.history.stores import Stores
 from backscroll.ingest import sync as ingest
 
@@ -15,25 +16,59 @@ if TYPE_CHECKING:
 
 __all__ = ["sync"]
 
+Progress = Callable[[int, int], None]
 
-def sync(stores: Stores, progress: Callable[[int, int], None] | None, *, wait: bool) -> SyncReport | None:
-    """Update archive and index. Return None if another process is syncing and ``wait`` is False."""
+
+def sync(
+    stores: Stores,
+    progress: Progress | None,
+    *,
+    wait: bool,
+    max_bytes: int | None = None,
+    is_background: bool = False,
+) -> SyncReport | None:
+    """Update archive and index. Return None if another process is syncing and ``wait`` is False.
+
+    While this process waits, ``progress`` reports on the other one. If more than ``max_bytes`` have changed,
+    nothing is read, the archive is marked as incomplete and the report is deferred.
+    """
     archive = stores.archive
+    file = ProgressFile(stores.archive_path, is_background=is_background)
+
+    def while_waiting() -> None:
+        if progress is not None and (other := file.read()) is not None and other.total:
+            progress(other.done, other.total)
+
+    def step(done: int, total: int) -> None:
+        file.step(done, total)
+        if progress is not None:
+            progress(done, total)
+
     try:
-        with archive.sync_lock(None if wait else 0.0) as locked:
+        with archive.sync_lock(None if wait else 0.0, while_waiting) as locked:
             if locked is None:
                 return None
+            if is_background:
+                file.step(0, 0)
             if wait and locked.pending_erasure.is_pending:
                 _finish_erasure(stores)
-            report = ingest.sync(locked, stores.roots(), progress, index=lambda: stores.index.index)
+            report = ingest.sync(
+                locked, stores.roots(), step, index=lambda: stores.index.index, max_bytes=max_bytes
+            )
+            if report.is_deferred:
+                locked.sync_state.mark_incomplete()
+                return report
     except sqlite3.Error as error:
         if not wait and is_busy(error):
             return None
         if is_archive_failure(error):
             raise to_archive_error(error, stores.archive_path) from error
         raise
+    finally:
+        file.delete()
     if archive.index_queue.is_pending or not stores.index_path.exists():
         stores.index.update()
+    archive.sync_state.mark_complete()
     return report
 
 

@@ -20,6 +20,7 @@ MAX_MERGED_SHARDS = 8  # in one transaction
 MIN_ROUND_BYTES = 24 * 1024 * 1024  # of spooled documents that are indexed together
 MIN_LAST_ROUND_BYTES = 8 * 1024 * 1024  # the same near the end
 ROUND_FRACTION = 16  # a round is at least 1/16 of all documents: deriving costs more the larger the archive
+EARLY_BYTES = 48 * 1024 * 1024  # of documents that are committed at once, so that the newest can be found
 
 
 def bulk_read(
@@ -56,7 +57,7 @@ def bulk_read(
                     updated.update(archive.derive())
                     try:
                         indexer.catch_up(spooled)
-                        if not remaining:
+                        if not remaining or spooled.total_size < EARLY_BYTES:
                             indexer.commit()
                     except (OSError, IndexDamagedError):
                         indexer = None  # reading goes on; the update after the sync raises the error
@@ -89,7 +90,8 @@ def _merge(archive: Archive, shards: list[Shard], spooled: SpooledDocuments) -> 
 def _round_bytes(total: int, remaining: float) -> int:
     """Return the size of the next round, given the bytes so far and the ratio of remaining to read bytes.
 
-    Rounds get smaller near the end, so that little remains to be indexed after the last batch.
+    Early rounds are as large as all before: the newest sessions can be listed and found at once. Rounds get
+    smaller near the end, so that little remains to be indexed after the last batch.
     """
     limit = max(MIN_LAST_ROUND_BYTES, int(total * remaining / 2)) if remaining else 0
-    return min(max(MIN_ROUND_BYTES, total // ROUND_FRACTION), limit)
+    return min(max(MIN_ROUND_BYTES, total // ROUND_FRACTION), limit, (total - 1) // 2)

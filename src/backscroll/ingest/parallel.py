@@ -5,7 +5,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
 
     from backscroll.sources import Source
 
-__all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
+__all__ = ["Batch", "Shard", "batches", "keeps_file", "newest_first", "read_batches"]
 
 BATCH_BYTES = 24 * 1024 * 1024
+FIRST_BATCH_BYTES = 2 * 1024 * 1024  # the newest sessions are in the archive after a fraction of a second
 MIN_BATCH_BYTES = 4 * 1024 * 1024  # near the end, so that all workers finish at the same time
 MAX_BATCH_FRACTION = 8  # a batch is at most 1/8 of the remaining bytes
+HEAD_BYTES = 128 * 1024 * 1024  # the newest units, which are read before any very large one
 MAX_BATCH_UNITS = 400
 LARGE_FILE_BYTES = 8 * 1024 * 1024  # memory is trimmed after a batch with such a file
-ROW_BYTES = 8 * 1024  # estimate for a database row with its blobs
 MIN_PARALLEL_BYTES = 48 * 1024 * 1024  # less is read faster than processes start
 GC_THRESHOLD = 10_000  # parsed values have no cycles; the default of 700 costs time
 WORKER_NICENESS = 5  # the merging process and the user's programs come first
@@ -54,6 +56,10 @@ class Batch(Struct, frozen=True):
     def size(self) -> int:
         return sum(unit.size for unit in self.units)
 
+    @property
+    def estimated_bytes(self) -> int:
+        return sum(unit.estimated_bytes for unit in self.units)
+
 
 class Shard(Struct, frozen=True):
     """A batch that was read: an archive, and a file with documents for the index by fragment id."""
@@ -70,30 +76,54 @@ def keeps_file(unit: Unit) -> bool:
 
 
 def batches(units: list[Unit]) -> list[Batch]:
-    """Split units into batches of neighbours; none if there is too little for several processes."""
-    remaining = sum(map(_estimated_bytes, units))
-    if remaining < MIN_PARALLEL_BYTES or (os.cpu_count() or 1) < 2:
+    """Split units into batches, newest first; none if there is too little for several processes."""
+    if sum(unit.estimated_bytes for unit in units) < MIN_PARALLEL_BYTES or (os.cpu_count() or 1) < 2:
         return []
-    found: list[Batch] = []
+    by_source: defaultdict[str, list[Unit]] = defaultdict(list)
+    for unit in newest_first(units):
+        by_source[unit.source].append(unit)
+    found = [batch for of_source in by_source.values() for batch in _split(of_source)]
+    found.sort(key=lambda batch: batch.units[0].modified_at, reverse=True)
+    return _large_after_head(found)
+
+
+def newest_first(units: Iterable[Unit]) -> list[Unit]:
+    """Return the units in the order in which they are read: the latest sessions are asked for first."""
+    return sorted(units, key=lambda unit: unit.modified_at, reverse=True)
+
+
+def _split(units: list[Unit]) -> Iterator[Batch]:
+    """Split the units of one source into batches: small ones first and last, large ones in between."""
+    done, remaining = 0, sum(unit.estimated_bytes for unit in units)
     batch: list[Unit] = []
-    size, limit = 0, BATCH_BYTES
-    # Large units first: a worker that starts one at the end keeps all others waiting.
-    for unit in sorted(units, key=lambda unit: _estimated_bytes(unit) < BATCH_BYTES):
-        if batch and (unit.source != batch[0].source or size >= limit or len(batch) >= MAX_BATCH_UNITS):
-            found.append(Batch(batch[0].source, tuple(batch)))
+    size = 0
+    for unit in units:
+        limit = min(BATCH_BYTES, max(MIN_BATCH_BYTES, remaining // MAX_BATCH_FRACTION))
+        limit = min(limit, max(FIRST_BATCH_BYTES, done // 2))
+        is_large = unit.estimated_bytes >= BATCH_BYTES
+        if batch and (size >= limit or len(batch) >= MAX_BATCH_UNITS or is_large):
+            yield Batch(batch[0].source, tuple(batch))
+            done, remaining = done + size, remaining - size
             batch, size = [], 0
-            limit = min(BATCH_BYTES, max(MIN_BATCH_BYTES, remaining // MAX_BATCH_FRACTION))
         batch.append(unit)
-        size += _estimated_bytes(unit)
-        remaining -= _estimated_bytes(unit)
+        size += unit.estimated_bytes
     if batch:
-        found.append(Batch(batch[0].source, tuple(batch)))
-    return found
+        yield Batch(batch[0].source, tuple(batch))
 
 
-def _estimated_bytes(unit: Unit) -> int:
-    """Return the size of a unit. The size of a session in a database is its number of rows."""
-    return unit.size * ROW_BYTES if unit.key else unit.size
+def _large_after_head(work: list[Batch]) -> list[Batch]:
+    """Move batches with a very large unit behind the newest batches.
+
+    A large unit keeps a worker busy for long: at the start it delays the newest sessions, and at the end all
+    other workers wait for it.
+    """
+    large = [batch for batch in work if batch.units[0].estimated_bytes >= BATCH_BYTES]
+    small = [batch for batch in work if batch.units[0].estimated_bytes < BATCH_BYTES]
+    head_bytes = head_count = 0
+    while head_count < len(small) and head_bytes < HEAD_BYTES:
+        head_bytes += small[head_count].estimated_bytes
+        head_count += 1
+    return [*small[:head_count], *large, *small[head_count:]]
 
 
 def read_batches(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[Shard]:
@@ -117,7 +147,7 @@ def read_batches(work: list[Batch], exclusions: Exclusions, folder: Path) -> Ite
                     index, batch = waiting.pop()
                     with _sigint_blocked(), _without_main_module():
                         future = pool.submit(_read_batch, batch, exclusions, empty, folder / f"{index}.db")
-                    running[future] = min(BATCH_BYTES, sum(map(_estimated_bytes, batch.units)))
+                    running[future] = min(BATCH_BYTES, batch.estimated_bytes)
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()
                 del running[future]

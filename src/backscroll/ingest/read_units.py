@@ -58,7 +58,8 @@ def _read_changed(
                 report.new += 1
                 del new[unit.path, unit.key]
             yield size
-    for change in [*new.values(), *(change for change in changed if change.known is not None)]:
+    rest = [*new.values(), *(change for change in changed if change.known is not None)]
+    for change in sorted(rest, key=lambda change: change.unit.modified_at, reverse=True):
         _read_unit(archive, change, report)
         yield change.unit.size
 

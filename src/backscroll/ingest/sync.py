@@ -32,11 +32,13 @@ def sync(
     *,
     paths: Collection[str] | None = None,
     index: Callable[[], Index] | None = None,
+    max_bytes: int | None = None,
 ) -> SyncReport:
     """Read every unit that changed since the last sync, and derive the affected sessions.
 
     With ``paths`` only units at or below them are checked. With an ``index``, large amounts of new messages
     are indexed while they are read. `indexer.update` indexes the jobs that are still queued afterwards.
+    If more than ``max_bytes`` have changed, nothing is read and the report is deferred.
     """
     report = SyncReport()
     started = datetime.now(UTC)
@@ -58,8 +60,10 @@ def sync(
     if vanished:
         archive.units.mark_gone(vanished)
     updated: set[SessionKey] = set()
+    if max_bytes is not None and sum(one.unit.estimated_bytes for one in changed) > max_bytes:
+        report.is_deferred = True
     try:
-        if changed or markers:
+        if (changed or markers) and not report.is_deferred:
             from backscroll.ingest.read_units import read_units  # start-up: needed for changes only
 
             read_units(archive, changed, markers, report, updated, index=index, progress=progress)

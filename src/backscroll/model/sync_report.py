@@ -1,10 +1,23 @@
 """Result of a sync. A plain class: `sync` without changes does not load msgspec."""
 
-__all__ = ["SyncReport"]
+from typing import NamedTuple
+
+__all__ = ["SyncReport", "SyncStatus"]
+
+
+class SyncStatus(NamedTuple):
+    """State of the sync, seen from any process."""
+
+    is_complete: bool  # the archive contains everything that the last sync found
+    is_running: bool = False
+    percent: int | None = None  # None if it has just started
+    remaining_seconds: float | None = None  # estimate; None if it is too early for one
 
 
 class SyncReport:
     """Counts of the units that a sync read, and of the sessions that changed."""
+
+    is_deferred = False  # too much has changed; nothing was read
 
     def __init__(self) -> None:
         self.units = 0  # checked for changes

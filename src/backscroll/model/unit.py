@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 __all__ = ["Unit"]
 
+ROW_BYTES = 8 * 1024  # estimate for a database row with its blobs
+
 
 class Unit(NamedTuple):
     """The smallest thing that can be read again on its own."""
@@ -17,3 +19,9 @@ class Unit(NamedTuple):
     kind: str = "session"  # "session", "agent", "prompts", "transcript", "index", …
     session_id: str | None = None  # if known without parsing
     title: str | None = None  # if known without parsing
+    modified_at: int = 0  # nanoseconds since 1970, 0 if unknown; the newest units are read first
+
+    @property
+    def estimated_bytes(self) -> int:
+        """The size. For a session in a database, an estimate from its number of rows."""
+        return self.size * ROW_BYTES if self.key else self.size

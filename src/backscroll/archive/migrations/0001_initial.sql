@@ -465,6 +465,13 @@ create table index_queue (
     revision integer not null default 0  -- grows with every change
 );
 
+-- One row: whether the archive contains everything that the last sync found.
+create table sync_state (
+    is_complete integer not null,
+    completed_at integer  -- of the first sync, or the last one that was too long to wait for
+);
+insert into sync_state values (0, null);
+
 -- Random id of this archive. The index stores it to detect that it belongs to another archive.
 create table archive_identity (id text not null);
 insert into archive_identity values (lower(hex(randomblob(16))));

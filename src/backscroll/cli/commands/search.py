@@ -22,6 +22,7 @@ from backscroll.render.search_results import match_lines
 __all__ = ["command"]
 
 DEFAULT_WIDTH = 300  # columns, if not a terminal
+WANTED_SESSIONS = 200  # to search, during the first sync
 
 
 # A word that starts with - is excluded from the results; even -h is a word here.
@@ -86,7 +87,7 @@ def command(
     exact = exact or bool(not regex and query.strip() and not any(map(str.isalnum, query)))
     with setup.history() as history:
         if not no_sync:
-            sync_before_reading(history)
+            sync_before_reading(history, wanted_sessions=WANTED_SESSIONS)
         with ProgressBar("Searching, newest messages first") as bar:
             found = history.search_sessions(
                 query,

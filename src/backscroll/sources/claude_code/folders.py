@@ -125,8 +125,17 @@ class Folder:
                     self._root, f"{self.path}{name}", f"{fingerprint}-{times.get(_LEGACY_WAL, '')}"
                 )
                 continue
-            size = int(fingerprint.partition("-")[0])
-            yield Unit(NAME, self._root, f"{self.path}{name}", "", fingerprint, size, kind, session)
+            size, modified_at, *_ = map(int, fingerprint.split("-"))
+            yield Unit(
+                NAME,
+                self._root,
+                f"{self.path}{name}",
+                fingerprint=fingerprint,
+                size=size,
+                kind=kind,
+                session_id=session,
+                modified_at=modified_at,
+            )
 
     def sessions_before(self, time_ns: int) -> list[str]:
         """Return the ids of the sessions last written before a time, in nanoseconds since 1970."""

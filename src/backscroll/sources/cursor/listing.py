@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from backscroll.model import Unit
 from backscroll.sources.cursor import locations
-from backscroll.sources.cursor.database.decode import as_text
+from backscroll.sources.cursor.database.decode import as_int, as_text
 from backscroll.sources.cursor.database.keys import RowSummary
 from backscroll.sources.cursor.database.record_types import ComposerHeader
 from backscroll.sources.cursor.prompt_log import log_session_id
@@ -92,10 +92,14 @@ def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[s
             [(session_id, summaries[session_id].bubble_count) for session_id in order]
         )
     seen_sessions.update(order)
+    modified_at = _modified_at(file)
     for session_id in order:
         entry = user_data.list_entry(session_id)
         header = entry.header if entry else ComposerHeader()
         summary = summaries[session_id]
+        # Never increases: units are read by time, and reading rows in their order is faster.
+        updated_ms = as_int(header.last_updated_at)
+        modified_at = min(modified_at, updated_ms * 1_000_000) if updated_ms else modified_at
         title = as_text(header.name).strip() or None
         # A title may be added later, in another database.
         other_title = user_data.side_databases.title(session_id) if title is None else None
@@ -109,7 +113,16 @@ def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[s
             kind="agent" if is_subagent_entry(session_id, header, entry) else "session",
             session_id=session_id,
             title=title,
+            modified_at=modified_at,
         )
+
+
+def _modified_at(file: DatabaseFile) -> int:
+    """Return when a database was last written, in nanoseconds; 0 if it does not exist."""
+    try:
+        return file.path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _sessions_without_rows(user_data: UserData, known: AbstractSet[str]) -> set[str]:

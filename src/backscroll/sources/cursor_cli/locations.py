@@ -98,15 +98,23 @@ def _session_units(folder: str, root: Path) -> Iterator[Unit]:
     if (store := entries.get("store.db")) is not None:
         if store.is_symlink():
             path = Path(store.path)
-            tokens, size = [change_token(path)], _file_token(store)[1]  # its log is beside the target
+            stamps = [_file_token(store)]
+            tokens, size = [change_token(path)], stamps[0][1]  # its log is beside the target
         else:
             stamps = [_file_token(entries.get(each)) for each in _STORE_FILES]
             tokens, size = [token for token, _ in stamps], sum(size for _, size in stamps[:2])
         tokens.append(_file_token(entries.get("meta.json"))[0])
-        yield Unit(SOURCE, str(root), store.path, fingerprint="/".join(tokens), size=size, session_id=name)
+        yield Unit(
+            SOURCE,
+            str(root),
+            store.path,
+            fingerprint="/".join(tokens),
+            size=size,
+            session_id=name,
+            modified_at=max(_modified_at(token) for token, _ in stamps),
+        )
     elif (meta := entries.get("meta.json")) is not None:
-        token, size = _file_token(meta)
-        yield Unit(SOURCE, str(root), meta.path, fingerprint=token, size=size, session_id=name)
+        yield _file_unit(meta.path, root, kind="session", session_id=name)
     if "prompt_history.json" in entries:
         yield from _prompt_units(folder, root)
 
@@ -118,6 +126,11 @@ def _file_token(entry: os.DirEntry[str] | str | None) -> tuple[str, int]:
     except OSError:
         status = None
     return (f"{status.st_size}-{status.st_mtime_ns}", status.st_size) if status is not None else ("-", 0)
+
+
+def _modified_at(token: str) -> int:
+    """Return the modification time in the change token of a file; 0 if the file does not exist."""
+    return int(token.partition("-")[2] or 0)
 
 
 def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
@@ -147,7 +160,16 @@ def _transcript_units(root: Path) -> Iterator[Unit]:
 
 def _file_unit(path: str, root: Path, *, kind: str, session_id: str | None) -> Unit:
     token, size = _file_token(path)
-    return Unit(SOURCE, str(root), path, "", token, size, kind, session_id)
+    return Unit(
+        SOURCE,
+        str(root),
+        path,
+        fingerprint=token,
+        size=size,
+        kind=kind,
+        session_id=session_id,
+        modified_at=_modified_at(token),
+    )
 
 
 def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:

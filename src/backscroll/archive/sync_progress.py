@@ -1,0 +1,79 @@
+"""Progress of a running sync, in a file that other processes read."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["ProgressFile", "SyncProgress"]
+
+WRITE_INTERVAL_SECONDS = 0.2
+MIN_ESTIMATE_SECONDS = 1.0  # an earlier estimate is only a guess
+
+
+class SyncProgress(NamedTuple):
+    """State of a running sync."""
+
+    pid: int
+    is_background: bool  # a process of its own, which can be stopped
+    started_at: float  # seconds since 1970
+    done: int = 0  # bytes, or rows of a database
+    total: int = 0
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.done // self.total if self.total else 0
+
+    def remaining_seconds(self, now: float) -> float | None:
+        """Return an estimate of the remaining time; None if it is too early for one."""
+        elapsed = now - self.started_at
+        if not self.done or elapsed < MIN_ESTIMATE_SECONDS:
+            return None
+        return elapsed * (self.total - self.done) / self.done
+
+
+class ProgressFile:
+    """The file ``sync.json`` in the folder of an archive. It exists while a long sync runs."""
+
+    def __init__(self, archive: Path, *, is_background: bool = False) -> None:
+        self._path = archive.with_name("sync.json")
+        self._progress = SyncProgress(os.getpid(), is_background, time.time())
+        self._next_write = time.monotonic() + (0.0 if is_background else WRITE_INTERVAL_SECONDS)
+        self._is_written = False
+
+    def step(self, done: int, total: int) -> None:
+        """Record progress, at most a few times per second. A sync that ends at once writes nothing."""
+        now = time.monotonic()
+        if now < self._next_write:
+            return
+        self._next_write = now + WRITE_INTERVAL_SECONDS
+        import json  # start-up time: most syncs end before they write
+
+        temporary = self._path.with_name(f"sync.json.{os.getpid()}")
+        with suppress(OSError):  # a full disk must not end the sync here
+            temporary.write_text(json.dumps(self._progress._replace(done=done, total=total)), "ascii")
+            temporary.replace(self._path)
+            self._is_written = True
+
+    def read(self) -> SyncProgress | None:
+        """Return the progress of the process that syncs; None if there is none or it has just started."""
+        import json  # start-up time, as above
+
+        try:
+            pid, is_background, started_at, done, total = json.loads(self._path.read_bytes())
+            return SyncProgress(int(pid), bool(is_background), float(started_at), int(done), int(total))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def delete(self) -> None:
+        """Delete the file at the end of a sync, if this process has written it."""
+        if self._is_written:
+            self.delete_of(os.getpid())
+
+    def delete_of(self, pid: int) -> None:
+        """Delete the file if a process that has ended left it behind."""
+        progress = self.read()
+        if progress is not None and progress.pid == pid:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)

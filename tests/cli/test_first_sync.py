@@ -1,0 +1,151 @@
+"""During a long sync, a terminal gets an answer at once, and a script gets complete data."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive.sync_lock import sync_lock
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.history.parts import background_sync
+from backscroll.testing.claude_code import Transcript
+from tests.cli.run_command import Shell
+from tests.cli.terminal import in_terminal, uncoloured
+
+HOLD_LOCK = """
+import sys, time
+from pathlib import Path
+from backscroll.archive.sync_lock import sync_lock
+from backscroll.archive.sync_progress import ProgressFile
+archive = Path(sys.argv[1])
+with sync_lock(archive, None):
+    file = ProgressFile(archive, is_background=True)
+    file.step(30, 100)
+    print("locked", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    shell = Shell(tmp_path)
+    Transcript(seed=1).user("the first ferry").assistant("answer").write(shell.root)
+    return shell
+
+
+def open_history(shell: Shell) -> History:
+    return History(home=shell.home, roots=[NamedRoot("claude-code", shell.root)])
+
+
+@contextmanager
+def syncing_process(archive: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a process that holds the sync lock and reports 30 %, as a background sync does."""
+    command = [sys.executable, "-c", HOLD_LOCK, str(archive)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_first_list_at_a_terminal_shows_the_sessions(shell: Shell) -> None:
+    output = uncoloured(in_terminal(*shell.options, "list"))
+    assert "the first ferry" in output
+    assert "incomplete" not in output
+    assert "complete; units read: 1" in (shell.home / "sync.log").read_text()
+    assert (shell.home / "sync.log").stat().st_mode & 0o077 == 0
+
+
+def test_a_terminal_gets_an_incomplete_answer_during_the_first_sync(shell: Shell) -> None:
+    with open_history(shell) as history:
+        assert history.archive_path.parent.exists() or history.is_complete is False
+        archive = history.archive_path
+    with syncing_process(archive):
+        output = uncoloured(in_terminal(*shell.options, "list"))
+    assert "Syncing in the background: 30 % done" in output
+    assert "Results are incomplete until then." in output
+    assert "sync --stop" in output
+    assert "No history found" not in output
+
+
+def test_a_script_waits_until_the_sync_is_complete(shell: Shell) -> None:
+    with open_history(shell) as history:
+        assert not history.is_complete
+        archive = history.archive_path
+    released = threading.Event()
+
+    def hold() -> None:
+        with sync_lock(archive, None):
+            released.wait(2.0)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    time.sleep(0.2)
+    started = time.monotonic()
+    threading.Timer(1.5, released.set).start()
+    document = shell.json("list")
+    thread.join()
+    assert time.monotonic() - started > 1.0
+    assert document["is_complete"] is True
+    assert document["pagination"]["total"] == 1
+
+
+def test_no_wait_returns_partial_data_that_says_so(shell: Shell) -> None:
+    with open_history(shell) as history:
+        archive = history.archive_path
+        assert not history.is_complete
+    with syncing_process(archive):
+        result = shell.run("list", "--json", "--no-wait")
+    document = json.loads(result.out)
+    assert document["is_complete"] is False
+    assert document["data"] == []
+
+
+def test_sync_stop_ends_the_background_process(shell: Shell) -> None:
+    with open_history(shell) as history:
+        archive = history.archive_path
+        assert not history.is_complete
+    with syncing_process(archive) as process:
+        result = shell.run("sync", "--stop")
+        assert result.out == "Stopped. What was read is saved; the next sync continues.\n"
+        assert process.wait(timeout=5) != 0
+    assert shell.run("sync", "--stop").out == "No sync is running in the background.\n"
+
+
+def test_the_next_sync_completes_what_a_stopped_one_left(shell: Shell) -> None:
+    with open_history(shell) as history:
+        assert not history.is_complete
+    assert shell.json("list")["is_complete"] is True
+    with open_history(shell) as history:
+        assert history.is_complete
+
+
+def test_a_large_change_is_handed_to_a_background_process(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_sync, "MAX_FOREGROUND_BYTES", 100)
+    with open_history(shell) as history:
+        history.sync()
+        Transcript(seed=2).user("the second ferry").assistant("answer").write(shell.root)
+        status = history.background_sync.refresh()
+        assert status.is_complete
+        assert history.list_sessions().pagination.total == 2
+    assert (shell.home / "sync.log").exists()
+
+
+def test_a_small_change_is_read_by_the_command_itself(shell: Shell) -> None:
+    with open_history(shell) as history:
+        history.sync()
+        Transcript(seed=2).user("the second ferry").assistant("answer").write(shell.root)
+        assert history.background_sync.refresh().is_complete
+        assert history.list_sessions().pagination.total == 2
+    assert not (shell.home / "sync.log").exists()

@@ -1,8 +1,8 @@
 """The process that completes a long sync in the background.
 
-Started by `BackgroundSync` as ``python -m backscroll.history.sync_worker HOME SOURCE=DIR...``. It logs to
-``sync.log`` in the archive's folder and can be killed at any time. Its priority is low, except in the first
-seconds, when a command waits for the newest sessions.
+Started by `BackgroundSync` with the arguments ``HOME SOURCE=DIR...``. It logs to ``sync.log`` in the archive's
+folder and can be killed at any time. Its priority is low, except in the first seconds, when a command waits
+for the newest sessions.
 """
 
 import ctypes
@@ -74,7 +74,3 @@ def _lower_priority(pid: int) -> None:
     if number is not None:
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).syscall(number, _IOPRIO_WHO_PROCESS, pid, _LOWEST_BEST_EFFORT)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

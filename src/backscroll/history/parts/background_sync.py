@@ -9,8 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import backscroll
 from backscroll.archive.sync_lock import is_locked
 from backscroll.archive.sync_progress import ProgressFile
 from backscroll.history.sync import sync
@@ -27,6 +29,12 @@ MAX_WAIT_SECONDS = 2.5  # if fewer sessions than wanted are ready after WAIT_SEC
 STOP_TIMEOUT_SECONDS = 10.0
 MAX_LOG_BYTES = 64 * 1024
 POLL_SECONDS = 0.02
+
+# The process starts in another folder, where a relative path in PYTHONPATH would not lead to this package.
+_WORKER_CODE = (
+    f"import sys; sys.path.append({str(Path(backscroll.__file__).absolute().parents[1])!r});"
+    " from backscroll.history.sync_worker import main; sys.exit(main())"
+)
 
 Progress = Callable[[int, int], None]
 
@@ -63,7 +71,7 @@ class BackgroundSync:
         stores = self._stores
         home = stores.archive_path.parent
         roots = [f"{source.name}={path}" for source, path in stores.roots()]
-        command = [sys.executable, "-m", "backscroll.history.sync_worker", str(home), *roots]
+        command = [sys.executable, "-c", _WORKER_CODE, str(home), *roots]
         options: dict[str, object] = {"start_new_session": True}
         if sys.platform == "win32":
             flags = subprocess.DETACHED_PROCESS | subprocess.BELOW_NORMAL_PRIORITY_CLASS
@@ -72,7 +80,7 @@ class BackgroundSync:
             log_file = home / "sync.log"
             if log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES:
                 log_file.unlink()
-            with open(log_file, "ab", opener=_open_private) as log:  # noqa: PTH123 - Path.open has no opener
+            with open(log_file, "ab", opener=_open_private) as log:
                 self._process = subprocess.Popen(  # type: ignore[call-overload]
                     command,
                     stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """The process that completes a long sync in the background.
 
-Started by `BackgroundSync` with the arguments ``HOME SOURCE=DIR...``. It logs to ``sync.log`` in the archive's
-folder and can be killed at any time. Its priority is low, except in the first seconds, when a command waits
+Started by `BackgroundSync` with the arguments ``HOME SOURCE=DIR...``. It logs to ``sync.log`` in that
+folder and can be killed at any time. Its priority is low, except in the first seconds: a command waits
 for the newest sessions.
 """
 

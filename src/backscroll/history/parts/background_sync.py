@@ -32,7 +32,8 @@ POLL_SECONDS = 0.02
 
 # The process starts in another folder, where a relative path in PYTHONPATH would not lead to this package.
 _WORKER_CODE = (
-    f"import sys; sys.path.append({str(Path(backscroll.__file__).absolute().parents[1])!r});"
+    f"import sys; folder = {str(Path(backscroll.__file__).absolute().parents[1])!r};"
+    " folder in sys.path or sys.path.insert(0, folder);"
     " from backscroll.history.sync_worker import main; sys.exit(main())"
 )
 

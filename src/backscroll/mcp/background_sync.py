@@ -24,7 +24,8 @@ class BackgroundSync:
         self._stop = Event()
         self._thread = Thread(target=self._run, daemon=True)
         self._started_at: float | None = None  # until the first sync ends
-        self._is_first = False  # no archive existed before
+        self._is_first = False  # the archive has never been complete
+        self._percent: int | None = None
 
     @property
     def is_incomplete(self) -> bool:
@@ -33,6 +34,14 @@ class BackgroundSync:
         return started_at is not None and (
             self._is_first or time.monotonic() - started_at > LONG_SYNC_SECONDS
         )
+
+    @property
+    def note(self) -> str | None:
+        """A sentence for the model while results are incomplete; None otherwise."""
+        if not self.is_incomplete:
+            return None
+        done = f", {self._percent} % done" if self._percent is not None else ""
+        return f"The first sync is still running{done}. Results may be incomplete."
 
     def start(self) -> None:
         self._is_first = not self._open_history().archive_path.exists()
@@ -44,12 +53,17 @@ class BackgroundSync:
         if self._thread.is_alive():
             self._thread.join(timeout=2.0)
 
+    def _report_progress(self, done: int, total: int) -> None:
+        self._percent = 100 * done // total if total else None
+
     def _run(self) -> None:
         wait = START_DELAY_SECONDS
         while not self._stop.wait(wait):
             try:
                 with self._open_history() as history:
-                    while history.sync(wait=False) is None:
+                    self._is_first = not history.is_complete
+                    while history.sync(self._report_progress, wait=False) is None:
+                        self._percent = history.background_sync.status().percent
                         if self._stop.wait(LOCK_POLL_SECONDS):
                             return
                     self._started_at = None

@@ -63,12 +63,14 @@ class MessageItem(Struct, frozen=True, kw_only=True):
 
 class SessionsAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     data: list[SessionSummary]
     pagination: Pagination
 
 
 class SessionAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     session: SessionSummary
     messages: list[MessageItem]
     next_from: int | None  # start of the next page
@@ -76,6 +78,7 @@ class SessionAnswer(Struct):
 
 class AgentAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     agent_id: str
     parent_session_id: str
     messages: list[MessageItem]
@@ -97,6 +100,7 @@ class SearchPagination(Struct):
 
 class SearchAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     data: list[SearchMatch]
     pagination: SearchPagination
     took_ms: float
@@ -105,6 +109,7 @@ class SearchAnswer(Struct):
 
 class ExportAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     ref: str
     format: str
     text: str
@@ -113,12 +118,14 @@ class ExportAnswer(Struct):
 
 class WorkspacesAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     data: list[WorkspaceSummary]
     pagination: Pagination
 
 
 class StatsAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     data: list[dict[str, Any]]
     total: dict[str, Any]
     prices_checked: str
@@ -131,6 +138,7 @@ class StatsAnswer(Struct):
 
 class RecallAnswer(Struct):
     notice: str
+    is_complete: bool  # False while the first sync is running
     data: list[RecalledSession]
     token_budget: int
     left_out: int

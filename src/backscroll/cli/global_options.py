@@ -20,6 +20,7 @@ class Setup:
     def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
         self.home = home
         self.roots = roots
+        self.last_history: History | None = None  # returned by `history`, may be closed
         self.no_wait = False  # answer before a long sync is complete, also in a pipe
 
     def history(self) -> History:
@@ -28,6 +29,7 @@ class Setup:
 
         machine = this_machine()
         history = History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
+        self.last_history = history
         for name in history.settings.unknown:
             file = history.archive_path.with_name("config.toml")
             sys.stderr.write(f"Warning: unknown setting {name!r} in {file}.\n")

@@ -24,6 +24,7 @@ def report_document(
         vars(report)
         | {
             "archive": str(history.archive_path),
+            "is_complete": history.is_complete,
             "retention": [retention._asdict() for retention in retentions],
             "ledger": events_document(events),
         }

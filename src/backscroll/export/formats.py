@@ -69,7 +69,11 @@ class Exporter:
         """Stream the text of a session."""
         match self._format:
             case "json":
-                return json_chunks(self._redacted(summary), self._read(summary))
+                return json_chunks(
+                    self._redacted(summary),
+                    self._read(summary),
+                    is_complete=self._archive.sync_state.is_complete,
+                )
             case "jsonl":
                 return json_lines(self._redacted(summary), self._read(summary))
             case "html":

@@ -137,9 +137,15 @@ def secrets_document(found: "Iterable[FoundSecret]") -> dict[str, Any]:
     return {"data": data, "total": len(data)}
 
 
-def json_chunks(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
-    """Yield the bytes of an encoded `session_document` in chunks, one message at a time."""
-    head = encode_json(summary_document(summary) | {"messages": []}).decode().removesuffix("[]\n}\n")
+def json_chunks(
+    summary: SessionSummary, messages: Iterable[Message], *, is_complete: bool = True
+) -> Iterator[str]:
+    """Yield an encoded `session_document` in chunks, one message at a time.
+
+    ``is_complete`` is false while a long sync is running.
+    """
+    document = summary_document(summary) | {"is_complete": is_complete, "messages": []}
+    head = encode_json(document).decode().removesuffix("[]\n}\n")
     yield head + "["
     position = -1
     for position, message in enumerate(messages):

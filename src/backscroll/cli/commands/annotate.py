@@ -1,6 +1,5 @@
 """``backscroll tag``, ``untag``, ``star``, ``note`` and ``rename``: annotations in the archive."""
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -8,12 +7,13 @@ import click
 
 from backscroll.cli.completion_values import complete_refs, complete_tags
 from backscroll.cli.global_options import Setup
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import sync_before_reading
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.render.annotations import annotated_session_lines
-from backscroll.render.json import encode_json, summary_document
+from backscroll.render.json import summary_document
 
 __all__ = ["note", "rename", "star", "tag", "untag"]
 
@@ -156,7 +156,7 @@ def _annotate(
             full_ref = history.find(ref).ref
         summary = apply(history, full_ref)
     if as_json:
-        sys.stdout.buffer.write(encode_json(summary_document(summary)))
+        write_json(summary_document(summary))
         return
     for line in annotated_session_lines(summary):
         click.echo(line)

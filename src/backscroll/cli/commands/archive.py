@@ -11,11 +11,11 @@ import msgspec
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint
+from backscroll.cli.json_output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.errors import UsageError
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
-from backscroll.render.json import encode_json
 from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def status(setup: Setup, as_json: bool) -> None:
         events = history.events()
     if as_json:
         document = msgspec.structs.asdict(found) | {"ledger": events_document(events)}
-        sys.stdout.buffer.write(encode_json(document))
+        write_json(document)
         return
     sessions, subagents = pluralize(found.sessions, "session"), pluralize(found.subagents, "subagent")
     click.echo(found.path)
@@ -84,7 +84,7 @@ def verify(setup: Setup, as_json: bool) -> None:
     with setup.history() as history:
         problems = history.archive_admin.verify()
     if as_json:
-        sys.stdout.buffer.write(encode_json({"is_whole": not problems, "problems": problems}))
+        write_json({"is_whole": not problems, "problems": problems})
     else:
         click.echo("\n".join(problems) if problems else "The archive is intact.")
     sys.exit(3 if problems else 0)
@@ -117,7 +117,7 @@ def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
     if as_json:
         files = [str(file) for file in extracted.files]
         document = {"files": files, "rows": extracted.rows, "blanked": extracted.blanked}
-        sys.stdout.buffer.write(encode_json(document))
+        write_json(document)
     else:
         for file in extracted.files:
             click.echo(file)
@@ -155,7 +155,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
                 sys.exit(1)
         forgotten = history.archive_admin.forget(summary.ref)
     if as_json:
-        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref}))
+        write_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref})
     else:
         click.echo(
             f"Erased {summary.ref}: {pluralize(forgotten.messages, 'message')},"
@@ -192,7 +192,7 @@ def rebuild(setup: Setup, as_json: bool) -> None:
             click.echo("Interrupted. Progress is saved. Run the command again to finish.", err=True)
             sys.exit(130)
     if as_json:
-        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done)))
+        write_json(msgspec.structs.asdict(done))
         return
     originals = pluralize(done.units, "original")
     click.echo(f"Parsed {originals} again and rebuilt {pluralize(done.sessions, 'session')}.")
@@ -208,7 +208,7 @@ def compact(setup: Setup, as_json: bool) -> None:
     with setup.history() as history:
         done = history.archive_admin.compact()
     if as_json:
-        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done) | {"saved": done.saved}))
+        write_json(msgspec.structs.asdict(done) | {"saved": done.saved})
         return
     click.echo(f"{_megabytes(done.before)} → {_megabytes(done.after)}: {done.saved:,} bytes saved.")
 
@@ -234,7 +234,7 @@ def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
             _print_upgrade(upgraded)
         merged = history.archive_admin.import_database(path) if merge else None
     if as_json:
-        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(upgraded) | {"merged": merged}))
+        write_json(msgspec.structs.asdict(upgraded) | {"merged": merged})
     elif merged is not None:
         imported = f"{pluralize(merged.sessions, 'conversation')} and {pluralize(merged.windows, 'window')}"
         click.echo(f"Imported {imported}. {merged.known:,} were already in the archive.")

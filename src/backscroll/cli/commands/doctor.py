@@ -11,6 +11,7 @@ import msgspec
 from backscroll.cli.error_output import as_sentence
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint
+from backscroll.cli.json_output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.sync_output import RECENT_EVENTS
 from backscroll.config import this_machine
@@ -21,7 +22,6 @@ from backscroll.model.audit import Audit, AuditedRoot
 from backscroll.model.events import EventLog
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
-from backscroll.render.json import encode_json
 from backscroll.render.retention import retention_lines
 from backscroll.render.terminal.humanize import pluralize
 
@@ -69,7 +69,7 @@ def command(setup: Setup, as_json: bool, shape: bool, max_problems: int) -> None
     archive = _check_archive(history, now)
     retentions = history.retentions(now)
     if as_json:
-        sys.stdout.buffer.write(encode_json(_document(audit, archive, retentions)))
+        write_json(_document(audit, archive, retentions))
     else:
         lines = [*_audit_lines(audit, this_machine().home, max_problems), *_archive_lines(archive, now)]
         lines += [line for retention in retentions for line in retention_lines(retention)]
@@ -106,7 +106,7 @@ def _print_shape(history: History, *, as_json: bool) -> None:
             }
             for source, kinds in outlines.items()
         }
-        sys.stdout.buffer.write(encode_json(document))
+        write_json(document)
         return
     for source, kinds in outlines.items():
         for kind, outline in sorted(kinds.items()):

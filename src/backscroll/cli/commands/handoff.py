@@ -1,15 +1,13 @@
 """``backscroll handoff``: summarize a session to paste into any assistant."""
 
-import sys
-
 import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading
 from backscroll.history import Redactor
 from backscroll.render.handoff import handoff_document, handoff_lines
-from backscroll.render.json import encode_json
 from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
@@ -43,7 +41,7 @@ def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bo
             sync_before_reading(history)
         handoff = history.resume.handoff(ref, tokens=tokens, redactor=redactor)
     if as_json:
-        sys.stdout.buffer.write(encode_json(handoff_document(handoff)))
+        write_json(handoff_document(handoff))
         return
     for line in handoff_lines(handoff):
         click.echo(line)

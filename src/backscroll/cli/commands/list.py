@@ -1,12 +1,12 @@
 """``backscroll list``: list sessions, newest first."""
 
-import sys
 from typing import Any
 
 import click
 
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import (
     make_filter,
     page_options,
@@ -15,7 +15,7 @@ from backscroll.cli.options import (
     sync_before_reading,
 )
 from backscroll.cli.terminal import color_option, detect_screen
-from backscroll.render.json import encode_json, page_document
+from backscroll.render.json import page_document
 from backscroll.render.terminal.session_table import plain_lines, table_lines
 from backscroll.render.terminal.style import Style
 
@@ -50,7 +50,7 @@ def command(
         welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
         live = history.live_sessions()
     if as_json:
-        sys.stdout.buffer.write(encode_json(page_document(page)))
+        write_json(page_document(page))
         return
     screen = detect_screen(color)
     if is_empty:

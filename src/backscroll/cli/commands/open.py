@@ -1,15 +1,13 @@
 """``backscroll open``: open a session's workspace, or a file from a message."""
 
-import sys
-
 import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
+from backscroll.cli.json_output import write_json
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.model.sanitize import sanitize
-from backscroll.render.json import encode_json
 
 __all__ = ["command"]
 
@@ -38,7 +36,7 @@ def command(
         position = None if message is None else history.transcript.find_message(history.find(ref), message)
         editor_command = history.resume.open_command(ref, position)
     if as_json:
-        sys.stdout.buffer.write(encode_json(command_document(editor_command)))
+        write_json(command_document(editor_command))
         return
     if only_print:
         click.echo(sanitize(editor_command.shell_line))

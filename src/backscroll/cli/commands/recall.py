@@ -1,13 +1,11 @@
 """``backscroll recall``: find earlier sessions relevant to a task."""
 
-import sys
-
 import click
 
 from backscroll.cli.global_options import Setup
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading, workspace_option
 from backscroll.history import Redactor
-from backscroll.render.json import encode_json
 from backscroll.render.recall import recall_document, recall_lines
 
 __all__ = ["command"]
@@ -54,7 +52,7 @@ def command(
             redactor=None if keep_secrets else Redactor(),
         )
     if as_json:
-        sys.stdout.buffer.write(encode_json(recall_document(found)))
+        write_json(recall_document(found))
         return
     if not found.sessions:
         click.echo("No relevant sessions found.")

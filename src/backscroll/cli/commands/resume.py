@@ -10,12 +10,12 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.error_output import as_sentence
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import printable_message
+from backscroll.cli.json_output import write_json
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.history import History
 from backscroll.model.sanitize import sanitize
 from backscroll.model.tool import Resumption
-from backscroll.render.json import encode_json
 
 __all__ = ["command"]
 
@@ -43,7 +43,7 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
         if restore and not only_print and not as_json and found.session.is_gone:
             found = _restore(history, found)
     if as_json:
-        sys.stdout.buffer.write(encode_json(_document(found)))
+        write_json(_document(found))
         return
     _print_messages(found, with_files=found.returning is not None)
     if found.command is None:

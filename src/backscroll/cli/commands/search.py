@@ -1,12 +1,12 @@
 """``backscroll search``: search all sessions."""
 
-import sys
 from typing import Any
 
 import click
 
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint, welcome_lines
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import (
     make_query_filters,
     message_filters,
@@ -16,7 +16,7 @@ from backscroll.cli.options import (
 )
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.terminal import color_option, detect_screen
-from backscroll.render.json import encode_json, search_document
+from backscroll.render.json import search_document
 from backscroll.render.search_results import match_lines
 
 __all__ = ["command"]
@@ -108,7 +108,7 @@ def command(
                 f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
             )
     if as_json:
-        sys.stdout.buffer.write(encode_json(search_document(found)))
+        write_json(search_document(found))
         return
     if is_empty:
         click.echo("\n".join(welcome))

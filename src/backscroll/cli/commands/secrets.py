@@ -1,18 +1,18 @@
 """``backscroll secrets``: find keys and passwords in sessions, without printing them."""
 
-import sys
 from typing import Any
 
 import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
 from backscroll.cli.progress import ProgressBar
 from backscroll.model import SessionSummary
 from backscroll.model.redaction import SecretCategory
 from backscroll.model.sanitize import sanitize
-from backscroll.render.json import encode_json, secrets_document
+from backscroll.render.json import secrets_document
 from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
@@ -61,7 +61,7 @@ def command(
         with ProgressBar("Searching for secrets") as bar:
             secrets = history.exports.find_secrets(summaries, kinds=categories, progress=bar.step)
     if as_json:
-        sys.stdout.buffer.write(encode_json(secrets_document(secrets)))
+        write_json(secrets_document(secrets))
         return
     if not summaries:
         click.echo("No sessions match.")

@@ -112,7 +112,9 @@ def command(
             sync_before_reading(history)
         summary = history.find(ref, make_filter(options))
         if as_json:
-            for chunk in json_chunks(summary, history.transcript.messages(summary)):
+            for chunk in json_chunks(
+                summary, history.transcript.messages(summary), is_complete=history.is_complete
+            ):
                 sys.stdout.buffer.write(chunk.encode())
             return
         start = history.transcript.find_message(summary, message) if message is not None else 0

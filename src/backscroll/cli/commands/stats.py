@@ -10,12 +10,12 @@ import click
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
+from backscroll.cli.json_output import write_json
 from backscroll.cli.options import DateParam, make_filter, message_filters, read_options, sync_before_reading
 from backscroll.cli.terminal import Colour, Screen, color_option, detect_screen
 from backscroll.history import History
 from backscroll.model import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
-from backscroll.render.json import encode_json
 from backscroll.render.statistics.explanation import explanation_lines
 from backscroll.render.statistics.json import (
     explanation_document,
@@ -117,7 +117,7 @@ def _print_report(
     report: Report, screen: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool
 ) -> None:
     if as_json:
-        sys.stdout.buffer.write(encode_json(report_document(report)))
+        write_json(report_document(report))
     elif as_csv:
         sys.stdout.buffer.write(report_csv(report).encode("utf-8", "replace"))
     elif not report.total.sessions:
@@ -131,7 +131,7 @@ def _print_explanation(
     explanation: Explanation, screen: Screen, zone: tzinfo | None, *, as_json: bool
 ) -> None:
     if as_json:
-        sys.stdout.buffer.write(encode_json(explanation_document(explanation)))
+        write_json(explanation_document(explanation))
     else:
         screen.page(explanation_lines(explanation, style=Style(is_coloured=screen.is_coloured), zone=zone))
 
@@ -140,7 +140,7 @@ def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None
     from backscroll.render.statistics.year import year_lines, year_markdown  # loads a Markdown parser
 
     if as_json:
-        sys.stdout.buffer.write(encode_json(year_document(year)))
+        write_json(year_document(year))
     elif form == "md":
         screen.write(year_markdown(year))
     else:

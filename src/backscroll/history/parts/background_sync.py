@@ -63,7 +63,10 @@ class BackgroundSync:
         if not self.start():
             sync(self._stores, progress, wait=True)
             return self.status()
-        return self._wait(progress, wanted_sessions)
+        try:
+            return self._wait(progress, wanted_sessions)
+        finally:
+            self._detach()
 
     def start(self) -> bool:
         """Start the process, unless a sync is running. Return False if it cannot be started."""
@@ -141,6 +144,12 @@ class BackgroundSync:
         if not state.is_complete and not self._is_running():
             sync(self._stores, progress, wait=True)  # the process failed: report its error here
         return self.status()
+
+    def _detach(self) -> None:
+        """Let the process outlive this one. Without a return code, Popen would emit a ResourceWarning."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.returncode = 0
+        self._process = None
 
     def _is_running(self) -> bool:
         return (self._process is not None and self._process.poll() is None) or is_locked(

@@ -194,7 +194,7 @@ def test_a_writer_reports_a_long_lock_and_readers_do_not_wait(
             assert "harbour" in out
         code, out, err = shell.run("sync")
         assert (code, out) == (1, "")
-        assert "another process is writing the archive" in err
+        assert "Another process is writing to the archive" in err
         other.execute("rollback")
     assert shell.run("sync")[1].startswith("Synced: 1 new.")
 

@@ -92,13 +92,14 @@ def test_a_full_disk_gives_an_error_and_the_next_sync_completes_the_archive(
     disk.command(*command, "search", "ferry", "--json")
     full, *reading, completed, verified, listing, found = disk.run(size)
     assert (full[0], full[1]) == (1, "")
-    assert "make room" in full[2]
+    assert "Free some space" in full[2]
     for code, _, err in (full, *reading):
         assert code in (0, 1)
-        assert "make room" in err
+        assert "Free some space" in err
         assert "Traceback" not in err
         assert "panicked" not in err
-    assert completed[0] == 3, "one of the files is truncated"
+    # 3: the truncated file was read now; 0: it was read before the disk was full.
+    assert completed[0] in (0, 3)
     assert verified[:2] == (0, "The archive is intact.\n")
     assert {one["id"] for one in json.loads(listing[1])["data"]} == listed
     assert json.loads(found[1])["pagination"]["total"] >= 12

@@ -223,21 +223,24 @@ def sync_before_reading(history: "History", *, wanted_sessions: int = PAGE_SIZE)
     read-only, print a warning and go on.
     """
     ctx = click.get_current_context()
+    incomplete: str | None = None
     is_patient = (ctx.params.get("as_json") or not sys.stdout.isatty()) and not ctx.obj.no_wait
     try:
         with ProgressBar("Syncing") as bar:
             if is_patient:
-                history.sync(bar.step)
-                return
-            status = history.background_sync.refresh(bar.step, wanted_sessions=wanted_sessions)
+                is_current = history.sync(bar.step, wait=not history.is_complete) is not None
+            else:
+                status = history.background_sync.refresh(bar.step, wanted_sessions=wanted_sessions)
+                is_current = not status.is_running
+                incomplete = None if status.is_complete else _incomplete_line(status)
     except ArchiveError as error:
         if not error.is_readable:
             raise
         click.echo(f"{as_sentence(str(error))} Results may be out of date.", err=True)
         return
-    if not status.is_complete:
-        click.echo(_incomplete_line(status), err=True)
-    elif status.is_running:
+    if incomplete is not None:
+        click.echo(incomplete, err=True)
+    elif not is_current:
         click.echo("Another process is syncing. Results may be out of date.", err=True)
 
 

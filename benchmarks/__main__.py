@@ -16,6 +16,7 @@ from benchmarks.system_info import describe_system
 # A benchmark is a module with `measure(context)`. The last ones change the archive, so the order matters.
 BENCHMARKS = (
     "first_sync",
+    "first_answer",
     "unchanged_sync",
     "command_latency",
     "long_session",

@@ -19,17 +19,15 @@ _ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".
 
 @contextmanager
 def synced_demo() -> Iterator[Callable[[], History]]:
-    """Write and sync the demo in a temporary folder. Yield a function that opens it."""
+    """Write the demo in a temporary folder, with its archive. Yield a function that opens it."""
     with tempfile.TemporaryDirectory(prefix="backscroll-demo-") as folder:
         demo = Path(folder) / "demo"
         roots = [NamedRoot(source, demo / path) for source, path in _ROOTS.items()]
 
         def open_demo() -> History:
-            return History(roots=roots, home=Path(folder) / "home")
+            return History(roots=roots, home=demo / "archive")
 
-        with open_demo() as history:
-            write_demo(demo)
-            history.sync()
+        write_demo(demo)
         yield open_demo
 
 

@@ -170,13 +170,16 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
     return '<line class="arrow" x1="{}" y1="{}" x2="{}" y2="{}"/>'.format(*line)
 
 
-COLUMN_WIDTH, ROW_HEIGHT, TABLE_WIDTH = 236, 18, 204
-SCHEMA_COLUMNS = (  # tables from left to right, top to bottom
-    ("cursor_sessions", "conversations", "subagent"),
-    ("unit", "raw_segment", "raw_row", "blob_chunk", "source_event", "problem"),
-    ("fragment", "subagent_link", "edit", "response"),
-    ("message", "message_chunk", "message_update", "string"),
-    ("activity_rollup", "tool_rollup", "token_rollup", "tag", "star", "note", "user_title"),
+COLUMN_WIDTH, ROW_HEIGHT, TABLE_WIDTH = 256, 18, 232
+SCHEMA_COLUMNS = (  # heading, and tables from top to bottom
+    (
+        "Sessions and annotations",
+        ("cursor_sessions", "conversations", "subagent", "tag", "star", "note", "user_title"),
+    ),
+    ("Units and originals", ("unit", "source_event", "problem", "raw_segment", "raw_row", "blob_chunk")),
+    ("Fragments", ("fragment", "subagent_link", "response", "edit")),
+    ("Messages", ("message", "message_chunk", "message_update", "string")),
+    ("Rollups", ("activity_rollup", "tool_rollup", "token_rollup")),
 )
 MAX_COLUMNS_SHOWN = 8
 
@@ -184,8 +187,9 @@ MAX_COLUMNS_SHOWN = 8
 def _draw_schema(archive: Path) -> None:
     db = sqlite3.connect(archive)
     parts, height = [], 0
-    for index, tables in enumerate(SCHEMA_COLUMNS):
-        y = 20
+    for index, (heading, tables) in enumerate(SCHEMA_COLUMNS):
+        x, y = 20 + index * COLUMN_WIDTH, 46
+        parts.append(f'<text class="heading" x="{x}" y="28">{heading}</text>')
         for table in tables:
             rows = db.execute(f"pragma table_info({table})").fetchall()
             targets = {row[3]: row[2] for row in db.execute(f"pragma foreign_key_list({table})")}
@@ -193,7 +197,6 @@ def _draw_schema(archive: Path) -> None:
             hidden = len(names) - MAX_COLUMNS_SHOWN
             if hidden > 1:
                 names = [*names[:MAX_COLUMNS_SHOWN], f"… {hidden} more"]
-            x = 20 + index * COLUMN_WIDTH
             box = 26 + len(names) * ROW_HEIGHT
             parts.append(f'<rect class="box" x="{x}" y="{y}" width="{TABLE_WIDTH}" height="{box}" rx="6"/>')
             parts.append(f'<text class="table" x="{x + 10}" y="{y + 18}">{table}</text>')
@@ -204,7 +207,9 @@ def _draw_schema(archive: Path) -> None:
             y += box + 14
         height = max(height, y)
     db.close()
-    (PICTURES / "schema.svg").write_text(_svg(20 + 5 * COLUMN_WIDTH, height + 6, parts), encoding="utf-8")
+    (PICTURES / "schema.svg").write_text(
+        _svg(20 + len(SCHEMA_COLUMNS) * COLUMN_WIDTH, height + 6, parts), encoding="utf-8"
+    )
 
 
 def _svg(width: int, height: int, parts: list[str]) -> str:
@@ -213,6 +218,7 @@ def _svg(width: int, height: int, parts: list[str]) -> str:
 rect.back {{ fill: #ffffff }} rect.box {{ fill: #f5f7fa; stroke: #9aa5b1 }}
 text {{ fill: #1f2933; text-anchor: middle }} .title {{ font-size: 14px; font-weight: 600 }}
 .sub {{ font-size: 11px; fill: #52606d }} .table {{ font-size: 13px; font-weight: 600; text-anchor: start }}
+.heading {{ font-size: 14px; fill: #52606d; text-anchor: start }}
 .column {{ font-size: 12px; fill: #3e4c59; text-anchor: start }}
 .arrow {{ stroke: #52606d; stroke-width: 1.5; marker-end: url(#tip) }}
 </style>

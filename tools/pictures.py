@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory, gettempdir
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
+from backscroll.history.demo import write_demo
 from backscroll.tui.app import Backscroll
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
@@ -30,8 +31,7 @@ TIMEOUT_SECONDS = 30.0
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with _demo_folder() as demo, TemporaryDirectory() as folder:
-        with History() as history:
-            written = history.write_demo(demo)
+        written = write_demo(demo)
         roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
 
         def open_history() -> History:

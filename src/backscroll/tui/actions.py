@@ -27,6 +27,7 @@ SYNCING = "syncing"
 IGNORE_TRACKER_WARNINGS = "ignore:resource_tracker:UserWarning"
 PROGRESS_INTERVAL_SECONDS = 0.1
 LIST_RELOAD_INTERVAL_SECONDS = 3.0  # during a sync
+FIRST_RELOAD_INTERVAL_SECONDS = 0.5  # the same, while the list is empty
 
 
 class SessionActionsApp(SessionListApp):
@@ -71,7 +72,9 @@ class SessionActionsApp(SessionListApp):
     def _show_progress(self, status: str) -> None:
         """Update the status line. Also reload the list from time to time, because a first sync is slow."""
         self._set_sync_status(status)
-        if time.monotonic() - self._last_reload_time > LIST_RELOAD_INTERVAL_SECONDS:
+        is_empty = not self.list_model.summaries
+        interval = FIRST_RELOAD_INTERVAL_SECONDS if is_empty else LIST_RELOAD_INTERVAL_SECONDS
+        if time.monotonic() - self._last_reload_time > interval:
             self._last_reload_time = time.monotonic()
             self.reload_list()
 

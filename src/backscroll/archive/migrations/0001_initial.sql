@@ -38,7 +38,7 @@ create table conversations (
     acceptance_rate real,
     total_tokens integer default 0,
     total_changes integer default 0,
-    number integer not null unique,  -- internal id of the session; shares its sequence with subagent.id
+    number integer not null unique,  -- internal id of the session; smaller than every subagent.id
     source text not null,
     title text,
     workspace_path text,
@@ -283,7 +283,7 @@ from messages where role = 'tool';
 
 -- Subagents as they are listed. The columns mean the same as in conversations.
 create table subagent (
-    id integer primary key,  -- shares its sequence with conversations.number
+    id integer primary key,  -- hash of platform, parent and agent id; larger than every conversations.number
     platform text not null,
     agent_id text not null,
     parent_external_id text not null,

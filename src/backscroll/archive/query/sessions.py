@@ -1,6 +1,6 @@
 """Queries for sessions, subagents and workspaces.
 
-The ids in this module are `conversations.number` and `subagent.id`, which share one sequence.
+The ids in this module are `conversations.number` and `subagent.id`, which never collide.
 """
 
 import sqlite3

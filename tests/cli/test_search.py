@@ -59,14 +59,69 @@ def test_filters_narrow_a_search(shell: Shell) -> None:
     assert ids(shell.json("search", "flaky", "-green")) == ["1"]
 
 
-def test_an_option_equals_its_filter_next_to_excluded_words(shell: Shell) -> None:
-    for words in (
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-clock"],
+        ["NOT", "clock"],
         ["source:claude-code -clock"],
         ["--source", "claude-code", "-clock"],
         ["--since", "2000", "-clock"],
-    ):
-        assert sorted(ids(shell.json("search", *words))) == ["1", "2"], words
-    assert ids(shell.json("search", "--workspace", "w*", "-flaky")) == ["2"]
+    ],
+)
+def test_an_excluded_word_excludes_every_session_that_contains_it(shell: Shell, words: list[str]) -> None:
+    found = shell.json("search", *words)
+    assert ids(found) == ["2"]
+    assert found["pagination"]["total"] == 1
+    messages = shell.json("search", *words, "--by", "message")
+    assert sorted(set(ids(messages))) == ["1", "2"]
+    assert "clock" not in json.dumps(messages)
+
+
+def test_an_excluded_word_in_the_title_or_in_a_note_excludes_the_session(shell: Shell) -> None:
+    shell.run("note", "20000000", "Ask the harbour master")
+    assert ids(shell.json("search", "-harbour")) == ["1"]
+    shell.run("rename", "10000000", "Moorings")
+    assert ids(shell.json("search", "-moorings")) == ["2"]
+
+
+def test_operators_are_written_in_capitals(shell: Shell) -> None:
+    assert ids(shell.json("search", "flaky AND NOT green")) == ["1"]
+    assert ids(shell.json("search", "flaky", "AND", "green")) == ["2"]
+    assert sorted(ids(shell.json("search", "clock OR NOT flaky"))) == ["1"]
+
+
+def test_a_word_that_starts_like_a_short_option_is_excluded(shell: Shell) -> None:
+    assert ids(shell.json("search", "flaky", "-now")) == ["1"]
+    assert ids(shell.json("search", "flaky", "-header")) == ["1"]
+    assert sorted(ids(shell.json("search", "flaky", "-n5"))) == ["1", "2"]
+    assert len(ids(shell.json("search", "flaky", "-n5", "-n", "1"))) == 1
+
+
+def test_h_alone_prints_the_help(shell: Shell) -> None:
+    assert shell.run("search", "-h").out == shell.run("search", "--help").out
+    assert sorted(ids(shell.json("search", "flaky", "-h"))) == ["1", "2"]
+    assert sorted(ids(json.loads(shell.run("search", "--json", "--", "-h").out))) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["flaky", "--sinse", "2026"], "No such option '--sinse'."),
+        (["flaky", "--since"], "Option '--since' requires an argument."),
+        (["flaky", "-n"], "Option '-n' requires an argument."),
+        (["flaky", "-n", "green"], "'green' is not a valid integer."),
+    ],
+)
+def test_an_invalid_option_is_a_usage_error(shell: Shell, arguments: list[str], message: str) -> None:
+    result = shell.run("search", *arguments)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_arguments_after_two_hyphens_are_words(shell: Shell) -> None:
+    found = json.loads(shell.run("search", "--json", "--", "--flaky", "-now", "-n").out)
+    assert ids(found) == ["1"]
 
 
 def test_a_wildcard_in_a_workspace_also_matches_subagents(shell: Shell) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.query.parser import FILTER_NAMES, Clause, Filter, Phrase, Query, Word, parse
+from backscroll.index.query.parser import FILTER_NAMES, Clause, Filter, Not, Phrase, Query, Word, parse
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 
@@ -16,7 +16,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
     return parse(text, now=NOW).clauses
 
 
-def one(*terms: Word | Phrase | Filter) -> Clause:
+def one(*terms: Word | Phrase | Filter | Not) -> Clause:
     return Clause(terms)
 
 
@@ -49,13 +49,9 @@ def test_two_minuses_are_a_command_line_flag() -> None:
     assert clauses("git --no-verify") == (one(Word("git")), one(Word("--no-verify")))
 
 
-def test_a_query_of_excluded_words_only_searches_for_them() -> None:
-    assert clauses("-rf") == (one(Word("rf")),)
-
-
-def test_words_are_excluded_if_there_are_other_filters() -> None:
-    assert parse("since:2026-10 -flaky", now=NOW).clauses == (none(Word("flaky")),)
-    assert parse("-flaky", now=NOW, has_other_filters=True).clauses == (none(Word("flaky")),)
+def test_a_query_may_consist_of_excluded_words() -> None:
+    assert clauses("-rf") == (none(Word("rf")),)
+    assert clauses("since:2026-10 -flaky") == (none(Word("flaky")),)
 
 
 def test_a_query_may_consist_of_an_excluded_filter() -> None:
@@ -64,19 +60,52 @@ def test_a_query_may_consist_of_an_excluded_filter() -> None:
 
 def test_or_makes_alternatives() -> None:
     assert clauses("a OR b c") == (one(Word("a"), Word("b")), one(Word("c")))
+    assert clauses("a AND b OR c") == (one(Word("a")), one(Word("b"), Word("c")))
 
 
-@pytest.mark.parametrize("text", ["a OR", "OR a", "a OR OR"])
-def test_an_or_without_two_operands_is_ignored(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("a AND b", "a b"),
+        ("a NOT b", "a -b"),
+        ("a AND NOT b", "a -b"),
+        ('NOT "a b"', '-"a b"'),
+        ("NOT a NOT b", "-a -b"),
+        ("NOT role:tool", "-role:tool"),
+        ("NOT -a", "a"),
+        ("NOT NOT a", "a"),
+        ("a OR -b", "a OR NOT b"),
+        ("NOT - a", "-a"),
+        ("NOT since:2026-10", "-since:2026-10"),
+    ],
+)
+def test_and_and_not_are_operators(text: str, same: str) -> None:
+    assert parse(text, now=NOW) == parse(same, now=NOW)
+
+
+def test_an_alternative_can_be_excluded() -> None:
+    assert clauses("a OR NOT b OR c") == (one(Word("a"), Not((Word("b"),)), Word("c")),)
+    assert clauses("-a OR -role:tool") == (one(Not((Word("a"),)), Not((Filter("role", "tool"),))),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a OR", "OR a", "a OR OR", "AND a", "a AND", "a NOT", "NOT AND a", "NOT OR a", "a AND OR NOT"],
+)
+def test_an_operator_without_operands_is_ignored(text: str) -> None:
     assert clauses(text) == (one(Word("a")),)
 
 
-def test_a_lower_case_or_is_a_word() -> None:
-    assert clauses("a or b") == (one(Word("a")), one(Word("or")), one(Word("b")))
+@pytest.mark.parametrize("operator", ["and", "or", "not", "Not"])
+def test_an_operator_needs_capitals(operator: str) -> None:
+    assert clauses(f"a {operator} b") == (one(Word("a")), one(Word(operator)), one(Word("b")))
 
 
-def test_or_alone_is_a_word() -> None:
-    assert clauses("OR") == (one(Word("OR")),)
+@pytest.mark.parametrize("operator", ["AND", "OR", "NOT"])
+def test_an_operator_alone_or_in_quotes_is_text(operator: str) -> None:
+    assert clauses(operator) == (one(Word(operator)),)
+    assert clauses(f'a "{operator}"') == (one(Word("a")), one(Phrase(operator)))
+    assert clauses(f"a -{operator}") == (one(Word("a")), none(Word(operator)))
 
 
 def test_a_star_makes_a_prefix() -> None:
@@ -198,6 +227,8 @@ SYNTAX = st.sampled_from(
         '"',
         "-",
         "OR",
+        " AND ",
+        " NOT ",
         "*",
         ":",
         " ",
@@ -215,6 +246,19 @@ SYNTAX = st.sampled_from(
 @given(st.text() | st.lists(SYNTAX).map("".join))
 def test_any_text_is_a_query(text: str) -> None:
     assert parse(text, now=NOW).is_empty is not any(map(str.isalnum, text))
+
+
+@given(st.lists(st.sampled_from(["a", "-b", '"c d"', "role:tool", "AND", "OR", "NOT", "!", "since:7d"])))
+def test_every_word_is_searched_for_or_excluded(items: list[str]) -> None:
+    terms = [
+        inner
+        for clause in clauses(" ".join(items))
+        for term in clause.any_of
+        for inner in (term.any_of if isinstance(term, Not) else (term,))
+    ]
+    assert terms.count(Word("a")) == items.count("a")
+    assert terms.count(Word("b")) == items.count("-b")
+    assert terms.count(Phrase("c d")) == items.count('"c d"')
 
 
 @given(st.text(alphabet="abcé中 ", min_size=1))

@@ -62,6 +62,10 @@ def test_words_can_be_excluded_or_alternatives(index: Index) -> None:
     assert found(index, "apple -red") == [2]
     assert set(found(index, "red OR pear")) == {1, 3}
     assert set(found(index, "apple -role:tool")) == {1, 2}
+    assert set(found(index, "pear OR -red")) == {2, 3}
+    assert set(found(index, "-green OR -apple")) == {1, 3}
+    assert set(found(index, "NOT red AND NOT pear")) == {2}
+    assert found(index, "-red -green") == []
 
 
 def test_a_question_finds_its_answer(index: Index) -> None:

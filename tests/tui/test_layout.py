@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -101,6 +102,11 @@ def test_an_unfinished_last_word_is_searched_as_a_prefix() -> None:
     assert as_prefix_query('"flaky te') == '"flaky te'
     assert as_prefix_query("role:us") == "role:us"
     assert as_prefix_query("a") == "a"
+
+
+@pytest.mark.parametrize("query", ["-flaky", "test NOT", "test OR", "test AND", "test NOT flak", "NOT  flak"])
+def test_an_operator_or_an_excluded_word_is_no_prefix(query: str) -> None:
+    assert as_prefix_query(query) == query
 
 
 @given(st.text(min_size=1), st.data())

@@ -151,7 +151,7 @@ def page_options(command: F) -> F:
     """Add ``--limit`` and ``--offset`` to a command."""
     command = click.option("--offset", default=0, show_default=True, help="Results to skip.")(command)
     return click.option(
-        "--limit", default=PAGE_SIZE, show_default=True, help="Results to show, at most 1000."
+        "-n", "--limit", default=PAGE_SIZE, show_default=True, help="Results to show, at most 1000."
     )(command)
 
 

@@ -59,8 +59,7 @@ def search_sessions(
     workspace = filters.get("workspace", "*")
     if isinstance(workspace, str) and "*" not in workspace:
         archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
-    has_filters = bool(filters) or since is not None or until is not None
-    parsed = parse(query, has_other_filters=has_filters) if pattern == "words" else Query()
+    parsed = parse(query) if pattern == "words" else Query()
     conditions = [
         QueryFilter(name, value)
         for name, values in filters.items()

@@ -7,7 +7,7 @@ from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.model import Message
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
-__all__ = ["load_hit_texts"]
+__all__ = ["load_hit_texts", "text_with_paths"]
 
 
 def load_hit_texts(
@@ -29,12 +29,12 @@ def load_hit_texts(
         message = messages.get((session, 0 if is_annotation else position))
         if message is None:
             continue
-        text = annotations_text(message.summary) if is_annotation else _text_with_paths(message.message)
+        text = annotations_text(message.summary) if is_annotation else text_with_paths(message.message)
         found[session, position] = message, text
     return found
 
 
-def _text_with_paths(message: Message) -> str:
+def text_with_paths(message: Message) -> str:
     """Return the text of a message and the paths that it does not contain."""
     text = searchable_text(message)
     missing = [path for path in paths_of(message) if path not in text]

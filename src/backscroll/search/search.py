@@ -3,6 +3,7 @@
 Both run the same stages:
 
     resolve_filters   replace filters that only the archive can evaluate by session ids
+    exclude_sessions  replace excluded words by the sessions that contain them
     hits              the index returns hits (words) or candidates (pattern)
     load_hit_texts    the archive returns the text of each hit
     locate / verify   find the words in the text, or drop candidates that do not match
@@ -25,13 +26,14 @@ from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Pattern, Query
-from backscroll.index.query.parser import Clause, SessionIds, Term, replace_filters
+from backscroll.index.query.parser import Clause, PlainTerm, SessionIds, replace_filters
 from backscroll.index.query.ranking import Hit
 from backscroll.index.results.highlights import Span, SpanStream, find_spans
 from backscroll.index.results.snippet import make_snippet
 from backscroll.model import Filter, SearchMatch, SearchResult, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.search.byte_prefilter import required_bytes
+from backscroll.search.excluded_sessions import exclude_sessions
 from backscroll.search.hit_text import load_hit_texts
 from backscroll.search.title_hits import TitleMatcher, title_of
 
@@ -68,7 +70,7 @@ _MAX_POSITIONS = 10_000
 def resolve_filters(archive: Archive, query: Query) -> Query:
     """Replace filters that only the archive can evaluate, like ``workspace:``, ``tag:`` and ``is:gone``."""
 
-    def look_up(filter: QueryFilter) -> Sequence[Term] | None:
+    def look_up(filter: QueryFilter) -> Sequence[PlainTerm] | None:
         if filter.name == "workspace":
             hashes = archive.sessions.workspace_hashes(filter.value, is_strict=False)
             return [QueryFilter("workspace", workspace_hash) for workspace_hash in hashes] or None
@@ -107,6 +109,8 @@ def search_words(
 ) -> SearchResult:
     """Return the best messages for a query, or the best message of each session."""
     start = time.perf_counter()
+    if by == "session":
+        query = exclude_sessions(archive, index, query)
     search = index.start_search(query, limit=limit, offset=offset, by=by)
     texts = load_hit_texts(archive, map(_key, search.hits))
     if learn_secrets is not None:

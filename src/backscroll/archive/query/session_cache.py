@@ -1,4 +1,4 @@
-"""Cache of sessions, list positions and workspaces. Invalidated when the archive changes."""
+"""Cache of sessions, list positions, copies and workspaces. Invalidated when the archive changes."""
 
 import sqlite3
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from itertools import count
 
 import msgspec
 
+from backscroll.archive.query.copies import first_sessions
 from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
 from backscroll.model import SessionSummary
 from backscroll.readers.lru_cache import LRUCache
@@ -36,13 +37,14 @@ class DataVersion:
 
 
 class SessionCache:
-    """Cached sessions, list positions and workspaces of one connection."""
+    """Cached sessions, list positions, copies and workspaces of one connection."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._version = DataVersion(db)
         self._sessions: LRUCache[int, CachedSession] = LRUCache(MAX_CACHED_SESSIONS)
         self._list_indexes: dict[int, int] | None = None
+        self._first_sessions: dict[int, set[int]] | None = None
         self._workspaces: list[KnownWorkspace] | None = None
 
     def sessions(
@@ -69,6 +71,13 @@ class SessionCache:
             self._list_indexes = dict(zip(msgspec.json.decode(ids, type=list[int]), count(1), strict=False))
         return self._list_indexes
 
+    def first_sessions(self) -> dict[int, set[int]]:
+        """Return the sessions with copied messages, each with the sessions that had them first."""
+        self._invalidate_if_changed()
+        if self._first_sessions is None:
+            self._first_sessions = first_sessions(self._db)
+        return self._first_sessions
+
     def workspaces(self) -> list[KnownWorkspace]:
         """Return all workspaces of the archive."""
         self._invalidate_if_changed()
@@ -80,4 +89,5 @@ class SessionCache:
         if self._version.has_changed():
             self._sessions.clear()
             self._list_indexes = None
+            self._first_sessions = None
             self._workspaces = None

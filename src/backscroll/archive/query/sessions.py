@@ -97,6 +97,10 @@ class SessionQueries:
         """Return sessions and subagents by id. Unknown ids are omitted."""
         return summaries_by_id(self._db, ids)
 
+    def with_copied_messages(self) -> dict[int, set[int]]:
+        """Return the ids of sessions with copied messages, each with the sessions that had them first."""
+        return self._cache.first_sessions()
+
     def titles(self, ids: Iterable[int]) -> list[tuple[int, str]]:
         """Return ids and the tools' own titles, without user titles. Untitled sessions are omitted."""
         return self._db.execute(

@@ -15,6 +15,7 @@ from backscroll.cli.options import (
     sync_before_reading,
 )
 from backscroll.cli.progress import ProgressBar
+from backscroll.cli.query_command import QueryCommand
 from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.render.json import search_document
 from backscroll.render.search_results import match_lines
@@ -25,8 +26,8 @@ DEFAULT_WIDTH = 300  # columns, if not a terminal
 WANTED_SESSIONS = 200  # to search, during the first sync
 
 
-# A word that starts with - is excluded from the results; even -h is a word here.
-@click.command("search", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+# -h is a word here, unless it is the only argument.
+@click.command("search", cls=QueryCommand, context_settings={"help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, required=True)
 @click.option("--exact", is_flag=True, help="Search for the words as one string, including punctuation.")
 @click.option("--regex", is_flag=True, help="Search for a regular expression.")
@@ -64,7 +65,7 @@ def command(
     Query syntax:
       flaky test           both words, in any order
       "flaky test"         the phrase
-      flaky -test          without the word
+      flaky -test          sessions without the second word; also NOT test
       flaky OR slow        either word
       pars*                words with this prefix
       role:user            filters: role, source, workspace, tool, model, file,
@@ -78,8 +79,6 @@ def command(
       backscroll search --exact 'fold=0)'
       backscroll search --regex 'E\\d{4}' --by message
     """
-    if unknown := [word for word in words if word.startswith("--")]:
-        raise click.NoSuchOption(unknown[0])
     if exact and regex:
         raise click.UsageError("--exact and --regex cannot be combined.")
     query = " ".join(words)

@@ -8,6 +8,7 @@ import click
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
 from backscroll.cli.options import SourceParam, no_sync_option
+from backscroll.cli.query_command import QueryCommand
 from backscroll.errors import UsageError
 
 __all__ = ["command"]
@@ -15,7 +16,7 @@ __all__ = ["command"]
 QUIT_TIMEOUT_SECONDS = 1.0  # wait for a running sync after the user quits
 
 
-@click.command("tui")
+@click.command("tui", cls=QueryCommand)
 @click.argument("words", nargs=-1)
 @click.option("--source", type=SourceParam(), help="Show only sessions from this source at first.")
 @click.option(

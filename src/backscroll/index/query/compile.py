@@ -8,7 +8,7 @@ from msgspec import Struct
 from tantivy import Occur
 
 from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, path_tokens, schema, tag, tokens_of
-from backscroll.index.query.parser import Clause, Filter, Phrase, Query, SessionIds, Term, Word
+from backscroll.index.query.parser import Clause, Filter, Not, Phrase, Query, SessionIds, Term, Word
 from backscroll.index.text.inflections import inflections
 from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
 from backscroll.model import workspace_hash
@@ -92,7 +92,7 @@ class CompiledQuery:
         excluded = list(self._excluded)
         if not self._required:
             excluded += [_term("tags", METADATA_TAG), _term("tags", tag("role", "note"))]
-            parts = [*parts, (Occur.Must, tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0))]
+            parts = [*parts, (Occur.Must, _all())]
         return tantivy.Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
 
 
@@ -108,6 +108,16 @@ def any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     if len(queries) == 1:
         return queries[0]
     return tantivy.Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _all() -> tantivy.Query:
+    return tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0)
+
+
+def _all_except(query: tantivy.Query) -> tantivy.Query:
+    """Match every message that does not match a query."""
+    excluded = [query, _term("tags", METADATA_TAG)]
+    return tantivy.Query.boolean_query([(Occur.Must, _all()), *((Occur.MustNot, one) for one in excluded)])
 
 
 def in_sessions(ids: Collection[int]) -> tantivy.Query:
@@ -196,12 +206,9 @@ def _compile_term(term: Term) -> tantivy.Query:
         case Filter():
             return _compile_filter(term)
         case SessionIds(ids, is_negated):
-            sessions = in_sessions(ids)
-            if not is_negated:
-                return sessions
-            return tantivy.Query.boolean_query(
-                [(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, sessions)]
-            )
+            return _all_except(in_sessions(ids)) if is_negated else in_sessions(ids)
+        case Not(terms):
+            return _all_except(_any_term(terms))
         case Word(text, is_prefix):
             queries = _compile_text(text, is_prefix=is_prefix, with_subwords=True)
         case Phrase(text, is_prefix):

@@ -19,7 +19,9 @@ __all__ = [
     "FILTER_NAMES",
     "Clause",
     "Filter",
+    "Not",
     "Phrase",
+    "PlainTerm",
     "Query",
     "SessionIds",
     "Term",
@@ -38,6 +40,7 @@ _ALLOWED_VALUES = {
     "is": {"error", "edit", "gone", "starred"},
     "has": {"thinking", "edits"},
 }
+_OPERATORS = ("AND", "OR", "NOT")
 _SINGLE_VALUED = ("role", "source", "workspace", "tool", "model", "branch")  # at most one per message
 
 _ITEM = re.compile(
@@ -82,7 +85,21 @@ class SessionIds(Struct, frozen=True, tag=True):
     is_negated: bool = False
 
 
-Term = Word | Phrase | Filter | SessionIds
+PlainTerm = Word | Phrase | Filter | SessionIds
+
+
+class Not(Struct, frozen=True, tag=True):
+    """A negated alternative, as in ``a OR NOT b``. Matches if none of the terms does."""
+
+    any_of: tuple[PlainTerm, ...]
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether no text is negated."""
+        return _has_no_text(self.any_of)
+
+
+Term = PlainTerm | Not
 
 
 class Clause(Struct, frozen=True):
@@ -93,8 +110,8 @@ class Clause(Struct, frozen=True):
 
     @property
     def is_filter(self) -> bool:
-        """Whether the clause does not depend on the text of a message."""
-        return all(isinstance(term, Filter | SessionIds) for term in self.any_of)
+        """Whether the clause contains no text to find."""
+        return _has_no_text(self.any_of)
 
     @property
     def is_stop_word(self) -> bool:
@@ -135,51 +152,70 @@ class Query(Struct, frozen=True):
         )
 
 
-def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -> Query:
+def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[PlainTerm] | None]) -> Query:
     """Return the query with each filter replaced by the terms that ``look_up`` returns, if any."""
 
-    def terms(term: Term) -> Sequence[Term]:
+    def replaced(term: PlainTerm) -> Sequence[PlainTerm]:
         replacement = look_up(term) if isinstance(term, Filter) else None
         return (term,) if replacement is None else replacement
 
+    def alternatives(term: Term) -> Sequence[Term]:
+        if not isinstance(term, Not):
+            return replaced(term)
+        return (Not(tuple(new for negated in term.any_of for new in replaced(negated))),)
+
     clauses = (
-        Clause(tuple(new for term in clause.any_of for new in terms(term)), is_negated=clause.is_negated)
+        Clause(tuple(new for term in clause.any_of for new in alternatives(term)), clause.is_negated)
         for clause in query.clauses
     )
     return replace(query, clauses=tuple(clauses))
 
 
-def parse(text: str, *, now: datetime | None = None, has_other_filters: bool = False) -> Query:
-    """Parse a query; never fails. Dates are in the time zone of ``now``, by default local time.
-
-    A query of excluded words only searches for them, unless other filters will be added to it.
-    """
+def parse(text: str, *, now: datetime | None = None) -> Query:
+    """Parse a query; never fails. Dates are in the time zone of ``now``, by default local time."""
     zone = now.tzinfo if now is not None else None
     now = now if now is not None else datetime.now(UTC)
     query = Query()
     clauses: list[Clause] = []
-    is_or = False
+    is_alternative = is_negated = False
     for item in _items(text):
-        if item["bare"] == "OR" and not item["minus"] and not item["name"]:
-            is_or = bool(clauses)
+        operator = _operator(item)
+        if operator is not None:
+            is_alternative = operator == "OR" or (is_alternative and operator == "NOT")
+            is_negated = operator == "NOT" and not is_negated
             continue
-        if (with_limit := _apply_time_limit(query, item, now, zone)) is not None:
+        is_excluded = is_negated is not bool(item["minus"])
+        if (with_limit := _apply_time_limit(query, item, is_excluded, now, zone)) is not None:
             query = with_limit
-            continue
-        term = _term(item)
-        if term is None:
-            continue
-        clause = Clause((term,), is_negated=bool(item["minus"]))
-        if is_or and not clause.is_negated and not clauses[-1].is_negated:
-            clauses[-1] = Clause((*clauses[-1].any_of, term))
+        elif (term := _term(item)) is not None:
+            clause = Clause((term,), is_negated=is_excluded)
+            if is_alternative and clauses:
+                clauses[-1] = _either(clauses[-1], clause)
+            else:
+                clauses.append(clause)
         else:
-            clauses.append(clause)
-        is_or = False
-    has_filters = has_other_filters or query.since is not None or query.until is not None
-    query = replace(query, clauses=tuple(_simplify(clauses, has_filters)))
+            continue  # punctuation
+        is_alternative = is_negated = False
+    query = replace(query, clauses=tuple(_merge_filters(clauses)))
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query
+
+
+def _operator(item: dict[str, str | None]) -> str | None:
+    is_bare = not item["minus"] and not item["name"] and item["bare"] in _OPERATORS
+    return item["bare"] if is_bare else None
+
+
+def _either(first: Clause, second: Clause) -> Clause:
+    """Return a clause that matches if one of two clauses does."""
+    return Clause((*_alternatives(first), *_alternatives(second)))
+
+
+def _alternatives(clause: Clause) -> Sequence[Term]:
+    if not clause.is_negated:
+        return clause.any_of
+    return (Not(tuple(term for term in clause.any_of if not isinstance(term, Not))),)
 
 
 def invalid_filters(text: str) -> list[str]:
@@ -205,7 +241,7 @@ def _items(text: str) -> Iterator[dict[str, str | None]]:
 
 
 def _apply_time_limit(
-    query: Query, item: dict[str, str | None], now: datetime, zone: tzinfo | None
+    query: Query, item: dict[str, str | None], is_excluded: bool, now: datetime, zone: tzinfo | None
 ) -> Query | None:
     """Return the query with the time limit of the item; None if the item is not a time limit."""
     name = (item["name"] or "").lower()
@@ -215,12 +251,12 @@ def _apply_time_limit(
     if date_range is None:
         return None
     start, end = map(_milliseconds, date_range)
-    if (name == "since") is not bool(item["minus"]):
-        return replace(query, since=_latest(query.since, end if item["minus"] else start))
-    return replace(query, until=_earliest(query.until, start if item["minus"] else end))
+    if (name == "since") is not is_excluded:
+        return replace(query, since=_latest(query.since, end if is_excluded else start))
+    return replace(query, until=_earliest(query.until, start if is_excluded else end))
 
 
-def _term(item: dict[str, str | None]) -> Term | None:
+def _term(item: dict[str, str | None]) -> PlainTerm | None:
     name, quoted, bare = (item["name"] or "").lower(), item["quoted"], item["bare"]
     value = quoted if quoted is not None else (bare or "")
     if name:
@@ -246,21 +282,22 @@ def _filter(name: str, value: str) -> Filter | None:
     return Filter(name, value)
 
 
-def _simplify(clauses: list[Clause], has_filters: bool) -> Iterator[Clause]:
-    """Merge filters that exclude each other. If there are only excluded words, search for them."""
+def _merge_filters(clauses: list[Clause]) -> Iterator[Clause]:
+    """Merge filters that exclude each other: ``role:user role:tool`` means either."""
     groups: dict[str, list[Term]] = {}
-    has_positive = has_filters or any(not clause.is_negated for clause in clauses)
     for clause in clauses:
         names = {term.name if isinstance(term, Filter) else "" for term in clause.any_of}
         name = names.pop()
         if not clause.is_negated and not names and name in _SINGLE_VALUED:
             groups.setdefault(name, []).extend(clause.any_of)
-        elif clause.is_negated and not has_positive and not clause.is_filter:
-            yield Clause(clause.any_of)
         else:
             yield clause
     for terms in groups.values():
         yield Clause(tuple(dict.fromkeys(terms)))
+
+
+def _has_no_text(terms: Sequence[Term]) -> bool:
+    return not any(isinstance(term, Word | Phrase) for term in terms)
 
 
 def _strip_punctuation(word: str) -> str:

@@ -97,8 +97,9 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str,
         Meta(
-            description='Words that occur in one message. Also "a phrase", -not, OR, prefix* and filters such'
-            " as role:user, tool:Bash, file:app.py, is:error, has:edits.",
+            description='Words that occur in one message. Also "a phrase", OR, prefix*, -word to exclude'
+            " sessions with a word, and filters such as role:user, tool:Bash, file:app.py, is:error,"
+            " has:edits.",
             min_length=1,
             max_length=4000,
         ),

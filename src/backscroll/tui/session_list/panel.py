@@ -31,7 +31,8 @@ SEARCH_DELAY_SECONDS = 0.06  # after the last key
 FULL_LIST_DELAY_SECONDS = 0.08  # after the first page
 PREVIEW_DELAY_SECONDS = 0.08  # after a session is selected
 TYPING_PREVIEW_DELAY_SECONDS = 0.2  # while the input line has the focus: the next search has priority
-UNFINISHED_WORD = re.compile(r"(?:^|\s)[^\W_]{2,}$")
+UNFINISHED_WORD = re.compile(r"(?:^|\s)(?!(?:AND|OR|NOT)$)[^\W_]{2,}$")
+EXCLUDED_WORD = re.compile(r"(?:^|\s)NOT\s+\S+$")
 FIRST_SYNC_NOTICE = (
     "Reading your history for the first time.",
     "",
@@ -41,9 +42,13 @@ INPUT_LABELS = {"search": "Search", "filter": "Filter", "find": "Find"}
 
 
 def as_prefix_query(query: str) -> str:
-    """Return the query with its last word as a prefix, because the user may still be typing it."""
-    is_in_quotes = query.count('"') % 2 == 1
-    return f"{query}*" if UNFINISHED_WORD.search(query) and not is_in_quotes else query
+    """Return the query with its last word as a prefix, because the user may still be typing it.
+
+    An excluded word stays as it is: as a prefix, it would exclude too much.
+    """
+    if not UNFINISHED_WORD.search(query) or EXCLUDED_WORD.search(query) or query.count('"') % 2 == 1:
+        return query
+    return f"{query}*"
 
 
 class SessionListApp(TranscriptApp):

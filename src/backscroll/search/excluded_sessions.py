@@ -1,0 +1,58 @@
+"""Excluded words as sessions: ``-word`` excludes every session that contains the word anywhere."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from backscroll.archive import Archive
+from backscroll.index import Index, Query
+from backscroll.index.query.parser import Clause, Not, SessionIds, Term
+from backscroll.index.results.highlights import find_spans
+from backscroll.model import SessionSummary
+from backscroll.search.hit_text import text_with_paths
+
+__all__ = ["exclude_sessions"]
+
+
+def exclude_sessions(archive: Archive, index: Index, query: Query) -> Query:
+    """Return the query with excluded words replaced by the sessions that contain them."""
+
+    def sessions_with(terms: Sequence[Term]) -> frozenset[int]:
+        return _sessions_with(archive, index, Query((Clause(tuple(terms)),)))
+
+    def alternative(term: Term) -> Term:
+        if not isinstance(term, Not) or term.is_filter:
+            return term
+        return SessionIds(sessions_with(term.any_of), is_negated=True)
+
+    excluded = [clause for clause in query.clauses if clause.is_negated and not clause.is_filter]
+    clauses = [
+        clause if clause.is_negated else Clause(tuple(map(alternative, clause.any_of)))
+        for clause in query.clauses
+        if clause not in excluded
+    ]
+    if excluded:
+        sessions = SessionIds(sessions_with([term for clause in excluded for term in clause.any_of]))
+        clauses.append(Clause((sessions,), is_negated=True))
+    return replace(query, clauses=tuple(clauses))
+
+
+def _sessions_with(archive: Archive, index: Index, query: Query) -> frozenset[int]:
+    """Return the ids of the sessions with a match in any message, also in copies of other sessions."""
+    found = set(index.count_by_session(query))
+    checked: set[int] = set()
+    copied_from = archive.sessions.with_copied_messages() if found else {}
+    # Repeated, because a session can be a copy of a copy.
+    while candidates := {id_ for id_, firsts in copied_from.items() if firsts & found} - found - checked:
+        checked |= candidates
+        summaries = archive.sessions.by_ids(candidates)
+        found |= {id_ for id_, summary in summaries.items() if _copies_match(archive, summary, query)}
+    return frozenset(found)
+
+
+def _copies_match(archive: Archive, summary: SessionSummary, query: Query) -> bool:
+    """Return whether a copied message matches. The index has these only in their first session."""
+    return any(
+        message.copied_from is not None and find_spans(text_with_paths(message), query).terms
+        for message in archive.messages.without_usage(summary)
+    )

@@ -210,6 +210,19 @@ def test_the_total_of_a_pattern_is_exact_if_the_last_match_was_reached(shell: Sh
     )
 
 
+def test_has_thinking_shows_the_text_of_the_thinking(shell: Shell) -> None:
+    three = Transcript("30000000-0000-4000-8000-000000000000", seed=3)
+    three.user("Why?").assistant("Because.", thinking="The tide was out.")
+    three.user("Sure?").assistant("Yes.", thinking="").write(shell.root)
+    four = Transcript("40000000-0000-4000-8000-000000000000", seed=4)
+    four.user("When?").assistant("Now.", thinking="").write(shell.root)
+    (match,) = shell.json("search", "has:thinking")["data"]
+    assert (match["role"], match["match"], match["match_count"]) == ("thinking", "The tide was out.", 1)
+    assert "│ The tide was out.\n" in shell.run("search", "has:thinking").out
+    assert sorted(ids(shell.json("search", "role:thinking"))) == ["3", "4"]
+    assert "│ (no text)\n" in shell.run("search", "role:thinking").out
+
+
 def test_any_substring_and_any_regular_expression_is_found(shell: Shell) -> None:
     exact = shell.json("search", "--exact", "E1234 in tests/")
     assert ids(exact) == ["1"]

@@ -187,6 +187,8 @@ def test_filters(index: Index) -> None:
             message("x", 3, role="thinking", source="cursor", workspace_name="My Ferry"),
             message("x", 4, role="tool", tool="mcp__github__search", is_edit=True, workspace_hash="abc"),
             message("x", 5, workspace_hash=workspace_hash("/home/name/ferry"), kind="compaction"),
+            message("", 6, role="thinking", kind="signed"),
+            message("", 7, role="thinking", kind="redacted"),
         ]
     )
     for words, sessions in {
@@ -205,10 +207,12 @@ def test_filters(index: Index) -> None:
         "is:error": {1},
         "is:edit": {4},
         "has:thinking": {3},
+        "role:thinking": {3, 6, 7},
+        "x -has:thinking": {1, 2, 4, 5},
         "file:importer.py": {1},
         "file:src/imp*": {1},
         "file:exporter.py": set(),
-        "-role:tool": {2, 3, 5},
+        "-role:tool": {2, 3, 5, 6, 7},
         "x role:tool -is:edit": {1},
         "source:cursor OR is:error": {1, 3},
     }.items():

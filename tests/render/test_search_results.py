@@ -30,6 +30,10 @@ def test_matches_are_highlighted() -> None:
     assert "\x1b" not in "".join(lines("so flaky today", (3, 8)))
 
 
+def test_a_message_without_text_has_a_placeholder() -> None:
+    assert lines("")[2:4] == ["      │ (no text)", ""]
+
+
 def test_the_session_id_is_shown() -> None:
     assert "0f3c9a12" in lines("x")[1]
     assert "inline-12345678" in lines("x", session_id="inline-12345678")[1]

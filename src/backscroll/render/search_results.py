@@ -30,17 +30,25 @@ def match_lines(
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
         yield f"{index}  {truncate(one_line(match.title or match.session_ref, 90), heading_width)}"
         yield _INDENT + truncate(_details(match, now, heading_width), heading_width)
-        text, spans = _shorten(*_clean_line(match.match, match.highlights), width)
-        highlighted = _highlight(text, spans) if is_coloured else text
-        for line in match.context:
-            shown = highlighted if line == match.match else truncate(_clean_line(line, ())[0], width)
-            yield (_MARGIN + shown).rstrip()
+        for line in _snippet_lines(match, width, is_coloured=is_coloured):
+            yield (_MARGIN + line).rstrip()
         yield ""
     if result.data:
         total = result.total if result.total is not None else result.total_at_least
         at_least = "" if result.is_counted else "at least "
         last = result.offset + len(result.data)
         yield f"{result.offset + 1} to {last} of {at_least}{total:,}, {result.took_ms:.0f} ms"
+
+
+def _snippet_lines(match: SearchMatch, width: int, *, is_coloured: bool) -> Iterator[str]:
+    """Yield the matching line and its context."""
+    if not any(map(str.strip, match.context)):
+        yield "(no text)"
+        return
+    text, spans = _shorten(*_clean_line(match.match, match.highlights), width)
+    highlighted = _highlight(text, spans) if is_coloured else text
+    for line in match.context:
+        yield highlighted if line == match.match else truncate(_clean_line(line, ())[0], width)
 
 
 def _details(match: SearchMatch, now: datetime, width: int) -> str:

@@ -26,7 +26,7 @@ __all__ = [
 _FIELD_WEIGHTS = {"prose": 2.0, "tool_text": 1.0, "subwords": 0.5}
 _INFLECTION_WEIGHT = 0.7
 _MAX_SESSION_TERMS = 128
-_TAG_ALIASES = {("has", "thinking"): "role:thinking"}
+_KINDS_WITHOUT_TEXT = ("signed", "redacted", "empty")  # of thinking
 # Characters with a meaning in Tantivy's regex syntax. Others must not be escaped: \< matches a word start.
 _REGEX_SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
 
@@ -280,13 +280,23 @@ def _compile_filter(filter: Filter) -> tantivy.Query:
         # A single CJK character is the start of a bigram.
         is_prefix = part != value or bool(extract_cjk(part[-1])[1])
         return adjacent("files", tokens, is_prefix=is_prefix)
-    if alias := _TAG_ALIASES.get((name, value)):
-        return _term("tags", alias)
+    if (name, value) == ("has", "thinking"):
+        return _thinking_with_text()
     if name == "model" and "*" not in value:  # "opus" means the whole family
         return _tag_query(name, f"*{value}*")
     if name == "workspace" and "/" in value:
         return any_of([_tag_query(name, value), _tag_query(name, workspace_hash(value))])
     return _tag_query(name, value)
+
+
+def _thinking_with_text() -> tantivy.Query:
+    without_text = [_term("tags", tag("kind", kind)) for kind in _KINDS_WITHOUT_TEXT]
+    return tantivy.Query.boolean_query(
+        [
+            (Occur.Must, _term("tags", tag("role", "thinking"))),
+            *((Occur.MustNot, kind) for kind in without_text),
+        ]
+    )
 
 
 def _tag_query(name: str, value: str) -> tantivy.Query:

@@ -232,6 +232,16 @@ def test_any_substring_and_any_regular_expression_is_found(shell: Shell) -> None
     assert ids(shell.json("search", "--exact", "e1234")) == []
 
 
+def test_a_substring_or_regular_expression_can_ignore_case(shell: Shell) -> None:
+    assert ids(shell.json("search", "--exact", "-i", "e1234 IN tests/")) == ["1"]
+    assert ids(shell.json("search", "--exact", "--ignore-case", "parsehttprequest so")) == ["1"]
+    assert ids(shell.json("search", "--regex", "-i", r"e\d{4} IN")) == ["1"]
+    assert ids(shell.json("search", "--regex", r"e\d{4} IN")) == []
+    assert ids(shell.json("search", "-i", "CLOCK")) == ["1"]
+    (match,) = shell.json("search", "--exact", "-i", "THE CLOCK.")["data"]
+    assert [match["match"][start:end] for start, end in match["highlights"]] == ["the clock."]
+
+
 @pytest.mark.parametrize("words", [["--regex", "("], ["--regex", ""], ["--exact", ""]])
 def test_an_invalid_regular_expression_is_a_usage_error(shell: Shell, words: list[str]) -> None:
     result = shell.run("search", *words)

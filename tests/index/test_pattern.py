@@ -206,3 +206,22 @@ def test_spans_are_character_positions() -> None:
 def test_the_joined_test_never_skips_a_matching_text(expression: str, texts: list[str]) -> None:
     pattern = regex(expression)
     assert pattern.may_be_in_any(texts) or not any(map(pattern.is_in, texts))
+
+
+@given(st.text("aAbé \n", min_size=1, max_size=3), st.lists(st.text("aAbBéÉ \n", max_size=6), max_size=5))
+def test_the_joined_test_never_skips_a_text_with_a_substring_in_another_case(
+    substring: str, texts: list[str]
+) -> None:
+    pattern = exact(substring, ignores_case=True)
+    assert pattern.may_be_in_any(texts) or not any(map(pattern.is_in, texts))
+
+
+@pytest.mark.parametrize(
+    ("text", "substring"),
+    [("κόσμος", "ΚΌΣΜΟΣ"), ("STRASSE 5", "strasse"), ("Ёлка", "ёЛКА"), ("Ångström", "ÅNG")],
+)
+def test_case_is_ignored_beyond_ascii(index: Index, text: str, substring: str) -> None:
+    index.write([message(text, 1)])
+    pattern = exact(substring, ignores_case=True)
+    assert pattern.is_in(text)
+    assert candidates(index, pattern) == [1]

@@ -93,6 +93,12 @@ def test_all_pages_together_have_every_match(mcp_client: McpClient, history: His
     assert len(found) == page["pagination"]["total"] == len(set(found))
 
 
+def test_a_search_for_a_substring_can_ignore_case(mcp_client: McpClient) -> None:
+    arguments = {"query": "FOLD=0)", "pattern": "exact"}
+    assert mcp_client.document("search_sessions", **arguments)["data"] == []
+    assert mcp_client.document("search_sessions", **arguments, ignore_case=True)["data"]
+
+
 def test_only_messages_with_the_requested_roles_are_returned(mcp_client: McpClient) -> None:
     page = mcp_client.document("get_session", ref="7804cbb7", roles=["user", "assistant"])
     assert {message["role"] for message in page["messages"]} == {"user", "assistant"}

@@ -83,6 +83,14 @@ def test_any_substring_can_be_searched_for(history: History, text: str, by_messa
     assert all(text in match.match or "\n" in text for match in found.data)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["why is it flaky", "ls", "a.py", "Because 中文."]), st.data())
+def test_any_substring_is_found_in_any_case(history: History, text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    substring = text[start : data.draw(st.integers(start + 1, len(text)))].swapcase()
+    assert len(history.search_sessions(substring, pattern="exact", ignore_case=True).data) == 3
+
+
 def test_a_scan_reports_progress(history: History) -> None:
     calls: list[tuple[int, int]] = []
     history.search_sessions(r"\d\d\d\d\d\d\d\d\d", pattern="regex", progress=lambda *now: calls.append(now))

@@ -215,6 +215,7 @@ class History:
         by: Literal["session", "message"] = "session",
         context: int = 2,
         pattern: Literal["words", "exact", "regex"] = "words",
+        ignore_case: bool = False,
         filters: Mapping[str, str | Sequence[str]] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
@@ -223,6 +224,7 @@ class History:
     ) -> SearchResult:
         """Search messages: words in the query syntax, an exact substring, or a regular expression.
 
+        ``ignore_case`` applies to substrings and regular expressions; a search for words always ignores case.
         ``filters`` are those of the query syntax, by name: source, workspace, role, tool, model, branch …
         Several values of one name must all match. ``until`` is exclusive. ``progress`` receives the number of
         scanned messages if the pattern cannot use the index. A redactor replaces secrets. Raises
@@ -239,6 +241,7 @@ class History:
             by=by,
             context=context,
             pattern=pattern,
+            ignore_case=ignore_case,
             filters=filters or {},
             since=since,
             until=until,

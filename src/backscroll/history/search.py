@@ -48,6 +48,7 @@ def search_sessions(
     by: By,
     context: int,
     pattern: Literal["words", "exact", "regex"],
+    ignore_case: bool,
     filters: Mapping[str, str | Sequence[str]],
     since: datetime | None,
     until: datetime | None,
@@ -81,7 +82,7 @@ def search_sessions(
                 redact=redact,
                 learn_secrets=learn,
             )
-        compiled = exact(query) if pattern == "exact" else regex(query)
+        compiled = (exact if pattern == "exact" else regex)(query, ignores_case=ignore_case)
         return search_pattern(
             archive,
             index,

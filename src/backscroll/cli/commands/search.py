@@ -32,6 +32,9 @@ WANTED_SESSIONS = 200  # to search, during the first sync
 @click.option("--exact", is_flag=True, help="Search for the words as one string, including punctuation.")
 @click.option("--regex", is_flag=True, help="Search for a regular expression.")
 @click.option(
+    "-i", "--ignore-case", is_flag=True, help="Ignore case with --exact or --regex. Words always ignore it."
+)
+@click.option(
     "--by",
     type=click.Choice(["session", "message"]),
     default="session",
@@ -50,6 +53,7 @@ def command(
     words: tuple[str, ...],
     exact: bool,
     regex: bool,
+    ignore_case: bool,
     by: str,
     limit: int,
     offset: int,
@@ -95,6 +99,7 @@ def command(
                 by="message" if by == "message" else "session",
                 context=max(context, 0),
                 pattern="exact" if exact else "regex" if regex else "words",
+                ignore_case=ignore_case,
                 filters=make_query_filters(options),
                 since=options["since"],
                 until=options["until"],

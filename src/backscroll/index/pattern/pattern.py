@@ -54,7 +54,9 @@ class Pattern(Struct, frozen=True):
 
     def may_be_in_any(self, texts: Iterable[str]) -> bool:
         """Return False if no text matches. One test of the joined texts is faster than one per text."""
-        if not self.is_regex or _TEXT_ANCHOR.search(self.text):
+        if not self.is_regex and not self.ignores_case:
+            return True
+        if self.is_regex and _TEXT_ANCHOR.search(self.text):
             return True
         return self._compiled().is_in("\n".join(texts))
 

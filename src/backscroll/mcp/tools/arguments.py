@@ -114,6 +114,9 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["words", "exact", "regex"],
         Meta(description="Interpret the query as words, as an exact substring or as a regular expression."),
     ] = "words"
+    ignore_case: Annotated[
+        bool, Meta(description="Ignore case with pattern=exact or regex. Words always ignore it.")
+    ] = False
     workspace: Workspace | None = None
     source: Source | None = None
     role: Annotated[Role | None, Meta(description="Only messages with this role.")] = None

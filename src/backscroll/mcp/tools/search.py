@@ -31,6 +31,7 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
         by=arguments.by,
         context=arguments.context,
         pattern=arguments.pattern,
+        ignore_case=arguments.ignore_case,
         filters={name: value for name, value in filters.items() if value is not None},
         since=since,
         until=until,

@@ -53,7 +53,7 @@ def welcome_lines(history: History, *, no_sync: bool = False) -> Iterator[str]:
     if no_sync:
         yield f"The archive is empty. Run '{command_hint('sync')}' to read your history."
         return
-    if not history.is_complete:
+    if not history.is_complete and history.background_sync.status().is_running:
         yield "The first sync has just started. No session is ready yet; try again in a few seconds."
         return
     yield "No history found. Searched these folders:"

@@ -20,12 +20,15 @@ class SyncState:
         return bool(self._db.execute("select is_complete from sync_state").fetchone()[0])
 
     @property
+    def session_count(self) -> int:
+        """The number of sessions that can be listed."""
+        return int(self._db.execute("select count(*) from conversations").fetchone()[0])
+
+    @property
     def searchable_session_count(self) -> int:
-        """The number of sessions that can be listed and searched. Queued subagents are subtracted too."""
-        row = self._db.execute(
-            "select (select count(*) from conversations) - (select count(*) from index_queue)"
-        ).fetchone()
-        return max(int(row[0]), 0)
+        """The number of sessions that can be searched. Queued subagents are subtracted too."""
+        (queued,) = self._db.execute("select count(*) from index_queue").fetchone()
+        return max(self.session_count - int(queued), 0)
 
     def mark_incomplete(self) -> None:
         """Record that a long sync has started."""

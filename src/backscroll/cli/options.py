@@ -216,7 +216,9 @@ def _set_no_wait(ctx: click.Context, param: click.Parameter, value: bool) -> Non
     ctx.obj.no_wait = value
 
 
-def sync_before_reading(history: "History", *, wanted_sessions: int = PAGE_SIZE) -> None:
+def sync_before_reading(
+    history: "History", *, wanted_sessions: int = PAGE_SIZE, for_search: bool = False
+) -> None:
     """Sync. On a terminal, hand a long sync over to a background process after about a second.
 
     Pipes and JSON documents wait until the sync is complete, unless ``--no-wait`` is given. If the archive is
@@ -230,7 +232,9 @@ def sync_before_reading(history: "History", *, wanted_sessions: int = PAGE_SIZE)
             if is_patient:
                 is_current = history.sync(bar.step, wait=not history.is_complete) is not None
             else:
-                status = history.background_sync.refresh(bar.step, wanted_sessions=wanted_sessions)
+                status = history.background_sync.refresh(
+                    bar.step, wanted_sessions=wanted_sessions, for_search=for_search
+                )
                 is_current = not status.is_running
                 incomplete = None if status.is_complete else _incomplete_line(status)
     except ArchiveError as error:

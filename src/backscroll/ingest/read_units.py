@@ -1,6 +1,6 @@
 """Read changed units into the archive."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from backscroll.archive import Archive
@@ -17,6 +17,8 @@ from backscroll.sources.protocols import PathLookup, raw_rows
 
 __all__ = ["read_units"]
 
+FIRST_PAGE_SESSIONS = 20  # read before the workers start, which takes half a second
+FIRST_PAGE_BYTES = 8 * 1024 * 1024
 MAX_ATTEMPTS = 3  # to read a file that changes while it is read
 
 
@@ -53,6 +55,12 @@ def _read_changed(
     new = {(change.unit.path, change.unit.key): change for change in changed if change.known is None}
     batches = parallel.batches([change.unit for change in new.values()])
     if batches:
+        for change in _first_page(new.values()):
+            _read_unit(archive, change, report)
+            del new[change.unit.path, change.unit.key]
+            yield change.unit.size
+        updated |= archive.derive()
+        batches = parallel.batches([change.unit for change in new.values()])
         for size, merged in bulk_read(archive, batches, updated, index):
             for unit in (unit for batch in merged for unit in batch.units):
                 report.new += 1
@@ -62,6 +70,21 @@ def _read_changed(
     for change in sorted(rest, key=lambda change: change.unit.modified_at, reverse=True):
         _read_unit(archive, change, report)
         yield change.unit.size
+
+
+def _first_page(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
+    """Return the newest units: enough for the first page of a list, and read in a fraction of a second."""
+    found: list[ChangedUnit] = []
+    size = session_count = 0
+    for change in sorted(changed, key=lambda change: change.unit.modified_at, reverse=True):
+        if size >= FIRST_PAGE_BYTES or session_count >= FIRST_PAGE_SESSIONS:
+            break
+        if change.unit.estimated_bytes > FIRST_PAGE_BYTES:
+            continue
+        found.append(change)
+        size += change.unit.estimated_bytes
+        session_count += change.unit.kind == "session"
+    return found
 
 
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:

@@ -90,7 +90,7 @@ def command(
     exact = exact or bool(not regex and query.strip() and not any(map(str.isalnum, query)))
     with setup.history() as history:
         if not no_sync:
-            sync_before_reading(history, wanted_sessions=WANTED_SESSIONS)
+            sync_before_reading(history, wanted_sessions=WANTED_SESSIONS, for_search=True)
         with ProgressBar("Searching, newest messages first") as bar:
             found = history.search_sessions(
                 query,

@@ -25,7 +25,8 @@ __all__ = ["BackgroundSync"]
 
 MAX_FOREGROUND_BYTES = 32 * 1024 * 1024  # about half a second; more is read by a background process
 WAIT_SECONDS = 1.0
-MAX_WAIT_SECONDS = 2.5  # if fewer sessions than wanted are ready after WAIT_SECONDS
+PARTIAL_PAGE_SECONDS = 1.2  # then a list shows fewer sessions than wanted
+MAX_WAIT_SECONDS = 2.5  # if no session is ready yet, or too few to search
 STOP_TIMEOUT_SECONDS = 10.0
 MAX_LOG_BYTES = 64 * 1024
 POLL_SECONDS = 0.02
@@ -51,10 +52,12 @@ class BackgroundSync:
         self._stores = stores
         self._process: subprocess.Popen[bytes] | None = None
 
-    def refresh(self, progress: Progress | None = None, *, wanted_sessions: int = 0) -> SyncStatus:
+    def refresh(
+        self, progress: Progress | None = None, *, wanted_sessions: int = 0, for_search: bool = False
+    ) -> SyncStatus:
         """Sync for at most about a second. If more is left, a background process continues.
 
-        Waits a little longer while fewer than ``wanted_sessions`` are ready.
+        Waits a little longer while fewer than ``wanted_sessions`` can be listed or, ``for_search``, searched.
         """
         if self._stores.archive.sync_state.is_complete:
             report = sync(self._stores, progress, wait=False, max_bytes=MAX_FOREGROUND_BYTES)
@@ -64,7 +67,7 @@ class BackgroundSync:
             sync(self._stores, progress, wait=True)
             return self.status()
         try:
-            return self._wait(progress, wanted_sessions)
+            return self._wait(progress, wanted_sessions, for_search=for_search)
         finally:
             self._detach()
 
@@ -129,14 +132,18 @@ class BackgroundSync:
         file.delete_of(progress.pid)
         return True
 
-    def _wait(self, progress: Progress | None, wanted_sessions: int) -> SyncStatus:
+    def _wait(self, progress: Progress | None, wanted_sessions: int, *, for_search: bool) -> SyncStatus:
         started = time.monotonic()
         file = ProgressFile(self._stores.archive_path)
         state = self._stores.archive.sync_state
         while (elapsed := time.monotonic() - started) < MAX_WAIT_SECONDS:
             if state.is_complete or not self._is_running():
                 break
-            if elapsed >= WAIT_SECONDS and state.searchable_session_count >= wanted_sessions:
+            ready = state.searchable_session_count if for_search else state.session_count
+            is_partial = not for_search and elapsed >= PARTIAL_PAGE_SECONDS
+            if elapsed >= WAIT_SECONDS and ready >= (
+                min(1, wanted_sessions) if is_partial else wanted_sessions
+            ):
                 break
             if progress is not None and (now := file.read()) is not None and now.total:
                 progress(now.done, now.total)

@@ -23,16 +23,29 @@ def test_every_unit_is_in_exactly_one_batch() -> None:
     assert sorted(unit.path for unit in found) == sorted(unit.path for unit in units)
 
 
-def test_batches_get_smaller_towards_the_end() -> None:
+def test_batches_are_small_at_the_start_and_at_the_end() -> None:
     sizes = [batch.size for batch in batches(_units(*[_MB] * 500))]
-    assert sizes[0] == 24 * _MB
-    assert sizes == sorted(sizes, reverse=True)
+    peak = sizes.index(max(sizes))
+    assert sizes[0] == 2 * _MB
+    assert sizes[peak] == 24 * _MB
+    assert sizes[:peak] == sorted(sizes[:peak])
+    assert sizes[peak:] == sorted(sizes[peak:], reverse=True)
     assert sizes[-2] == 4 * _MB
 
 
-def test_the_largest_units_are_read_first() -> None:
-    found = batches(_units(*[_MB] * 50, 300 * _MB, *[_MB] * 50, 200 * _MB))
-    assert [batch.size for batch in found[:2]] == [300 * _MB, 200 * _MB]
+def test_the_newest_units_are_read_first() -> None:
+    units = [unit._replace(modified_at=index) for index, unit in enumerate(_units(*[_MB] * 60))]
+    found = [unit.modified_at for batch in batches(units) for unit in batch.units]
+    assert found == list(range(59, -1, -1))
+
+
+def test_very_large_units_are_read_after_the_newest_and_before_the_others() -> None:
+    found = batches(_units(*[_MB] * 150, 300 * _MB, *[_MB] * 150, 200 * _MB))
+    sizes = [batch.size for batch in found]
+    first = sizes.index(300 * _MB)
+    assert sizes[first + 1] == 200 * _MB
+    assert 128 * _MB <= sum(sizes[:first]) <= 160 * _MB
+    assert sum(sizes[first + 2 :]) >= 140 * _MB
 
 
 def test_a_batch_contains_units_of_one_source() -> None:

@@ -21,20 +21,21 @@ class ArchiveShell(Shell):
     def ids(self) -> set[str]:
         return {session["id"] for session in self.json("list")["data"]}
 
-    def answer(self, reply: str, *arguments: str) -> int:
-        """Run on a terminal, type a reply and return the exit code."""
+    def answer(self, reply: str, *arguments: str) -> tuple[int, str]:
+        """Run on a terminal, type a reply and return the exit code and the question."""
         controller, terminal = pty.openpty()
         process = subprocess.Popen(
             [COMMAND, *self.options, *arguments],
             stdin=terminal,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         os.close(terminal)
         os.write(controller, reply.encode())
-        code = process.wait(timeout=60)
+        _, question = process.communicate(timeout=60)
         os.close(controller)
-        return code
+        return process.returncode, question
 
 
 @pytest.fixture
@@ -70,10 +71,26 @@ def test_forget_json_lists_the_erased_content(shell: ArchiveShell) -> None:
 
 
 def test_forget_asks_for_confirmation_on_a_terminal(shell: ArchiveShell) -> None:
-    assert shell.answer("n\n", "archive", "forget", ONE) == 1
+    assert shell.answer("n\n", "archive", "forget", ONE)[0] == 1
     assert shell.ids() == {ONE, TWO}
-    assert shell.answer("y\n", "archive", "forget", ONE) == 0
+    assert shell.answer("y\n", "archive", "forget", ONE)[0] == 0
     assert shell.ids() == {TWO}
+
+
+def test_forget_shows_title_and_workspace_of_an_index_before_it_asks(shell: ArchiveShell) -> None:
+    (listed,) = shell.json("list", "--workspace", "p0")["data"]
+    code, question = shell.answer("y\n", "archive", "forget", str(listed["index"]))
+    assert (code, shell.ids()) == (0, {TWO})
+    assert "question 0" in question
+    assert "/home/zoe/p0" in question
+
+
+def test_forget_without_a_question_requires_an_id(shell: ArchiveShell) -> None:
+    result = shell.run("archive", "forget", "1", "--yes")
+    assert (result.code, result.out, shell.ids()) == (2, "", {ONE, TWO})
+    first = shell.json("list")["data"][0]
+    assert first["ref"] in result.err
+    assert f'"{first["title"]}" in {first["workspace_name"]}' in result.err
 
 
 def test_an_archive_is_rebuilt_and_compacted(shell: ArchiveShell) -> None:

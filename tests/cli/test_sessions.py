@@ -68,15 +68,35 @@ def test_a_number_is_an_index_of_the_list(shell: Shell) -> None:
     assert shell.json("show", "2")["id"] == listed[1]["id"]
 
 
-def test_an_index_of_a_filtered_list_works_with_the_same_filters(shell: Shell) -> None:
-    for options in (
-        ["--workspace", "p0"],
-        ["--workspace", "/home/zoe/p*", "--until", "now"],
-        ["--source", "claude-code"],
-    ):
-        for listed in shell.json("list", *options)["data"]:
-            assert shell.json("show", str(listed["index"]), *options)["id"] == listed["id"], options
-    assert shell.run("show", "9", "--workspace", "p0").code == 1
+@pytest.mark.parametrize(
+    "options", [["--workspace", "p0"], ["--until", "now"], ["--offset", "1"], ["--subagents"]]
+)
+def test_a_filter_does_not_change_the_index_of_a_session(shell: Shell, options: list[str]) -> None:
+    indexes = {summary["id"]: summary["index"] for summary in shell.json("list")["data"]}
+    for listed in shell.json("list", *options)["data"]:
+        assert listed["index"] == indexes[listed["id"]]
+        assert shell.json("show", str(listed["index"]))["id"] == listed["id"]
+
+
+def test_show_search_and_annotations_return_the_index_of_the_list(shell: Shell) -> None:
+    indexes = {summary["id"]: summary["index"] for summary in shell.json("list")["data"]}
+    assert sorted(indexes.values()) == [1, 2, 3]
+    for id_, index in indexes.items():
+        assert shell.json("show", id_)["index"] == index
+        assert shell.json("star", id_)["index"] == index
+        (match,) = shell.json("search", "question", "--workspace", f"p{id_[0]}")["data"]
+        assert (match["session_id"], match["session_index"]) == (id_, index)
+
+
+def test_show_has_no_filters(shell: Shell) -> None:
+    result = shell.run("show", "1", "--gone")
+    assert (result.code, "--gone" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["export", "secrets"])
+def test_refs_and_filters_cannot_be_combined(shell: Shell, command: str) -> None:
+    result = shell.run(command, "1", "--workspace", "p0")
+    assert (result.code, result.out, "filters" in result.err) == (2, "", True)
 
 
 def test_an_id_that_starts_with_zero_is_not_an_index(shell: Shell) -> None:

@@ -75,6 +75,17 @@ def test_all_pages_together_list_every_session(mcp_client: McpClient, history: H
     assert found == [summary.ref for summary in history.all_sessions()]
 
 
+def test_a_filter_does_not_change_the_index_of_a_session(mcp_client: McpClient, history: History) -> None:
+    indexes = {summary.ref: summary.index for summary in history.all_sessions()}
+    listed = mcp_client.document("list_sessions", workspace="tideline", offset=1, limit=3)["data"]
+    assert [summary["index"] for summary in listed] == [indexes[summary["ref"]] for summary in listed]
+    assert [summary["index"] for summary in listed] != [2, 3, 4]
+    found = mcp_client.document("search_sessions", query="redis")["data"]
+    assert [match["session_index"] for match in found] == [indexes[match["session_ref"]] for match in found]
+    session = mcp_client.document("get_session", ref=listed[0]["ref"])["session"]
+    assert session["index"] == listed[0]["index"]
+
+
 def test_all_pages_together_have_every_message_of_a_session(mcp_client: McpClient, history: History) -> None:
     for ref in ("c227dcf8", "f77d1fed", "856e8aed"):
         found = mcp_client.positions(ref, count=4)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DateParam",
     "SourceParam",
+    "has_filters",
     "keep_secrets_option",
     "launch_options",
     "make_filter",
@@ -161,6 +162,11 @@ def make_query_filters(options: dict[str, Any]) -> dict[str, str | tuple[str, ..
     flags = tuple(name for name in ("gone", "starred") if options[name])
     filters |= {"has": "edits" if options["has_edits"] else None, "is": flags, "tag": options["tags"]}
     return {name: value for name, value in filters.items() if value}
+
+
+def has_filters(options: dict[str, Any]) -> bool:
+    """Return whether the user passed an option of `session_filters`."""
+    return any(options.values())
 
 
 def make_filter(options: dict[str, Any]) -> "Filter":

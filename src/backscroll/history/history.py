@@ -156,16 +156,17 @@ class History:
         """Return platform and id of the sessions that are running now."""
         return self._stores.archive.sessions.live()
 
-    def find(self, ref: str, filter: Filter | None = None) -> SessionSummary:
-        """Return the session of a ref: an index in the list, an id, or an unambiguous prefix of an id.
+    def find(self, ref: str) -> SessionSummary:
+        """Return the session of a ref: an index, an id, or an unambiguous prefix of an id.
 
-        Raises `SessionNotFoundError`. If several sessions match, the message lists them.
+        An index is a position in the complete list, from 1. Raises `SessionNotFoundError`. If several
+        sessions match, the message lists them.
         """
-        return find_session(self._stores.archive, ref, filter)
+        return find_session(self._stores.archive, ref)
 
-    def get_session(self, ref: str, filter: Filter | None = None) -> Session:
+    def get_session(self, ref: str) -> Session:
         """Return a session with all its messages."""
-        summary = self.find(ref, filter)
+        summary = self.find(ref)
         return model.Session(summary, tuple(self._stores.archive.messages.of_session(summary)))
 
     def get_agent_session(self, ref: str) -> AgentSession:

@@ -10,7 +10,7 @@ from backscroll.model.sanitize import one_line
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
-    from backscroll.model import Filter, SessionSummary
+    from backscroll.model import SessionSummary
 
 __all__ = ["find_session", "find_top_session"]
 
@@ -18,8 +18,8 @@ _MAX_INDEX_DIGITS = 18
 _MAX_TITLE_CHARS = 100
 
 
-def find_session(archive: Archive, ref: str, filter: Filter | None = None) -> SessionSummary:
-    """Return the session of a ref: an index in the list, an id, or an unambiguous prefix of an id.
+def find_session(archive: Archive, ref: str) -> SessionSummary:
+    """Return the session of a ref: an index in the complete list, an id, or an unambiguous prefix of an id.
 
     A copied session has subagents with the same ids. Such a ref means the oldest one;
     ``SESSION/SUBAGENT`` selects any of them.
@@ -27,11 +27,8 @@ def find_session(archive: Archive, ref: str, filter: Filter | None = None) -> Se
     Raises `SessionNotFoundError`. If several sessions match, the message lists them.
     """
     ref = ref.strip()
-    # An index has no leading zero; an id may have one.
-    if ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _MAX_INDEX_DIGITS:
-        filter = filter or model.Filter()
-        if int(ref) <= archive.sessions.count(filter):
-            return archive.sessions.page(filter, limit=1, offset=int(ref) - 1)[0]
+    if _may_be_index(ref) and (listed := archive.sessions.page(model.Filter(), limit=1, offset=int(ref) - 1)):
+        return listed[0]
     source, colon, id_ = ref.partition(":")
     if not colon or source not in sources.names():
         id_ = ref
@@ -56,6 +53,11 @@ def find_top_session(archive: Archive, ref: str) -> SessionSummary:
     """Return the session of a ref; for a subagent, the session that started it."""
     summary = find_session(archive, ref)
     return summary if summary.parent_ref is None else find_session(archive, summary.parent_ref)
+
+
+def _may_be_index(ref: str) -> bool:
+    """Return whether a ref can be an index. An index has no leading zero; an id may have one."""
+    return ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _MAX_INDEX_DIGITS
 
 
 def _has_parent(summary: SessionSummary, prefix: str) -> bool:

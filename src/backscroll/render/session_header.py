@@ -10,6 +10,7 @@ __all__ = [
     "format_time",
     "header_fields",
     "message_heading",
+    "session_label",
     "session_title",
     "speaker_label",
 ]
@@ -23,6 +24,14 @@ _SPEAKERS = {
 def session_title(summary: SessionSummary) -> str:
     """Return a session's title in one line, or its ref if it has none."""
     return one_line(summary.title or "", _MAX_FIELD_CHARS) or one_line(summary.ref, _MAX_FIELD_CHARS)
+
+
+def session_label(summary: SessionSummary) -> str:
+    """Return title and workspace of a session in one line, for use in a sentence."""
+    title = one_line(summary.title or "", _MAX_FIELD_CHARS)
+    label = f'"{title}"' if title else "untitled"
+    workspace = one_line(summary.workspace_name or "", _MAX_FIELD_CHARS)
+    return f"{label} in {workspace}" if workspace else label
 
 
 def format_time(at: datetime | None, *, is_inferred: bool = False) -> str:

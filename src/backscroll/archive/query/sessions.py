@@ -4,7 +4,7 @@ The ids in this module are `conversations.number` and `subagent.id`, which never
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,7 @@ _SUBAGENTS = (
 _ALL = f"{_SESSIONS} union all {_SUBAGENTS}"
 _ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
 _IN_IDS = "in (select value from json_each(:ids))"
+_BY_IDS = f"{_SESSIONS} where number {_IN_IDS} union all {_SUBAGENTS} and id {_IN_IDS}"
 _MAX_PREFIX_MATCHES = 20
 
 
@@ -55,8 +56,12 @@ class SessionQueries:
             f"select * from ({_filtered(condition, filter_)})"  # noqa: S608
             f" order by {_ORDER} limit :limit offset :offset",
             {**parameters, "limit": limit, "offset": offset},
-        )
-        summaries = [_summary(row, index) for index, row in enumerate(rows, start=offset + 1)]
+        ).fetchall()
+        if filter_ == Filter():
+            # The complete list: counting saves 4 ms per 10,000 sessions.
+            summaries = [_summary(row, index) for index, row in enumerate(rows, start=offset + 1)]
+        else:
+            summaries = self._indexed(rows)
         return with_annotations(self._db, summaries)
 
     def count(self, filter_: Filter) -> int:
@@ -87,14 +92,15 @@ class SessionQueries:
                 f"select * from ({_ALL}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
                 [external_id, upper, _MAX_PREFIX_MATCHES],
             ).fetchall()
-        return with_annotations(self._db, [_summary(row, None) for row in rows])
+        return with_annotations(self._db, self._indexed(rows))
 
     def by_id(self, id_: int) -> SessionSummary | None:
         """Return the session or subagent with this id."""
-        return summaries_by_id(self._db, [id_]).get(id_)
+        rows = self._db.execute(_BY_IDS, _json_ids([id_])).fetchall()
+        return next(iter(with_annotations(self._db, self._indexed(rows))), None)
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, SessionSummary]:
-        """Return sessions and subagents by id. Unknown ids are omitted."""
+        """Return sessions and subagents by id, without their list indexes. Unknown ids are omitted."""
         return summaries_by_id(self._db, ids)
 
     def with_copied_messages(self) -> dict[int, set[int]]:
@@ -113,6 +119,11 @@ class SessionQueries:
         """Return the 1-based positions of sessions in the complete list, by id."""
         indexes = self._cache.list_indexes()
         return {id_: indexes[id_] for id_ in ids if id_ in indexes}
+
+    def _indexed(self, rows: Sequence[tuple[Any, ...]]) -> list[SessionSummary]:
+        """Return rows as summaries with their list indexes. Subagents and unlisted sessions have none."""
+        indexes = self._cache.list_indexes() if rows else {}
+        return [_summary(row, indexes.get(row[-1])) for row in rows]
 
     def live(self) -> set[tuple[str, str]]:
         """Return platform and external id of the sessions that have not ended."""
@@ -184,10 +195,8 @@ class SessionQueries:
 
 
 def summaries_by_id(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, SessionSummary]:
-    """Return sessions and subagents by id. Unknown ids are omitted."""
-    rows = db.execute(
-        f"{_SESSIONS} where number {_IN_IDS} union all {_SUBAGENTS} and id {_IN_IDS}", _json_ids(ids)
-    ).fetchall()
+    """Return sessions and subagents by id, without their list indexes. Unknown ids are omitted."""
+    rows = db.execute(_BY_IDS, _json_ids(ids)).fetchall()
     summaries = with_annotations(db, [_summary(row, None) for row in rows])
     return {row[-1]: summary for row, summary in zip(rows, summaries, strict=True)}
 

@@ -16,7 +16,10 @@ from backscroll.cli.progress import ProgressBar
 from backscroll.errors import UsageError
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
+from backscroll.render.session_header import session_label
 from backscroll.render.terminal.humanize import pluralize
+from backscroll.render.terminal.options import TranscriptOptions
+from backscroll.render.terminal.transcript import header_lines
 
 if TYPE_CHECKING:
     from backscroll.history.parts.archive_admin import UpgradeResult
@@ -137,19 +140,25 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
     """Permanently erase a session from the archive.
 
     Erases its messages, subagents, original files and search index entries. Later syncs do not read it again.
-    The tool's own files are not changed.
+    The tool's own files are not changed. Shows title and workspace and asks for confirmation. --yes requires
+    an id: an index can mean another session after a sync.
 
     \b
     Examples:
       backscroll archive forget 1
+      backscroll archive forget 0f3c9a12 --yes
     """
     with setup.history() as history:
         summary = history.find(ref)
-        name = f"{summary.ref} ({summary.title})" if summary.title else summary.ref
+        if yes and ref.strip() == str(summary.index):
+            raise UsageError(
+                f"--yes requires an id, because an index can mean another session after a sync. Index"
+                f" {summary.index} is now {summary.ref} ({session_label(summary)})."
+            )
         if not yes:
             if not sys.stdin.isatty():
-                raise UsageError("Not a terminal: pass --yes to confirm.")
-            click.echo(f"{sanitize(name)}\n  {pluralize(summary.message_count, 'message')}", err=True)
+                raise UsageError("Not a terminal: pass an id and --yes to confirm.")
+            click.echo("\n".join(header_lines(summary, TranscriptOptions())), err=True)
             if not click.confirm("Permanently erase this session from the archive?", err=True):
                 click.echo("Nothing was changed.", err=True)
                 sys.exit(1)
@@ -158,7 +167,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
         write_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref})
     else:
         click.echo(
-            f"Erased {summary.ref}: {pluralize(forgotten.messages, 'message')},"
+            f"Erased {summary.ref} ({session_label(summary)}): {pluralize(forgotten.messages, 'message')},"
             f" {pluralize(forgotten.subagents, 'subagent')},"
             f" {_megabytes(forgotten.originals)} of original files."
         )

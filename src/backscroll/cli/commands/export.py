@@ -9,10 +9,16 @@ import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.options import make_filter, no_sync_option, session_filters, sync_before_reading
+from backscroll.cli.options import (
+    has_filters,
+    make_filter,
+    no_sync_option,
+    session_filters,
+    sync_before_reading,
+)
 from backscroll.cli.progress import ProgressBar
 from backscroll.history import History, Redactor
-from backscroll.model import Filter, SessionSummary
+from backscroll.model import SessionSummary
 from backscroll.model.export_format import FORMATS, Format
 from backscroll.model.redaction import SECRET_CATEGORIES, SecretCategory
 from backscroll.model.sanitize import sanitize
@@ -90,6 +96,10 @@ def command(
     refs, categories = _parse_redact(refs, redact, every=every)
     if bool(refs) == every:
         raise click.UsageError("Pass the sessions to export, or --all.")
+    if refs and has_filters(options):
+        raise click.UsageError(
+            "Filters select the sessions of --all. Pass either refs, or --all and filters."
+        )
     if force and missing:
         raise click.UsageError("--force and --missing cannot be combined.")
     is_single = len(refs) == 1 and not _is_folder(output)
@@ -98,12 +108,11 @@ def command(
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        filter_ = make_filter(options)
         if is_single:
-            ref = history.find(refs[0], filter_).ref
+            ref = history.find(refs[0]).ref
             _export_one(history, ref, format_, output, redactor, everything=everything, force=force)
         else:
-            summaries = history.all_sessions(filter_) if every else _find_all(history, refs, filter_)
+            summaries = history.all_sessions(make_filter(options)) if every else _find_all(history, refs)
             flags = {"everything": everything, "force": force, "missing": missing}
             _export_many(history, summaries, format_, output, redactor, **flags)
     if redactor is not None:
@@ -133,9 +142,9 @@ def _is_folder(output: Path | None) -> bool:
     return output is not None and (output.is_dir() or str(output).endswith(("/", "\\")))
 
 
-def _find_all(history: History, refs: Iterable[str], filter_: Filter) -> list[SessionSummary]:
-    """Return the sessions without duplicates. An index is a position in the filtered list."""
-    found = (history.find(ref, filter_) for ref in refs)
+def _find_all(history: History, refs: Iterable[str]) -> list[SessionSummary]:
+    """Return the sessions without duplicates."""
+    found = map(history.find, refs)
     return list({summary.ref: summary for summary in found}.values())
 
 

@@ -7,7 +7,13 @@ import click
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.json_output import write_json
-from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
+from backscroll.cli.options import (
+    has_filters,
+    make_filter,
+    read_options,
+    session_filters,
+    sync_before_reading,
+)
 from backscroll.cli.progress import ProgressBar
 from backscroll.model import SessionSummary
 from backscroll.model.redaction import SecretCategory
@@ -47,6 +53,8 @@ def command(
       backscroll secrets
       backscroll secrets --workspace tideline --emails
     """
+    if refs and has_filters(options):
+        raise click.UsageError("Pass either refs or filters.")
     categories: list[SecretCategory] = ["secrets"]
     categories += ["emails"] if emails else []
     categories += ["paths"] if paths else []
@@ -54,8 +62,7 @@ def command(
         if not no_sync:
             sync_before_reading(history)
         if refs:
-            filter_ = make_filter(options)
-            summaries = [history.find(ref, filter_) for ref in refs]
+            summaries = [history.find(ref) for ref in refs]
         else:
             summaries = history.all_sessions(make_filter(options | {"subagents": True}))
         with ProgressBar("Searching for secrets") as bar:

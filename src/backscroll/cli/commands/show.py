@@ -8,7 +8,7 @@ import click
 
 from backscroll.cli.completion_values import complete_refs, complete_roles
 from backscroll.cli.global_options import Setup
-from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
+from backscroll.cli.options import read_options, sync_before_reading
 from backscroll.cli.session_output import show_messages, show_records
 from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.model import Role
@@ -70,7 +70,6 @@ class Roles(click.ParamType[frozenset[str]]):
 @click.option("--full", is_flag=True, help="Show everything in full, including messages of subagents.")
 @click.option("--agents", is_flag=True, help="Include messages of subagents.")
 @click.option("--raw", is_flag=True, help="Print the original record of each message, as the tool wrote it.")
-@session_filters
 @color_option
 @read_options
 @click.pass_obj
@@ -88,13 +87,11 @@ def command(
     color: Any,
     as_json: bool,
     no_sync: bool,
-    **options: Any,
 ) -> None:
     """Show a session.
 
-    REF is an index from 'list', an id, or an unambiguous prefix of an id. For an index from a filtered list,
-    pass the same filters: 'list --gone', then 'show 2 --gone'. On a terminal, long output goes to the pager
-    named by PAGER.
+    REF is an index, an id, or an unambiguous prefix of an id. An index is the number that 'list' and 'search'
+    print. On a terminal, long output goes to the pager named by PAGER.
 
     \b
     Examples:
@@ -110,7 +107,7 @@ def command(
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        summary = history.find(ref, make_filter(options))
+        summary = history.find(ref)
         if as_json:
             for chunk in json_chunks(
                 summary, history.transcript.messages(summary), is_complete=history.is_complete

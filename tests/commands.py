@@ -1,11 +1,15 @@
 """Run the commands shown on a page, and generate the command reference from their output."""
 
+import fcntl
 import json
 import os
+import pty
 import re
 import shlex
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +19,19 @@ from backscroll.cli.app import app
 
 __all__ = ["Shell", "fits", "shown", "subcommands", "without_varying_parts", "write_reference"]
 
-_MAIN = "import sys; sys.argv[0] = 'backscroll'; from backscroll.cli import main; main()"
+# The ages in a list are those of one fixed day, because the width of its columns depends on them.
+_MAIN = """
+import sys
+from datetime import UTC, datetime
+from backscroll.cli import main
+from backscroll.render.terminal import session_columns
+
+format_age = session_columns.format_age
+session_columns.format_age = lambda at, now: format_age(at, datetime(2026, 11, 16, tzinfo=UTC))
+sys.argv[0] = "backscroll"
+main()
+"""
+_TERMINAL_WIDTH = 100  # columns
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ELLIPSIS = "…"
 
@@ -91,6 +107,8 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
             "backscroll list --workspace tideline --since 2026-10-01 --has-edits",
             100,
         ),
+        ("The sessions with the most tokens:", "backscroll list --sort tokens -n 3", 100),
+        ("In a pipe, columns are separated by tabs:", "backscroll list -n 3 --columns id,title | cat", 100),
         ("As JSON:", "backscroll list --limit 1 --json", 100),
     ],
     "handoff": [("", "backscroll handoff 0a3150fd", 100)],
@@ -166,33 +184,66 @@ class Shell:
         self._environ: dict[str, str] = {}
 
     def run(self, line: str) -> tuple[str, int]:
-        """Return a command's output and exit code. ``export`` sets a variable for later commands."""
-        program, *arguments = shlex.split(line)
+        """Return a command's output and exit code. ``export`` sets a variable for later commands.
+
+        ``list`` runs on a terminal, unless its output is piped into ``cat``.
+        """
+        program, *arguments = shlex.split(line.removesuffix(" | cat"))
         if program == "export":
             (assignment,) = arguments
             name, _, value = assignment.partition("=")
             self._environ[name] = self._expand(value)
             return "", 0
         assert program == "backscroll", line
-        done = subprocess.run(
+        is_on_terminal = arguments[0] == "list" and not line.endswith(" | cat")
+        output, code = (_run_on_terminal if is_on_terminal else _run_in_pipe)(
             [sys.executable, "-c", _MAIN, *map(self._expand, arguments)],
-            cwd=self.home,
-            env=os.environ
+            self.home,
+            os.environ
             | {"HOME": str(self.home), "USERPROFILE": str(self.home), "COLUMNS": "80"}
             | {"PYTHONUTF8": "1", "TZ": "UTC"}
             | self._environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            check=False,
         )
         match arguments:
-            case ["demo", folder] if folder.startswith("~/") and not done.returncode:
+            case ["demo", folder] if folder.startswith("~/") and not code:
                 _set_long_retention(Path(self._expand(folder)))
-        return done.stdout.replace(str(self.home), "~").rstrip("\n"), done.returncode
+        return output.replace(str(self.home), "~").rstrip("\n"), code
 
     def _expand(self, word: str) -> str:
         return f"{self.home}{word[1:]}" if word.startswith("~/") else word
+
+
+def _run_in_pipe(command: list[str], folder: Path, environ: dict[str, str]) -> tuple[str, int]:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.stdout, done.returncode
+
+
+def _run_on_terminal(command: list[str], folder: Path, environ: dict[str, str]) -> tuple[str, int]:
+    """Run with standard output on a terminal without colors."""
+    environ = environ | {"COLUMNS": str(_TERMINAL_WIDTH), "NO_COLOR": "1", "PAGER": "cat", "TERM": "xterm"}
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _TERMINAL_WIDTH, 0, 0))
+    process = subprocess.Popen(
+        command, cwd=folder, env=environ, stdout=terminal, stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    os.close(terminal)
+    output = b""
+    try:
+        while data := os.read(controller, 65536):
+            output += data
+    except OSError:
+        pass  # Linux: the other end is closed
+    os.close(controller)
+    _, errors = process.communicate()
+    return output.decode().replace("\r\n", "\n") + errors, process.returncode
 
 
 def shown(page: str) -> Iterator[tuple[str, str]]:

@@ -132,7 +132,7 @@ METHODS = {
     "interrupt": [],
     "is_index_pending": [],
     "learn_secrets": ["redactor", "summary"],
-    "list_sessions": ["filter", "limit", "offset"],
+    "list_sessions": ["filter", "limit", "offset", "sort", "is_reversed"],
     "list_workspaces": [],
     "live_sessions": [],
     "recall": ["task", "workspace", "token_budget", "redactor"],

@@ -50,7 +50,7 @@ def test_a_session_is_listed_and_found_by_its_tags(shell: AnnotationShell) -> No
     assert shell.search("tag:fla*") == [ONE]
     assert shell.search("question", "-tag:flaky") == [TWO]
     assert shell.search("yes", "--tag", "flaky", "--tag", "ci") == [ONE]
-    assert "#ci #flaky" in shell.run("list").out
+    assert "\tci flaky\t" in shell.run("list").out
 
 
 def test_a_removed_tag_no_longer_matches(shell: AnnotationShell) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backscroll.model.sync_report import SyncStatus
 
 __all__ = [
+    "PAGE_SIZE",
     "DateParam",
     "SourceParam",
     "has_filters",

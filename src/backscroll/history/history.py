@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
     from backscroll.model.events import EventLog
     from backscroll.model.export_format import Format
+    from backscroll.model.filters import SortKey
     from backscroll.model.search import RecallResult
     from backscroll.model.session import AgentSession
     from backscroll.model.sync_report import SyncReport
@@ -138,13 +139,24 @@ class History:
     # Sessions
 
     def list_sessions(
-        self, filter: Filter | None = None, *, limit: int = 20, offset: int = 0
+        self,
+        filter: Filter | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+        sort: SortKey = "updated",
+        is_reversed: bool = False,
     ) -> PaginatedResult[SessionSummary]:
-        """Return one page of sessions, newest first."""
+        """Return one page of sessions, by default the last updated first.
+
+        Times and numbers are sorted in descending order, texts in ascending order.
+        """
         _check_page(limit, offset)
         filter = filter or model.Filter()
         total = self._stores.archive.sessions.count(filter)
-        data = self._stores.archive.sessions.page(filter, limit=limit, offset=offset)
+        data = self._stores.archive.sessions.page(
+            filter, limit=limit, offset=offset, sort=sort, is_reversed=is_reversed
+        )
         has_more = offset + len(data) < total
         return model.PaginatedResult(tuple(data), model.Pagination(total, limit, offset, has_more))
 

@@ -1,10 +1,15 @@
-"""Filter of a session list."""
+"""Filter and order of a session list."""
 
 from datetime import datetime
+from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["Filter"]
+__all__ = ["SORT_KEYS", "Filter", "SortKey"]
+
+# Times and numbers are sorted in descending order, texts in ascending order.
+SortKey = Literal["updated", "created", "title", "workspace", "messages", "prompts", "tokens", "lines"]
+SORT_KEYS: tuple[SortKey, ...] = get_args(SortKey)
 
 
 class Filter(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.terminal.humanize import format_age
-from backscroll.render.terminal.session_table import short_id
+from backscroll.render.terminal.session_columns import short_id
 from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 
 __all__ = ["match_lines"]

@@ -17,7 +17,7 @@ from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import PaginatedResult, SessionSummary
 from backscroll.render.terminal.options import TranscriptOptions
-from backscroll.render.terminal.session_table import plain_lines, table_lines
+from backscroll.render.terminal.session_table import tab_separated_lines, table_lines
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.transcript import header_lines, transcript_lines
 from backscroll.testing import demo
@@ -89,8 +89,9 @@ def test_a_list_fits_the_terminal(history: History, width: int, update_golden: b
     compare("\n".join(lines) + "\n", f"list.{width}.txt", update_golden)
 
 
-def test_a_piped_list_is_plain_lines(history: History, update_golden: bool) -> None:
-    compare("\n".join(plain_lines(_stable_page(history))) + "\n", "list.lines.txt", update_golden)
+def test_a_piped_list_is_tab_separated(history: History, update_golden: bool) -> None:
+    lines = tab_separated_lines(_stable_page(history), style=Style(is_coloured=False))
+    compare("\n".join(lines) + "\n", "list.tsv", update_golden)
 
 
 @pytest.mark.parametrize("kind", OPTIONS)

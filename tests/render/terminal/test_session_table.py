@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import PaginatedResult, Pagination, SessionSummary
-from backscroll.render.terminal.session_table import plain_lines, table_lines
+from backscroll.render.terminal.session_columns import COLUMNS, PIPE_COLUMNS
+from backscroll.render.terminal.session_table import page_footer, tab_separated_lines, table_lines
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width
 from tests.render.sessions import AT, SUMMARY, texts
@@ -23,17 +24,20 @@ def row(summary: SessionSummary, width: int = 100, **more: object) -> str:
     return list(table_lines(page(summary), width=width, style=PLAIN, now=AT, **more))[1]  # type: ignore[arg-type]
 
 
+def pipe_line(summary: SessionSummary, **more: object) -> str:
+    [line] = tab_separated_lines(page(summary), style=PLAIN, **more)  # type: ignore[arg-type]
+    return line
+
+
 def test_a_live_session_is_marked() -> None:
     live = {(SUMMARY.platform, SUMMARY.id)}
-    [line] = plain_lines(page(SUMMARY), live)
-    assert line.endswith("  [live]")
+    assert pipe_line(SUMMARY, live=live).endswith("\tlive")
     assert "  live  " in row(SUMMARY, live=live)
 
 
 def test_gone_and_incomplete_sessions_are_marked() -> None:
     lost = replace(SUMMARY, is_gone=True, completeness="partial")
-    [line] = plain_lines(page(lost))
-    assert line.endswith("  [gone, partial]")
+    assert pipe_line(lost).endswith("\tgone partial")
     assert "gone, partial" in row(lost)
 
 
@@ -41,8 +45,7 @@ def test_a_star_and_tags_are_shown() -> None:
     annotated = replace(SUMMARY, is_starred=True, tags=("later", "tides"))
     assert "★ Why is the timetable" in row(annotated)
     assert "#later #tides" in row(annotated)
-    [line] = plain_lines(page(annotated))
-    assert line.endswith("★ Why is the timetable off by one hour?  #later #tides")
+    assert pipe_line(annotated).endswith("Why is the timetable off by one hour?\tlater tides\tstarred")
 
 
 def test_the_first_prompt_is_shown_if_it_fits_and_differs_from_the_title() -> None:
@@ -65,14 +68,27 @@ def test_columns_are_dropped_one_by_one_on_a_narrow_terminal() -> None:
 
 def test_unknown_values_are_not_shown_as_numbers() -> None:
     unknown = replace(SUMMARY, total_tokens=None, updated_at=None, workspace_name=None)
-    [line] = plain_lines(page(unknown))
-    assert line.split()[1:7] == ["-", "5e551011", "claude-code", "-", "3", "-"]
+    columns = ("updated", "workspace", "messages", "tokens")
+    assert pipe_line(unknown, columns=columns).split("\t") == ["", "", "3", ""]
     assert "unknown" in row(unknown)
 
 
 def test_the_footer_shows_the_range_of_the_page() -> None:
-    assert list(plain_lines(page(SUMMARY, offset=20, total=1234)))[-1] == "21 to 21 of 1,234"
-    assert len(list(plain_lines(page(SUMMARY)))) == 1
+    assert page_footer(page(SUMMARY, offset=20, total=1234)) == "21 to 21 of 1,234"
+    assert page_footer(page(SUMMARY)) is None
+
+
+def test_chosen_columns_are_shown_in_the_given_order_at_any_width() -> None:
+    columns = ("tokens", "branch", "title", "state", "created")
+    for width in (20, 200):
+        heading = next(table_lines(page(SUMMARY), width=width, style=PLAIN, columns=columns))
+        assert heading.split() == list(columns)
+
+
+def test_states_and_tags_with_their_own_column_are_not_repeated_in_the_title() -> None:
+    tagged = replace(SUMMARY, is_gone=True, tags=("later",))
+    assert row(tagged, columns=("title", "tags", "state")).count("later") == 1
+    assert row(tagged, columns=("title", "tags", "state")).count("gone") == 1
 
 
 @pytest.mark.parametrize("width", [30, 80, 200])
@@ -91,5 +107,7 @@ def test_a_row_with_any_text_is_one_line_that_fits(text: str, number: int, width
     for line in table_lines(page(odd), width=width, style=PLAIN, live={(odd.platform, odd.id)}):
         assert cell_width(line) <= width
         assert not set(line) & set(map(chr, [*range(32), *range(127, 160)]))
-    [line] = plain_lines(page(odd))
-    assert "\n" not in line
+    for columns in (PIPE_COLUMNS, tuple(COLUMNS)):
+        line = pipe_line(odd, columns=columns)
+        assert line.count("\t") == len(columns) - 1
+        assert not set(line) & set(map(chr, [*range(9), *range(10, 32), *range(127, 160)]))

@@ -15,6 +15,7 @@ from backscroll.archive.query.filters import where_clause
 from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.query.workspaces import find_workspaces
 from backscroll.model import Filter, SessionSummary
+from backscroll.model.filters import SortKey
 from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["SessionQueries", "summaries_by_id"]
@@ -37,6 +38,20 @@ _SUBAGENTS = (
 )
 _ALL = f"{_SESSIONS} union all {_SUBAGENTS}"
 _ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
+_USER_TITLE = (
+    "(select t.title from user_title t where t.external_id = listed.external_id"
+    " and t.platform = listed.platform and parent_external_id is null)"
+)
+_SORT_EXPRESSIONS: dict[SortKey, tuple[str, str]] = {  # and their usual direction
+    "updated": ("updated_at", "desc"),
+    "created": ("started_at", "desc"),
+    "title": (f"coalesce({_USER_TITLE}, title) collate nocase", "asc"),
+    "workspace": ("workspace_name collate nocase", "asc"),
+    "messages": ("message_count", "desc"),
+    "prompts": ("interaction_count", "desc"),
+    "tokens": ("total_tokens", "desc"),
+    "lines": ("total_changes", "desc"),
+}
 _IN_IDS = "in (select value from json_each(:ids))"
 _BY_IDS = f"{_SESSIONS} where number {_IN_IDS} union all {_SUBAGENTS} and id {_IN_IDS}"
 _MAX_PREFIX_MATCHES = 20
@@ -49,15 +64,23 @@ class SessionQueries:
         self._db = db
         self._cache = cache
 
-    def page(self, filter_: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
-        """Return one page of sessions, newest first."""
+    def page(
+        self,
+        filter_: Filter,
+        *,
+        limit: int,
+        offset: int,
+        sort: SortKey = "updated",
+        is_reversed: bool = False,
+    ) -> list[SessionSummary]:
+        """Return one page of sessions, newest first by default. Unknown values are last in any order."""
         condition, parameters = where_clause(self._db, filter_)
         rows = self._db.execute(
-            f"select * from ({_filtered(condition, filter_)})"  # noqa: S608
-            f" order by {_ORDER} limit :limit offset :offset",
+            f"select * from ({_filtered(condition, filter_)}) listed"  # noqa: S608
+            f" order by {_order(sort, is_reversed=is_reversed)} limit :limit offset :offset",
             {**parameters, "limit": limit, "offset": offset},
         ).fetchall()
-        if filter_ == Filter():
+        if filter_ == Filter() and sort == "updated" and not is_reversed:
             # The complete list: counting saves 4 ms per 10,000 sessions.
             summaries = [_summary(row, index) for index, row in enumerate(rows, start=offset + 1)]
         else:
@@ -211,6 +234,15 @@ def _filtered(condition: str, filter_: Filter) -> str:
         f" where c.external_id = subagent.parent_external_id and c.platform = subagent.platform"
         f" and {condition})"
     )
+
+
+def _order(sort: SortKey, *, is_reversed: bool) -> str:
+    if sort == "updated" and not is_reversed:
+        return _ORDER  # the order of an SQL index
+    expression, direction = _SORT_EXPRESSIONS[sort]
+    if is_reversed:
+        direction = "asc" if direction == "desc" else "desc"
+    return f"{expression} is null, {expression} {direction}, {_ORDER}"
 
 
 def _json_ids(ids: Iterable[int]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """``backscroll list``: list sessions, newest first."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,44 +9,107 @@ from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
 from backscroll.cli.json_output import write_json
 from backscroll.cli.options import (
+    PAGE_SIZE,
     make_filter,
-    page_options,
     read_options,
     session_filters,
     sync_before_reading,
 )
-from backscroll.cli.terminal import color_option, detect_screen
+from backscroll.cli.terminal import Screen, color_option, detect_screen
+from backscroll.model.filters import SORT_KEYS, SortKey
 from backscroll.render.json import page_document
-from backscroll.render.terminal.session_table import plain_lines, table_lines
+from backscroll.render.terminal.session_columns import COLUMNS
+from backscroll.render.terminal.session_table import page_footer, tab_separated_lines, table_lines
 from backscroll.render.terminal.style import Style
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["command"]
 
 
+class ColumnNames(click.ParamType[tuple[str, ...]]):
+    """Comma-separated list of columns."""
+
+    name = "columns"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = tuple(value.split(","))
+        if unknown := [name for name in names if name not in COLUMNS]:
+            self.fail(f"{unknown[0]!r} is not a column. Use {', '.join(COLUMNS)}.", param, ctx)
+        if len(set(names)) < len(names):
+            self.fail("A column occurs twice.", param, ctx)
+        return names
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem  # start-up time: only completion needs it
+
+        before, comma, last = incomplete.rpartition(",")
+        return [CompletionItem(f"{before}{comma}{name}") for name in COLUMNS if name.startswith(last)]
+
+
 @click.command("list")
-@page_options
+@click.option("-n", "--limit", default=PAGE_SIZE, show_default=True, help="Results to show, at most 1000.")
+@click.option("--offset", default=0, show_default=True, help="Results to skip.")
+@click.option(
+    "--sort",
+    type=click.Choice(SORT_KEYS),
+    default="updated",
+    show_default=True,
+    help="Sort by this column: the latest, the largest or A to Z first.",
+)
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option(
+    "--columns",
+    type=ColumnNames(),
+    metavar="NAMES",
+    default=(),
+    help=f"Columns to print, comma-separated: {', '.join(COLUMNS)}.",
+)
 @session_filters
 @color_option
 @read_options
 @click.pass_obj
 def command(
-    setup: Setup, /, limit: int, offset: int, color: Any, as_json: bool, no_sync: bool, **options: Any
+    setup: Setup,
+    /,
+    limit: int,
+    offset: int,
+    sort: SortKey,
+    reverse: bool,
+    columns: tuple[str, ...],
+    color: Any,
+    as_json: bool,
+    no_sync: bool,
+    **options: Any,
 ) -> None:
     """List sessions, newest first.
 
-    On a terminal, prints columns that fit its width. Otherwise prints one line per session: index, time of
-    the last message in UTC, start of the id, source, workspace, messages, tokens, title, tags and marks.
+    On a terminal, prints columns that fit its width. In a pipe, prints one line per session with complete
+    values, separated by tabs: index, time of the last message in UTC, id, source, workspace, messages,
+    tokens, title, tags and state. Unknown values are empty.
 
     \b
     Examples:
       backscroll list
       backscroll list --workspace tideline --since 2026-10-01
-      backscroll list --gone
+      backscroll list --sort tokens -n 5
+      backscroll list --columns id,title | fzf
     """
+    if as_json and columns:
+        raise click.UsageError("--json cannot be combined with --columns.")
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        page = history.list_sessions(make_filter(options), limit=limit, offset=offset)
+        page = history.list_sessions(
+            make_filter(options), limit=limit, offset=offset, sort=sort, is_reversed=reverse
+        )
         is_empty = not page.data and not history.list_sessions(limit=1).data
         welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
         live = history.live_sessions()
@@ -53,13 +117,26 @@ def command(
         write_json(page_document(page))
         return
     screen = detect_screen(color)
+    style = Style(is_coloured=screen.is_coloured)
     if is_empty:
-        screen.write(welcome)
+        _write_notice(screen, welcome)
     elif not page.data:
         total = page.pagination.total
-        screen.write([f"No sessions on this page ({total:,} in total)." if total else "No sessions match."])
+        notice = f"No sessions on this page ({total:,} in total)." if total else "No sessions match."
+        _write_notice(screen, [notice])
     elif screen.width is None:
-        screen.write(plain_lines(page, live))
+        screen.write(tab_separated_lines(page, columns=columns, style=style, live=live))
+        if footer := page_footer(page):
+            click.echo(footer, err=True)
     else:
-        style = Style(is_coloured=screen.is_coloured)
-        screen.page(table_lines(page, width=screen.width, style=style, live=live))
+        lines = [*table_lines(page, width=screen.width, columns=columns, style=style, live=live)]
+        lines += [style("dim", footer)] if (footer := page_footer(page)) else []
+        screen.page(lines)
+
+
+def _write_notice(screen: Screen, lines: Sequence[str]) -> None:
+    """Print a message for people. In a pipe, standard output is for data only."""
+    if screen.width is None:
+        click.echo("\n".join(lines), err=True)
+    else:
+        screen.write(lines)

@@ -1,6 +1,7 @@
 """Output for terminals, and plain lines for pipes.
 
-session_table  sessions as columns or lines
+session_table  sessions as columns that fit the terminal, or as tab-separated values, using:
+  session_columns  the columns
 transcript     a session with its messages, using:
   prose          message text with light Markdown styling
   tool_calls     tool calls and diffs

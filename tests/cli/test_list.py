@@ -1,10 +1,11 @@
-"""``list`` in a pipe and on a terminal: columns, order, colors and the footer."""
+"""``list`` in a pipe and on a terminal: columns, order, colors, footer and subagents."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript
+from backscroll.testing.claude_code import Transcript, resume
 from tests.cli.run_command import Shell
 from tests.cli.terminal import in_terminal, uncoloured
 
@@ -100,3 +101,55 @@ def test_unknown_values_are_last_in_any_order(shell: Shell) -> None:
     Transcript("90000000-0000-4000-8000-000000000000", seed=9).user("Only a prompt").write(shell.root)
     for order in ([], ["--reverse"]):
         assert ids(shell, "--sort", "tokens", *order)[-1].startswith("9")
+
+
+@pytest.fixture
+def with_subagents(tmp_path: Path) -> Shell:
+    """A session with a subagent in its own file, and a resumed session with an inlined subagent."""
+    shell = Shell(tmp_path)
+    newer = Transcript(IDS[0], seed=0, cwd="/home/zoe/p0").user("Which quays are open?")
+    newer.delegate("Count the quays", "Two quays.", description="Count").write(shell.root)
+    older = Transcript(IDS[1], seed=1, cwd="/home/zoe/p1", version="1.0.98").user("Which boats are late?")
+    older.delegate("Count the boats", "Three boats.", description="Count boats").write(shell.root)
+    resume(older).user("And today?").assistant("None.").write(shell.root)
+    shell.run("sync")
+    return shell
+
+
+def subagents(shell: Shell, *options: str) -> list[dict[str, Any]]:
+    page = shell.json("list", "--subagents", *options)
+    assert len(page["data"]) == page["pagination"]["total"]
+    return [summary for summary in page["data"] if summary["parent_ref"] is not None]
+
+
+def test_subagents_are_marked_and_have_no_index(with_subagents: Shell) -> None:
+    rows = [line.split("\t") for line in with_subagents.run("list", "--subagents").out.splitlines()]
+    assert sorted((row[7], row[0]) for row in rows if row[9] == "subagent") == [
+        ("Count", ""),
+        ("Count boats", ""),
+    ]
+    assert sorted(row[0] for row in rows if row[9] == "") == ["1", "2", "3"]
+    shown = in_terminal(*with_subagents.options, "list", "--subagents", NO_COLOR="1")
+    assert "  ⤷ Count boats  " in shown
+    parents = with_subagents.run("list", "--subagents", "--columns", "title,parent").out
+    assert f"Count\tclaude-code:{IDS[0]}\n" in parents
+
+
+def test_an_inlined_subagent_that_a_resume_repeats_is_listed_once(with_subagents: Shell) -> None:
+    (agent,) = subagents(with_subagents, "--workspace", "p1")
+    assert (agent["title"], agent["parent_ref"]) == ("Count boats", f"claude-code:{IDS[1]}")
+    assert len(subagents(with_subagents)) == 2
+
+
+def test_an_inlined_subagent_has_the_time_of_its_last_message(with_subagents: Shell) -> None:
+    (agent,) = subagents(with_subagents, "--workspace", "p1")
+    messages = with_subagents.json("show", agent["ref"])["messages"]
+    assert agent["updated_at"] == messages[-1]["timestamp"] > messages[0]["timestamp"]
+
+
+def test_search_labels_subagents(with_subagents: Shell) -> None:
+    (match,) = [one for one in with_subagents.json("search", "count quays")["data"] if one["parent_ref"]]
+    assert (match["parent_ref"], match["session_index"]) == (f"claude-code:{IDS[0]}", None)
+    lines = with_subagents.run("search", "count quays").out.splitlines()
+    at = lines.index("      ⤷ Count")
+    assert f" · subagent of {IDS[0][:8]} · " in lines[at + 1]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, resume, tool_calls
-from tests.cli.run_command import Shell
+from backscroll.testing.cursor_cli import STORES, Home
+from tests.cli.run_command import Shell, backscroll
 from tests.cli.terminal import in_terminal
 
 SUMMARY = {
@@ -230,14 +231,27 @@ def test_a_subagent_that_a_resume_copied_can_be_shown(tmp_path: Path) -> None:
     second.user("And the others?").assistant("None.").write(tmp_path / "claude")
     shell = Shell(tmp_path)
     listed = json.loads(shell.run("list", "--subagents", "--json").out)["data"]
-    agents = [
-        (session["ref"], session["parent_ref"]) for session in listed if session["parent_ref"] is not None
-    ]
-    assert len(agents) == 2 and len({ref for ref, _ in agents}) == 1
-    ref = agents[0][0]
-    shown = json.loads(shell.run("show", ref, "--json").out)
-    assert shown["parent_ref"] == f"claude-code:{path.stem}"
+    (agent,) = [session for session in listed if session["parent_ref"] is not None]
+    shown = json.loads(shell.run("show", agent["ref"], "--json").out)
+    assert shown["parent_ref"] == agent["parent_ref"] == f"claude-code:{path.stem}"
     copy = json.loads(shell.run("show", f"{second.session_id}/{shown['id'][:10]}", "--json").out)
     assert (copy["id"], copy["parent_ref"]) == (shown["id"], f"claude-code:{second.session_id}")
     assert [m["content"] for m in copy["messages"]] == [m["content"] for m in shown["messages"]]
     assert shell.run("show", f"77777777/{shown['id']}").code == 1
+
+
+def test_a_prefix_names_the_session_and_not_a_subagent_whose_id_starts_with_it(tmp_path: Path) -> None:
+    home = Home(tmp_path / "cursor")
+    chat = STORES["subagents"](home)
+    options = ("--home", tmp_path / "home", "--root", f"cursor-cli={home.root}")
+
+    def shown_id(ref: str) -> str:
+        result = backscroll(*options, "show", ref, "--json")
+        assert result.code == 0, result.err
+        return str(json.loads(result.out)["id"])
+
+    assert shown_id(chat.id[:8]) == chat.id
+    assert shown_id(f"{chat.id[:8]}/explore") == f"{chat.id}-explore-1"
+    assert backscroll(*options, "show", f"{chat.id[:8]}/").code == 1
+    listed = backscroll(*options, "list", "--subagents", "--columns", "id").out.split()
+    assert sorted(listed) == [chat.id, f"{chat.id}-explore-1"]

@@ -39,6 +39,15 @@ def test_the_session_id_is_shown() -> None:
     assert "inline-12345678" in lines("x", session_id="inline-12345678")[1]
 
 
+def test_a_subagent_is_labeled_with_its_session() -> None:
+    parent = "claude-code:0f3c9a12-0000"
+    title, details, *_ = lines("x", parent_ref=parent, session_id="a7bcdf6f5ec88", session_index=None)
+    assert title == "      ⤷ A title"
+    assert "subagent of 0f3c9a12 · user #0 · a7bcdf6f" in details
+    derived = lines("x", parent_ref=parent, session_id="0f3c9a12-0000-explore-1")[1]
+    assert "user #0 · 0f3c9a12/explore-1" in derived
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_long_line_is_shortened_around_the_match(width: int) -> None:
     text = "a " * 100 + "needle" + " b" * 30

@@ -21,8 +21,9 @@ _MAX_TITLE_CHARS = 100
 def find_session(archive: Archive, ref: str) -> SessionSummary:
     """Return the session of a ref: an index in the complete list, an id, or an unambiguous prefix of an id.
 
-    A copied session has subagents with the same ids. Such a ref means the oldest one;
-    ``SESSION/SUBAGENT`` selects any of them.
+    A prefix of a session's id means the session, even if ids of its subagents start with it. A copied session
+    has subagents with the same ids. Such a ref means the oldest one; ``SESSION/SUBAGENT`` selects any of
+    them. If the id of a subagent starts with that of its session, SUBAGENT is the rest.
 
     Raises `SessionNotFoundError`. If several sessions match, the message lists them.
     """
@@ -36,6 +37,7 @@ def find_session(archive: Archive, ref: str) -> SessionSummary:
     found = (archive.sessions.find(name) or archive.sessions.find(name.lower())) if name else []
     if slash:
         found = [summary for summary in found if _has_parent(summary, parent)]
+        found = found or _find_subagents(archive, parent, name)
     if len(found) > 1 and id_ != ref:
         # Prefer sessions of the named source. A ref with another source's prefix still resolves.
         found = [summary for summary in found if summary.source == source] or found
@@ -43,8 +45,9 @@ def find_session(archive: Archive, ref: str) -> SessionSummary:
         raise SessionNotFoundError(
             f"No session matches {ref!r}. Run 'backscroll list' to see all sessions.", ref
         )
-    if len({summary.ref for summary in found}) == 1:
-        return min(found, key=_age)
+    oldest = min(found, key=_age)  # a session, if there is one
+    if all(oldest.ref in (summary.ref, summary.parent_ref) for summary in found):
+        return oldest
     names = "\n".join(f"  {one.ref}  {one_line(one.title or '', _MAX_TITLE_CHARS)}".rstrip() for one in found)
     raise SessionNotFoundError(f"{ref!r} matches several sessions. Use a longer prefix:\n{names}", ref)
 
@@ -58,6 +61,17 @@ def find_top_session(archive: Archive, ref: str) -> SessionSummary:
 def _may_be_index(ref: str) -> bool:
     """Return whether a ref can be an index. An index has no leading zero; an id may have one."""
     return ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _MAX_INDEX_DIGITS
+
+
+def _find_subagents(archive: Archive, parent: str, name: str) -> list[SessionSummary]:
+    """Return the subagents of a session whose ids continue the id of the session with this name."""
+    sessions = [summary for summary in archive.sessions.find(parent) if summary.parent_ref is None]
+    return [
+        subagent
+        for session in sessions
+        for subagent, _ in archive.sessions.subagents(session)
+        if name and subagent.id.startswith(f"{session.id}-{name}")
+    ]
 
 
 def _has_parent(summary: SessionSummary, prefix: str) -> bool:

@@ -26,4 +26,4 @@ class Filter(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()  # all of them; each may contain *
     is_starred: bool = False
     with_subagents: bool = False
-    with_unlisted: bool = False  # drafts, ghosts and the background work of the tools
+    with_unlisted: bool = False  # drafts, ghosts, background work of the tools, copies of subagents

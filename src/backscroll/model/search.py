@@ -28,6 +28,7 @@ class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
     line_number: int
     score: float
     match_count: int  # matching messages of the session
+    parent_ref: str | None = None  # of a subagent: the session that started it
     is_note: bool = False  # the match is in the user's annotations; the message is the first of the session
 
 

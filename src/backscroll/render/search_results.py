@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.terminal.humanize import format_age
-from backscroll.render.terminal.session_columns import short_id
+from backscroll.render.terminal.session_columns import SUBAGENT_MARK, short_id
 from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 
 __all__ = ["match_lines"]
@@ -28,7 +28,9 @@ def match_lines(
     heading_width = width + len(_MARGIN) - len(_INDENT)
     for match in result.data:
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
-        yield f"{index}  {truncate(one_line(match.title or match.session_ref, 90), heading_width)}"
+        mark = SUBAGENT_MARK if match.parent_ref is not None else ""
+        title = mark + one_line(match.title or match.session_ref, 90)
+        yield f"{index}  {truncate(title, heading_width)}"
         yield _INDENT + truncate(_details(match, now, heading_width), heading_width)
         for line in _snippet_lines(match, width, is_coloured=is_coloured):
             yield (_MARGIN + line).rstrip()
@@ -52,13 +54,17 @@ def _snippet_lines(match: SearchMatch, width: int, *, is_coloured: bool) -> Iter
 
 
 def _details(match: SearchMatch, now: datetime, width: int) -> str:
-    """Return age, source, workspace, message and session id. Source and workspace are dropped if too wide."""
+    """Return age, source, workspace, message and session id. Source and workspace are dropped if too wide.
+
+    A subagent is labeled with the id of its session.
+    """
     details = [
         format_age(match.timestamp, now),
         match.source,
         one_line(match.workspace_name or "no workspace", 40),
+        *([f"subagent of {short_id(match.parent_ref.partition(':')[2])}"] if match.parent_ref else []),
         "note" if match.is_note else f"{match.role} #{match.message_index}",
-        short_id(match.session_id),
+        short_id(match.session_id, match.parent_ref),
         *([f"{match.match_count:,} matches"] if match.match_count > 1 else []),
     ]
     for droppable in details[1:3]:

@@ -314,6 +314,7 @@ def _build_matches(archive: Archive, found: list[_FoundMessage], context: int) -
             line_number=snippet.line_number,
             score=hit.score,
             match_count=hit.match_count,
+            parent_ref=summary.parent_ref,
             is_note=is_note,
         )
 

@@ -101,7 +101,7 @@ def _write_session(
     if content:
         others = [agent for agent in inlined if agent.agent_id not in subagents]
         counts = {agent.agent_id: totals.messages_of(agent.agent_id) for agent in others}
-        write_inlined_subagents(db, session, content[0].source, others, counts)
+        write_inlined_subagents(db, session, content, others, counts)
 
 
 def _count(

@@ -2,12 +2,16 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from backscroll.archive.derive.fragments import Fragment, are_gone, content_fragments, merged_closing
 from backscroll.archive.derive.session_totals import SessionTotals
 from backscroll.archive.session_key import SessionKey
+from backscroll.archive.timestamps import from_ms
 from backscroll.model import Agent
 from backscroll.model.dates import iso
 
@@ -73,20 +77,32 @@ def write_subagents(
 def write_inlined_subagents(
     db: sqlite3.Connection,
     session: SessionKey,
-    source: str,
+    content: Sequence[Fragment],
     agents: Sequence[Agent],
     message_counts: Mapping[str, int],
 ) -> None:
-    """Write the subagents that are inlined in the session's own units."""
+    """Write the subagents that are inlined in the session's own units. `content` are its fragments."""
+    last_times = _last_times(db, content) if agents else {}
     for agent in agents:
         values = _merged(agent, None)
         values |= {
             "started_at": iso(agent.started_at),
+            "updated_at": iso(last_times.get(agent.agent_id) or agent.started_at),
             "title": agent.description,
             "message_count": message_counts[agent.agent_id],
             "visibility": "hidden" if agent.is_hidden else "listed",
         }
-        _insert(db, session, agent.agent_id, source, values)
+        _insert(db, session, agent.agent_id, content[0].source, values)
+
+
+def _last_times(db: sqlite3.Connection, content: Sequence[Fragment]) -> dict[str, datetime]:
+    """Return the time of the last message of each inlined subagent."""
+    rows = db.execute(
+        "select s.text, max(m.at) from message m join string s on s.id = m.agent_string_id"
+        " where m.fragment_id in (select value from json_each(?)) and m.at is not null group by s.text",
+        [msgspec.json.encode([fragment.id for fragment in content]).decode()],
+    )
+    return {agent_id: from_ms(at) for agent_id, at in rows}
 
 
 def _merged(in_session: Agent | None, own: Agent | None) -> dict[str, Any]:

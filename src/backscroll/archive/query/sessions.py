@@ -38,6 +38,10 @@ _SUBAGENTS = (
 )
 _ALL = f"{_SESSIONS} union all {_SUBAGENTS}"
 _ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
+_OLDEST_SUBAGENT = (
+    "first_value(a.id) over (partition by a.platform, a.agent_id"
+    " order by a.started_at is null, a.started_at, a.parent_external_id)"
+)
 _USER_TITLE = (
     "(select t.title from user_title t where t.external_id = listed.external_id"
     " and t.platform = listed.platform and parent_external_id is null)"
@@ -225,14 +229,19 @@ def summaries_by_id(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Ses
 
 
 def _filtered(condition: str, filter_: Filter) -> str:
-    """Return a query for the sessions, and the subagents if requested, that match a condition."""
+    """Return a query for the sessions, and the subagents if requested, that match a condition.
+
+    A resumed session repeats inlined subagents, with the same ids. Only the oldest of them is listed.
+    """
     sessions = f"{_SESSIONS} where {condition}"
     if not filter_.with_subagents:
         return sessions
+    id_ = "a.id" if filter_.with_unlisted else _OLDEST_SUBAGENT
     return (
-        f"{sessions} union all {_SUBAGENTS} and exists (select 1 from conversations c"  # noqa: S608
-        f" where c.external_id = subagent.parent_external_id and c.platform = subagent.platform"
-        f" and {condition})"
+        f"{sessions} union all {_SUBAGENTS} and id in (select {id_}"  # noqa: S608
+        " from subagent a where a.visibility in ('listed', 'archived')"
+        " and exists (select 1 from conversations c where c.external_id = a.parent_external_id"
+        f" and c.platform = a.platform and {condition}))"
     )
 
 

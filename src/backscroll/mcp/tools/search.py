@@ -99,7 +99,8 @@ def _redact_titles(call: Call, match: SearchMatch) -> SearchMatch:
 
 def _match_lines(match: SearchMatch) -> list[str]:
     facts = [
-        f"{match.source}:{short_id(match.session_id)}",
+        f"{match.source}:{short_id(match.session_id, match.parent_ref)}",
+        f"subagent of {short_id(match.parent_ref.partition(':')[2])}" if match.parent_ref else "",
         one_line(match.title or "untitled", MAX_TITLE_CHARS),
         one_line(match.workspace_name or "", 60),
         (iso(match.timestamp) or "")[:10],

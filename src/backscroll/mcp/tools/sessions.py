@@ -151,7 +151,7 @@ def _redact_workspace(call: Call, workspace: WorkspaceSummary) -> WorkspaceSumma
 def title_line(summary: SessionSummary) -> str:
     """Return a session as one line with its ref."""
     facts = [
-        f"{summary.source}:{short_id(summary.id)}",
+        f"{summary.source}:{short_id(summary.id, summary.parent_ref)}",
         one_line(summary.title or summary.first_message_preview or "untitled", MAX_TITLE_CHARS),
         one_line(summary.workspace_name or "", 60),
         (iso(summary.updated_at) or "")[:10],

@@ -10,7 +10,18 @@ from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.annotations import format_tags
 from backscroll.render.terminal.humanize import compact_number, format_age
 
-__all__ = ["COLUMNS", "PIPE_COLUMNS", "TERMINAL_COLUMNS", "Column", "ListState", "session_states", "short_id"]
+__all__ = [
+    "COLUMNS",
+    "PIPE_COLUMNS",
+    "SUBAGENT_MARK",
+    "TERMINAL_COLUMNS",
+    "Column",
+    "ListState",
+    "session_states",
+    "short_id",
+]
+
+SUBAGENT_MARK = "⤷ "  # before the title
 
 _MAX_TEXT_CHARS = 10_000  # of a value in a pipe
 _MAX_CELL_CHARS = 300  # of a value on a terminal
@@ -44,13 +55,19 @@ class Column(Struct, frozen=True, kw_only=True):
         return one_line((self.cell or self.text)(session, state), _MAX_CELL_CHARS)
 
 
-def short_id(id_: str) -> str:
-    """Return the first 8 characters of an id, or a whole id of the form ``inline-…``."""
+def short_id(id_: str, parent_ref: str | None = None) -> str:
+    """Return the first 8 characters of an id, or a whole id of the form ``inline-…``.
+
+    Some ids of subagents start with the id of their session. They are shortened to ``SESSION/REST``.
+    """
+    parent_id = (parent_ref or "").partition(":")[2]
+    if parent_id and id_.startswith(f"{parent_id}-"):
+        return sanitize(f"{parent_id[:8]}/{id_.removeprefix(f'{parent_id}-')}")
     return sanitize(id_ if id_.startswith("inline-") else id_[:8])
 
 
 def session_states(session: SessionSummary, state: ListState) -> list[str]:
-    """Return what is special about a session: live, gone, partial or lossy."""
+    """Return what is special about a session: live, gone, partial, lossy."""
     states = ["live"] if (session.platform, session.id) in state.live else []
     states += ["gone"] if session.is_gone else []
     return states + ([] if session.completeness == "complete" else [session.completeness])
@@ -73,7 +90,9 @@ def _compact(number: int | None) -> str:
 
 
 def _states(session: SessionSummary, state: ListState) -> str:
-    return " ".join([*session_states(session, state), *(["starred"] if session.is_starred else [])])
+    states = ["subagent"] if session.parent_ref is not None else []
+    states += session_states(session, state)
+    return " ".join(states + (["starred"] if session.is_starred else []))
 
 
 def _short_source(source: str) -> str:
@@ -137,9 +156,10 @@ COLUMNS: dict[str, Column] = {
     "id": Column(
         heading="id",
         text=lambda session, _: session.id,
-        cell=lambda session, _: short_id(session.id),
+        cell=lambda session, _: short_id(session.id, session.parent_ref),
     ),
     "ref": Column(heading="ref", text=lambda session, _: session.ref, max_width=60),
+    "parent": Column(heading="parent", text=lambda session, _: session.parent_ref or "", max_width=60),
     "tags": Column(
         heading="tags",
         text=lambda session, _: " ".join(session.tags),

@@ -11,6 +11,7 @@ from backscroll.render.annotations import format_tags
 from backscroll.render.terminal.session_columns import (
     COLUMNS,
     PIPE_COLUMNS,
+    SUBAGENT_MARK,
     TERMINAL_COLUMNS,
     ListState,
     session_states,
@@ -136,13 +137,16 @@ def _title_cell(
     tags = "" if "tags" in columns else format_tags(session)
     notes = truncate(_GAP.join(filter(None, [states, tags])), width // 2)
     star = "★ " if session.is_starred and "state" not in columns else ""
+    arrow = SUBAGENT_MARK if session.parent_ref is not None else ""
     notes_width = cell_width(notes) + len(_GAP) if notes else 0
-    title_width = width - cell_width(star) - notes_width
-    title = truncate(one_line(session.title or _UNTITLED, _MAX_TITLE_CHARS), title_width)
+    title_width = width - cell_width(star + arrow) - notes_width
+    shown_title = session.title or session.first_message_preview or _UNTITLED
+    title = truncate(one_line(shown_title, _MAX_TITLE_CHARS), title_width)
     unused = title_width - cell_width(title)
-    cell = f"{style('star', star)}{style('title', title)}{_GAP + style('error', notes) if notes else ''}"
+    mark = style("agent", arrow) + style("star", star)
+    cell = f"{mark}{style('title', title)}{_GAP + style('error', notes) if notes else ''}"
     preview = "" if columns else one_line(session.first_message_preview or "", _MAX_TITLE_CHARS)
-    repeats_title = preview.startswith((session.title or "").rstrip("…"))
+    repeats_title = not session.title or preview.startswith(session.title.rstrip("…"))
     if repeats_title or not preview or unused - len(_GAP) < _MIN_PREVIEW_WIDTH:
         return cell + " " * unused
     return f"{cell}{_GAP}{style('dim', pad(preview, unused - len(_GAP)))}"

@@ -53,6 +53,7 @@ def match_entry(match: SearchMatch, now: datetime) -> Entry:
         format_age(match.timestamp, now),
         match.workspace_name or "no workspace",
         match.source,
+        "subagent" if match.parent_ref is not None else "",
         "note" if match.is_note else match.role,
         f"{match.match_count:,} matches" if match.match_count > 1 else "",
     ]

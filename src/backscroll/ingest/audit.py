@@ -1,11 +1,12 @@
 """Count every record of every root once: parsed, ignored or a problem. Nothing is stored."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.model import STORES, Closing, Message, Opening, Problem, RecordCounts, Unit
+from backscroll.model import STORES, Closing, Message, Opening, Problem, RecordCounts, Replacement, Unit
 from backscroll.model.audit import Audit, AuditedRoot
 from backscroll.sources import Source
 from backscroll.sources.protocols import close
@@ -14,17 +15,50 @@ __all__ = ["Progress", "audit"]
 
 Progress = Callable[[int, int], None]  # bytes or rows read, and in total
 
+_Key = tuple[str, bool]  # id, and whether it is a subagent. A resumed session repeats inlined subagents.
 _NOTES = "notes"  # the store with notes about sessions of other stores
 
 
 class _Session(Struct):
-    """A session in one store."""
+    """A session or subagent in one store."""
 
     store: str
-    messages: int
+    all_messages: int  # with system messages and abandoned branches
+    messages: int  # as `SessionSummary.message_count`
     is_agent: bool
     visibility: str
     completeness: str
+
+
+class _MessageCounter:
+    """Counts the messages of one session, each once."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._calls: set[str] = set()
+        self._agents: dict[str, str | None] = {}  # by id of an active message that is not a system message
+
+    def add(self, message: Message) -> None:
+        call = message.tool.id if message.tool is not None else None
+        if call is None or call not in self._calls:
+            self._ids.add(message.id)
+            if message.is_active and message.role != "system":
+                self._agents[message.id] = message.agent_id
+        if call is not None:
+            self._calls.add(call)
+
+    def discard(self, id_: str) -> None:
+        """Remove a message that the next one replaces."""
+        self._ids.discard(id_)
+        self._agents.pop(id_, None)
+
+    def count_all(self) -> int:
+        return len(self._ids)
+
+    def count_active(self, abandoned: Iterable[str]) -> Counter[str | None]:
+        """Return the number of active messages, by inlined subagent. None is the session itself."""
+        hidden = set(abandoned)
+        return Counter(agent for id_, agent in self._agents.items() if id_ not in hidden)
 
 
 def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Audit:
@@ -38,9 +72,9 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
         plan.append((source, audited, list(source.units(root)) if audited.exists else []))
     total = sum(unit.size for _, _, units in plan for unit in units)
     done = 0
-    found: list[tuple[str, AuditedRoot, dict[tuple[str, str | None], _Session]]] = []
+    found: list[tuple[str, AuditedRoot, dict[_Key, _Session]]] = []
     for source, audited, units in plan:
-        sessions: dict[tuple[str, str | None], _Session] = {}
+        sessions: dict[_Key, _Session] = {}
         for unit in units:
             audited.units[unit.kind] = audited.units.get(unit.kind, 0) + 1
             for key, session in _sessions(source, unit, audited, problems):
@@ -70,39 +104,54 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
 
 
 def _is_better(session: _Session, known: _Session) -> bool:
-    return (STORES.index(session.store), -session.messages) < (STORES.index(known.store), -known.messages)
+    return (STORES.index(session.store), -session.all_messages, -session.messages) < (
+        STORES.index(known.store),
+        -known.all_messages,
+        -known.messages,
+    )
 
 
 def _sessions(
     source: Source, unit: Unit, root: AuditedRoot, problems: list[Problem]
-) -> Iterator[tuple[tuple[str, str | None], _Session]]:
+) -> Iterator[tuple[_Key, _Session]]:
     """Yield the sessions of one unit. Its record counts are added to the root."""
     opening: Opening | None = None
-    ids: set[str] = set()
-    calls: set[str] = set()
+    counter = _MessageCounter()
     for item in source.read(unit):
         match item:
             case Opening():
-                opening, ids, calls = item, set(), set()
+                opening, counter = item, _MessageCounter()
             case Message():
-                call = item.tool.id if item.tool is not None else None
-                if call is None or call not in calls:
-                    ids.add(item.id)
-                if call is not None:
-                    calls.add(call)
+                counter.add(item)
+            case Replacement():
+                counter.discard(item.message_id)
             case Closing() if opening is not None:
-                store = opening.store
-                is_agent = opening.agent_id is not None
-                key = (opening.id, opening.parent_id if is_agent else None)
-                yield key, _Session(store, len(ids), is_agent, item.visibility, item.completeness)
-                for agent in item.agents:
-                    if agent.agent_id.startswith("inline-"):
-                        yield (agent.agent_id, opening.id), _Session(store, 0, True, "listed", "complete")
+                yield from _closed(opening, item, counter)
                 opening = None
             case Problem():
                 problems.append(item)
             case RecordCounts():
                 _add(item, root)
+
+
+def _closed(opening: Opening, closing: Closing, counter: _MessageCounter) -> Iterator[tuple[_Key, _Session]]:
+    """Yield a session and the subagents that are inlined in it. A subagent has the messages that it contains.
+
+    Messages of an inlined subagent are included in `all_messages` of the session only.
+    """
+    store, all_messages = opening.store, counter.count_all()
+    active = counter.count_active(closing.abandoned)
+    is_agent = opening.agent_id is not None
+    messages = active.total() if is_agent else active[None]
+    yield (
+        (opening.id, is_agent),
+        _Session(store, all_messages, messages, is_agent, closing.visibility, closing.completeness),
+    )
+    for agent in () if is_agent else closing.agents:
+        if agent.agent_id.startswith("inline-"):
+            visibility = "hidden" if agent.is_hidden else "listed"
+            inlined = _Session(store, 0, active[agent.agent_id], True, visibility, "complete")
+            yield (agent.agent_id, True), inlined
 
 
 def _add(counts: RecordCounts, root: AuditedRoot) -> None:
@@ -121,10 +170,11 @@ def _sum_up(root: AuditedRoot, sessions: Iterable[_Session]) -> None:
         if session.visibility not in ("listed", "archived"):
             root.unlisted[session.visibility] = root.unlisted.get(session.visibility, 0) + 1
             continue
+        root.messages += session.all_messages
         if session.is_agent:
             root.subagents += 1
-        else:
-            root.sessions += 1
-            known = root.completeness.get(session.completeness, 0)
-            root.completeness[session.completeness] = known + 1
-        root.messages += session.messages
+            root.subagent_messages += session.messages
+            continue
+        root.sessions += 1
+        root.session_messages += session.messages
+        root.completeness[session.completeness] = root.completeness.get(session.completeness, 0) + 1

@@ -16,7 +16,9 @@ class AuditedRoot(Struct, kw_only=True):
     units: dict[str, int] = field(default_factory=dict)  # by kind
     sessions: int = 0
     subagents: int = 0
-    messages: int = 0  # of sessions and subagents
+    session_messages: int = 0  # active messages except system messages, without subagents
+    subagent_messages: int = 0  # the same, of subagents
+    messages: int = 0  # all messages of sessions and subagents, with system messages and abandoned branches
     unlisted: dict[str, int] = field(default_factory=dict)  # sessions that are no conversation, by reason
     completeness: dict[str, int] = field(default_factory=dict)
     records: int = 0

@@ -118,6 +118,9 @@ class Report(Struct, frozen=True, kw_only=True):
     until: datetime | None
     timeline: tuple[tuple[str, int], ...]  # messages by day, week or month, limited to the width of a line
     undated_messages: int  # included in the counts
+    repeated_messages: (
+        int | None
+    )  # copies in resumed and forked sessions, not counted; None with a time range
     uncounted_sessions: int  # sessions without token counts
 
 

@@ -66,6 +66,9 @@ def add_up(
         timeline=_timeline(done, zone),
         uncounted_sessions=sum(not counted.sessions[number].has_tokens for number in held),
         undated_messages=sum(one.messages for one in done if one.bucket is None),
+        repeated_messages=None
+        if has_span
+        else sum(one.message_count for one in counted.sessions.values()) - sum(one.messages for one in done),
     )
 
 

@@ -16,7 +16,9 @@ class Status(Struct):
     schema: int
     sessions: int
     subagents: int
-    messages: int
+    session_messages: int  # active messages except system messages, without subagents
+    subagent_messages: int  # the same, of subagents
+    messages: int  # all that are stored, with system messages, abandoned branches and copies
     units: int
     gone: int  # units that the tools no longer have
     problems: int
@@ -33,12 +35,23 @@ def read_status(db: sqlite3.Connection, path: Path) -> Status:
     def value(query: str) -> int:
         return int(db.execute(query).fetchone()[0])
 
+    sessions, session_messages = db.execute(
+        "select count(*), coalesce(sum(message_count), 0) from conversations"
+        " where visibility in ('listed', 'archived')"
+    ).fetchone()
+    # A resumed session repeats inlined subagents. Each counts once.
+    subagents, subagent_messages = db.execute(
+        "select count(*), coalesce(sum(message_count), 0) from (select max(message_count) as message_count"
+        " from subagent where visibility in ('listed', 'archived') group by platform, agent_id)"
+    ).fetchone()
     return Status(
         path=str(path),
         size=sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*")),
         schema=value("pragma user_version"),
-        sessions=value("select count(*) from conversations where visibility in ('listed', 'archived')"),
-        subagents=value("select count(*) from subagent"),
+        sessions=sessions,
+        subagents=subagents,
+        session_messages=session_messages,
+        subagent_messages=subagent_messages,
         messages=value("select coalesce(sum(message_count), 0) from fragment where status = 'current'"),
         units=value("select count(*) from unit"),
         gone=value("select count(*) from unit where is_gone"),

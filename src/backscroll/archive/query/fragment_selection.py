@@ -30,6 +30,7 @@ class SelectedSession(NamedTuple):
     title: str | None
     preview: str | None
     has_tokens: bool  # the tool stored token counts
+    message_count: int  # with messages that another session contained first
 
 
 class _Fragment(NamedTuple):
@@ -61,7 +62,7 @@ def select_fragments(
         parameters |= {"only": only.id, "platform": only.platform}
     rows = db.execute(
         f"select number, external_id, platform, source, {_WORKSPACE}, title, first_message_preview,"  # noqa: S608
-        f" total_tokens is not null from conversations where {condition}",
+        f" total_tokens is not null, message_count from conversations where {condition}",
         parameters,
     )
     sessions: dict[int, SelectedSession] = {}

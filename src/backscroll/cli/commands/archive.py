@@ -59,9 +59,14 @@ def status(setup: Setup, as_json: bool) -> None:
         document = msgspec.structs.asdict(found) | {"ledger": events_document(events)}
         write_json(document)
         return
-    sessions, subagents = pluralize(found.sessions, "session"), pluralize(found.subagents, "subagent")
     click.echo(found.path)
-    click.echo(f"  {sessions}, {subagents}, {pluralize(found.messages, 'message')}")
+    for noun, count, messages in (
+        ("session", found.sessions, found.session_messages),
+        ("subagent", found.subagents, found.subagent_messages),
+    ):
+        click.echo(f"  {pluralize(count, noun)}" + (f", {pluralize(messages, 'message')}" if count else ""))
+    stored = pluralize(found.messages, "message")
+    click.echo(f"  {stored} stored in total, with system messages, abandoned branches and copies")
     click.echo(f"  {pluralize(found.units, 'unit')} read, {found.gone:,} since deleted by the tools")
     if line := events_line(events, datetime.now(UTC)):
         click.echo(f"  {line}")

@@ -167,12 +167,14 @@ def _root_lines(root: AuditedRoot, home: Path) -> Iterator[str]:
     units = ", ".join(f"{count:,} {kind}" for kind, count in sorted(root.units.items()))
     yield f"  units      {sum(root.units.values()):,}" + (f" ({units})" if units else "")
     incomplete = [f"{n:,} {kind}" for kind, n in sorted(root.completeness.items()) if kind != "complete"]
-    yield f"  sessions   {root.sessions:,}" + (f" ({', '.join(incomplete)})" if incomplete else "")
+    lossy = f" ({', '.join(incomplete)})" if incomplete else ""
+    yield f"  sessions   {root.sessions:,}{lossy}, {pluralize(root.session_messages, 'message')}"
     if root.unlisted:
         unlisted = ", ".join(f"{count:,} {reason}" for reason, count in sorted(root.unlisted.items()))
         yield f"  unlisted   {unlisted}"
-    yield f"  subagents  {root.subagents:,}"
-    yield f"  messages   {root.messages:,}"
+    messages = f", {pluralize(root.subagent_messages, 'message')}" if root.subagents else ""
+    yield f"  subagents  {root.subagents:,}{messages}"
+    yield f"  messages   {root.messages:,} in total, with system messages and abandoned branches"
     yield (
         f"  records    {root.records:,} = {root.parsed:,} parsed"
         f" + {root.ignored:,} ignored + {root.problems:,} problems"

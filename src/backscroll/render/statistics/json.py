@@ -25,6 +25,7 @@ def report_document(report: Report) -> dict[str, Any]:
         "total": _row(report.total),
         "unpriced": [msgspec.structs.asdict(entry) for entry in report.unpriced],
         "undated_messages": report.undated_messages,
+        "repeated_messages": report.repeated_messages,
         "uncounted_sessions": report.uncounted_sessions,
     }
 

@@ -197,6 +197,10 @@ def _notes(report: Report) -> Iterator[str]:
             for entry in report.unpriced
         )
         yield f"No known price, excluded from the cost: {models}."
+    if report.repeated_messages and report.by is None:
+        noun = "is a copy" if report.repeated_messages == 1 else "are copies"
+        copies = pluralize(report.repeated_messages, "message")
+        yield f"{copies} in resumed or forked sessions {noun} and not counted."
     if report.uncounted_sessions and report.by != "tool":
         is_one = report.uncounted_sessions == 1
         verbs = "has no token counts and is" if is_one else "have no token counts and are"

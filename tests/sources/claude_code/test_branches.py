@@ -80,7 +80,7 @@ def test_rewinding_to_before_a_command_abandons_the_command_and_its_answer(tmp_p
     session.user_line("<command-name>/review</command-name>").assistant("a bad review")
     session.branch_from(before).user_line("<command-name>/audit</command-name>").assistant("a good one")
     messages = read_session(session, tmp_path).messages
-    assert texts_of(messages, "system") == ["/audit"]
+    assert texts_of(messages, "user") == ["one", "/audit"]
     assert texts_of(messages, "assistant") == ["first", "a good one"]
 
 

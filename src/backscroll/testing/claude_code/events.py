@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, Self
 
+from backscroll.testing.claude_code import blocks
 from backscroll.testing.claude_code.lines import format_time
 from backscroll.testing.claude_code.state_lines import StateLines
 from backscroll.testing.claude_code.turns import MessageLines
@@ -62,7 +63,7 @@ class EventLines(MessageLines, StateLines):
     def command(
         self, name: str, args: str = "", *, stdout: str = "", as_system: bool = False, siblings: bool = False
     ) -> Self:
-        """Add a slash command, with the caveat before it and its output after it.
+        """Add a slash command that the tool runs itself, with a caveat before it and its output after it.
 
         ``as_system`` uses system lines, as later versions do. ``siblings`` gives the
         command and its output the same parent, the caveat.
@@ -87,6 +88,26 @@ class EventLines(MessageLines, StateLines):
         if siblings:
             self.branch_from(caveat)
         return self.user_line(out)
+
+    def prompt_command(self, name: str, args: str = "", *, body: str | None = None) -> Self:
+        """Add a slash command that starts a model turn, and the prompt that it expands to.
+
+        Custom commands, commands of plugins (``plugin:name``) and skills have this form.
+        """
+        message = name if self.release.is_at_least("2.0.50") else f"{name} is running…"
+        call = f"<command-message>{message}</command-message>\n<command-name>/{name}</command-name>"
+        if args:
+            call += f"\n<command-args>{args}</command-args>"
+        has_turns = self.release.is_at_least("2.1.282")
+        turn = {"turnPosition": {"promptIndex": 1, "turnIndex": 1}, "turnOrigin": "human"}
+        self.user_line(call, **(turn if has_turns else {}))
+        self.prompts.append(f"/{name} {args}".strip())
+        text = body if body is not None else f"Follow the instructions of {name}: {args}"
+        self.linked_line(
+            {"type": "user", "isMeta": True, "message": {"role": "user", "content": [blocks.text(text)]}},
+            {"turnCompanion": True} if has_turns else {},
+        )
+        return self
 
     def bash_mode(self, command: str, stdout: str, *, stderr: str = "") -> Self:
         """Add a command that the user ran with ``!``."""

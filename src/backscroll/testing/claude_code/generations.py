@@ -66,7 +66,7 @@ def version_0_2(root: Path, seed: int) -> tuple[Transcript, ...]:
 
 
 def version_1_0(root: Path, seed: int) -> tuple[Transcript, ...]:
-    """1.0: inline sidechains, summaries in other files, resume into a new file, MultiEdit, TodoWrite."""
+    """1.0: inline sidechains, summaries in other files, resume into a new file, MultiEdit, commands."""
     first = _session(seed, "1.0.98", datetime(2025, 8, 5, 9, tzinfo=UTC))
     first.command("model", "opus", stdout="Set model to opus")
     first.user("List every place that reads a timetable").delegate(
@@ -84,6 +84,7 @@ def version_1_0(root: Path, seed: int) -> tuple[Transcript, ...]:
     )
     first.assistant("Both callers are changed.").bash_mode("ls", "web.py\ncli.py")
     first.user_line("<user-memory-input>always use Oslo time</user-memory-input>")
+    first.prompt_command("audit", "web.py").assistant("web.py is sound.")
     second = resume(first, seed=seed)
     second.user("And the winter table?").assistant("That one was right already.")
     third = continue_in_new_file(second, seed=seed + 1)
@@ -204,6 +205,7 @@ def version_2_0_76(root: Path, seed: int) -> tuple[Transcript, ...]:
     )
     two.run(Call("TaskCreate", {"subject": "Import once"}, "Task #1 created", {"task": {"id": "1"}}))
     two.assistant("Planned.", thinking="")
+    two.prompt_command("tickets:close", "T-1").assistant("T-1 is closed.")
     _write_all(root, one, two)
     write_session_index(root, [one, two])
     write_tasks(root, two, [("Import once", "in_progress"), ("Measure", "pending")])
@@ -318,6 +320,7 @@ def version_2_1_25x(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.assistant("The build is green.").compact("Both tables ignore DST.").system(
         "away_summary", "Fixing DST"
     )
+    one.prompt_command("audit", "winter").assistant("The winter table is sound.")
     one.user("Go on").assistant(
         "Finished.", usage={"input_tokens": None, "output_tokens": None}
     ).every_state().flush()

@@ -8,7 +8,7 @@ from typing import Any
 
 from backscroll.model import Role, ToolCall, UsageReport
 from backscroll.readers.text_values import text_in
-from backscroll.sources.claude_code.transcript import tool_results, user_lines
+from backscroll.sources.claude_code.transcript import commands, tool_results, user_lines
 from backscroll.sources.claude_code.transcript.branches import DIALOG
 from backscroll.sources.claude_code.transcript.content_blocks import blocks_of, to_attachment
 from backscroll.sources.claude_code.transcript.line_context import LineContext
@@ -36,6 +36,10 @@ def parse(context: LineContext) -> None:
             message.usage, finished=stop_reason is not None, cost=context.value.cost_usd
         )
     context.add_to_tree(DIALOG)
+    if transcript.state.commands.unconfirmed and (
+        model != _SYNTHETIC_MODEL or context.value.is_api_error_message is True
+    ):
+        commands.confirm_above(context)
     content = message.content
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Block):
         _parse_block(content[0], 0, context)  # the common case

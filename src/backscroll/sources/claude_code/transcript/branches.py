@@ -9,14 +9,15 @@ all results of its calls.
 
 from msgspec import Struct, field
 
-__all__ = ["CAVEAT", "COMMAND", "DIALOG", "META", "SIDECHAIN", "Tree", "TreeState"]
+__all__ = ["CAVEAT", "COMMAND", "COMMAND_INPUT", "DIALOG", "META", "SIDECHAIN", "Tree", "TreeState"]
 
 # Flags of a line.
 DIALOG = 1  # a user or assistant line
 META = 2  # injected, or from another agent; never the end of a branch
 CAVEAT = 4  # announces output of a local command
-COMMAND = 8  # consists of command tags
+COMMAND = 8  # a command or its output, not a prompt
 SIDECHAIN = 16  # from a subagent
+COMMAND_INPUT = 32  # a command, not its output
 
 _NOT_CONVERSATION = META | CAVEAT | COMMAND  # attached to a branch, but not part of the conversation
 

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from backscroll.model import Origin, Status
 from backscroll.sources.claude_code.transcript.branches import TreeState
+from backscroll.sources.claude_code.transcript.commands import Commands
 from backscroll.sources.claude_code.transcript.queue import Queue
 from backscroll.sources.claude_code.transcript.state_lines import Facts
 from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
@@ -51,6 +52,7 @@ class ReaderState(Struct, array_like=True):
     model: str | None = None  # of the first response
     first_role: str | None = None
     is_open: bool = False
+    commands: Commands = field(default_factory=Commands)
 
     def find_repeat(self, text: str, id_: str) -> str | None:
         """Return the id of an earlier line with this text, if it is recent and has another id."""

@@ -148,39 +148,39 @@ class LineContext:
         kind: str | None = None,
         tool: ToolCall | None = None,
         attachments: tuple[Attachment, ...] = (),
-    ) -> None:
-        """Emit one message of this line."""
+    ) -> Message:
+        """Emit and return one message of this line."""
         transcript, value = self.transcript, self.value
         facts = transcript.state.facts
         index = self.message_count
         self.message_count = index + 1
-        transcript.emit(
-            # Positional first: with more than fifteen keyword arguments a call takes four times as long.
-            Message(
-                self.id if index == 0 else f"{self.id}.{index}",
-                role,
-                content,
-                self.origin,
-                kind,
-                self.at,
-                self.at_source,
-                self.model,
-                parent_id=self.parent if index == 0 else self.id,
-                response_id=self.response,
-                agent_id=self.agent_id,
-                is_sidechain=self.agent_id is not None,
-                tool=tool,
-                attachments=attachments,
-                cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.intern(value.cwd),
-                git_branch=facts.branch
-                if value.git_branch == facts.branch
-                else transcript.intern(value.git_branch),
-                stop_reason=self.stop_reason,
-                copied_from=None if value.forked_from is None else self._copied_from(),
-                usage=self.usage,
-            )
+        # Positional first: with more than fifteen keyword arguments a call takes four times as long.
+        message = Message(
+            self.id if index == 0 else f"{self.id}.{index}",
+            role,
+            content,
+            self.origin,
+            kind,
+            self.at,
+            self.at_source,
+            self.model,
+            parent_id=self.parent if index == 0 else self.id,
+            response_id=self.response,
+            agent_id=self.agent_id,
+            is_sidechain=self.agent_id is not None,
+            tool=tool,
+            attachments=attachments,
+            cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.intern(value.cwd),
+            git_branch=facts.branch
+            if value.git_branch == facts.branch
+            else transcript.intern(value.git_branch),
+            stop_reason=self.stop_reason,
+            copied_from=None if value.forked_from is None else self._copied_from(),
+            usage=self.usage,
         )
+        transcript.emit(message)
         self.usage = None
+        return message
 
     def _copied_from(self) -> str | None:
         """Return the session that a fork copied this line from."""

@@ -162,6 +162,8 @@ class Line(Struct, rename="camel", gc=False):
     is_visible_in_transcript_only: Any = None
     origin: LineOrigin | _NonObject = None
     prompt_source: Any = None
+    turn_origin: Any = None
+    source_tool_use_id: Any = msgspec.field(default=None, name="sourceToolUseID")
     tool_use_result: ToolUseResult | _NonObject = None
     tool_denial_kind: Any = None
     is_api_error_message: Any = None

@@ -73,7 +73,9 @@ def parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> Noti
         return Notice("api_error", [("api_error", "error", _format_api_error(full_record()))])
     if subtype == "local_command":
         parts = user_text.split_parts([content]) if content else []
-        return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
+        # 2.1.212 writes an unknown command as typed, without tags.
+        untagged = "command" if content is not None and content.startswith("/") else "notice"
+        return Notice("local_command", [(part.kind or untagged, "system", part.content) for part in parts])
     kind = subtype or "notice"
     messages: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
     if subtype in _SUBTYPES_WITHOUT_TEXT:

@@ -4,8 +4,14 @@ from typing import Any
 
 from backscroll.model import Attachment, Edit, SubagentLink, ToolResult
 from backscroll.readers.text_values import text_in
-from backscroll.sources.claude_code.transcript import tool_results, user_text
-from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, DIALOG, META
+from backscroll.sources.claude_code.transcript import commands, tool_results, user_text
+from backscroll.sources.claude_code.transcript.branches import (
+    CAVEAT,
+    COMMAND,
+    COMMAND_INPUT,
+    DIALOG,
+    META,
+)
 from backscroll.sources.claude_code.transcript.checkpoint import EarlyResult
 from backscroll.sources.claude_code.transcript.content_blocks import (
     blocks_of,
@@ -38,8 +44,14 @@ def parse(context: LineContext) -> None:
             return
     texts, attachments, results, unknown = _split_content(content)
     kind = _injected_kind(context.value, texts[0] if texts else "") if texts or attachments else None
-    parts = user_text.split_parts(texts) if kind is None else [user_text.Part(kind, "\n".join(texts))]
+    is_unconfirmed = False
+    if kind is None:
+        parts, is_unconfirmed = commands.classify(user_text.split_parts(texts), context)
+    else:
+        parts = [user_text.Part(kind, "\n".join(texts))]
     context.add_to_tree(_flags(context.value, parts))
+    if context.transcript.state.commands.unconfirmed and parts:
+        _confirm_command(parts[0], context)
     for block in results:
         add_tool_result(block, context, () if parts else attachments)
     if attachments and not parts and not results:
@@ -54,15 +66,25 @@ def parse(context: LineContext) -> None:
                 context.transcript.mark_delivered(part.content)
             elif part.kind == "shell":
                 context.transcript.mark_delivered(part.content.replace("! ", "!", 1))
-            context.add_message(
+            message = context.add_message(
                 "system", part.content, kind=part.kind, attachments=() if has_typed_part else attachments
             )
+            if is_unconfirmed and part.kind in ("command", "command output"):
+                context.transcript.state.commands.add_unconfirmed(context.id, message)
     for index, kind in unknown:
         text = text_in(context.raw_block(index))
         if kind is None and not text:
             continue
         context.transcript.counts.add_unknown(f"content block {kind}")
         context.add_message("system", f"[{kind}]\n{text}".strip(), kind="unknown block")
+
+
+def _confirm_command(part: user_text.Part, context: LineContext) -> None:
+    """Make a command above this line a prompt if this line belongs to its model turn."""
+    if part.kind == "interruption" or context.value.turn_origin is not None:
+        commands.confirm_above(context)
+    elif part.kind == "meta":
+        commands.confirm_parent(context, part.content)
 
 
 _UnknownBlock = tuple[int, str | None]  # index and type
@@ -126,10 +148,15 @@ def _flags(value: Line, parts: list[user_text.Part]) -> int:
     flags = DIALOG
     if value.is_meta is True or value.team_name is not None:
         flags |= META
-    if parts and parts[0].kind == "caveat":
+    if not parts:
+        return flags
+    first = parts[0].kind
+    if first == "caveat":
         flags |= CAVEAT
-    if parts and all(part.kind in _COMMAND_KINDS for part in parts):
-        flags |= COMMAND
+    elif first == "meta" and parts[0].is_expanded:
+        flags |= META
+    if all(part.kind in _COMMAND_KINDS for part in parts):
+        flags |= COMMAND | COMMAND_INPUT if first in ("command", "shell") else COMMAND
     return flags
 
 
@@ -165,6 +192,8 @@ def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attac
                 )
         if pending.name in tool_results.AGENT_TOOLS:
             _add_agent_totals(call_id, value.tool_use_result, context)
+        elif pending.name in commands.COMMAND_TOOLS:
+            transcript.state.commands.add_result(context.id)
     else:
         early = EarlyResult(result, status, context.raw_result(), context.origin, context.id, context.at)
         transcript.state.keep_early_result(call_id, early)

@@ -18,6 +18,7 @@ _KIND_BY_TAG = {
     "command-message": "command",
     "command-args": "command",
     "command-contents": "command",
+    "skill-format": "command",
     "local-command-stdout": "command output",
     "local-command-stderr": "command output",
     "local-command-caveat": "caveat",
@@ -32,6 +33,7 @@ _KIND_BY_TAG = {
     "cross-session-message": "peer",
     "session-start-hook": "hook",
     "user-prompt-submit-hook": "hook",
+    "post-tool-use-hook": "hook",
     "tick": "tick",
     "goal": "goal",
     "ide_opened_file": "ide",
@@ -58,6 +60,7 @@ class Part(NamedTuple):
 
     kind: str | None
     content: str
+    is_expanded: bool = False  # a command that the tool expands to a prompt, or its expansion
 
 
 class _Element(NamedTuple):
@@ -78,7 +81,8 @@ def split_parts(texts: list[str]) -> list[Part]:
     for text in texts:
         for part in _split(text):
             if found and found[-1].kind == part.kind:
-                found[-1] = Part(part.kind, f"{found[-1].content}\n{part.content}")
+                content = f"{found[-1].content}\n{part.content}"
+                found[-1] = Part(part.kind, content, found[-1].is_expanded and part.is_expanded)
             else:
                 found.append(part)
     return found
@@ -115,6 +119,8 @@ def _split_markup(stripped: str, text: str) -> list[Part]:
     if first in _KINDS_WITH_TRAILING_TEXT:
         return [Part(first, stripped)]
     rest = stripped[position:]
+    if any(element.tag == "skill-format" for element in elements):
+        return [Part("meta", stripped, is_expanded=True)]  # a skill that the tool loads into a subagent
     if not rest:
         return _format_elements(elements)
     # Only context elements can precede typed text. Others are quoted by the user.
@@ -143,9 +149,12 @@ def _format_elements(elements: list[_Element]) -> list[Part]:
     readable: list[Part] = []
     command = {e.tag: e.inner.strip() for e in elements if _KIND_BY_TAG[e.tag] == "command"}
     if command:
-        name = command.get("command-name") or command.get("command-message", "")
+        # Without a name: "init is analyzing your codebase…".
+        name = command.get("command-name") or command.get("command-message", "").partition(" ")[0]
         name = name if name.startswith("/") else f"/{name}"
-        readable.append(Part("command", f"{name} {command.get('command-args', '')}".strip()))
+        order = [tag for tag in command if tag in ("command-message", "command-name")]
+        is_expanded = order == ["command-message", "command-name"]
+        readable.append(Part("command", f"{name} {command.get('command-args', '')}".strip(), is_expanded))
     for element in elements:
         kind = _KIND_BY_TAG[element.tag]
         if kind == "command":

@@ -101,6 +101,7 @@ def test_if_the_program_is_missing_the_command_is_printed(machine: Machine) -> N
     result = machine.run("resume", ONE)
     assert (result.code, result.out) == (1, f"cd {machine.workspace} && claude --resume {ONE}\n")
     assert "claude is not installed" in result.err
+    assert "npm install -g @anthropic-ai/claude-code" in result.err
 
 
 def test_a_missing_folder_is_reported(machine: Machine) -> None:

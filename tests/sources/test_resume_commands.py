@@ -52,7 +52,8 @@ def test_claude_code_runs_in_the_folder_that_matches_the_project_key() -> None:
     resumable = make_session(
         claude_store(), folder="/home/zoe/ferry/docs", folders=("/home/zoe/ferry/docs", FERRY)
     )
-    assert resume_command("claude-code", resumable) == Command(("claude", "--resume", ID), FERRY)
+    found = resume_command("claude-code", resumable)
+    assert (found.argv, found.folder, found.environ) == (("claude", "--resume", ID), FERRY, {})
 
 
 def test_claude_code_adds_a_note_if_no_folder_matches_the_project_key() -> None:
@@ -110,7 +111,8 @@ def test_cursor_gets_a_user_data_folder_that_is_not_the_default() -> None:
 
 def test_the_agent_runs_in_the_folder_that_matches_its_store() -> None:
     resumable = make_session(cli_store(), folder="/home/zoe/elsewhere", folders=(FERRY,))
-    assert resume_command("cursor-cli", resumable) == Command(("cursor-agent", "--resume", ID), FERRY)
+    found = resume_command("cursor-cli", resumable)
+    assert (found.argv, found.folder, found.environ) == (("cursor-agent", "--resume", ID), FERRY, {})
 
 
 def test_the_agent_adds_a_note_if_no_folder_matches_its_store() -> None:
@@ -126,3 +128,19 @@ def test_the_agent_gets_a_config_folder_that_is_not_the_default() -> None:
 @pytest.mark.parametrize(("kind", "reason"), [("acp", "another program"), ("transcript", "text copy")])
 def test_the_agent_refuses_other_stores_with_a_reason(kind: str, reason: str) -> None:
     assert reason in refusal_reason("cursor-cli", make_session(cli_store(kind)))
+
+
+@pytest.mark.parametrize(
+    ("name", "resumable", "hint"),
+    [
+        ("claude-code", make_session(claude_store()), "npm install -g @anthropic-ai/claude-code"),
+        ("cursor", make_session(cursor_store()), "command palette"),
+        ("cursor-cli", make_session(cli_store()), "https://cursor.com/cli"),
+    ],
+)
+def test_a_missing_program_is_named_with_how_to_install_it(
+    name: str, resumable: Resumable, hint: str
+) -> None:
+    found = resume_command(name, resumable)
+    assert found.missing_program.startswith(f"{found.argv[0]} is not installed or not on the PATH.")
+    assert hint in found.missing_program

@@ -1,12 +1,18 @@
 """Tests of actions on a session, live updates, and unusual content."""
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from rich.cells import cell_len
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
+from backscroll.tui.app import Backscroll
 from tests.tui.ui_driver import UiDriver, run_ui
 
 SESSION = "5e551011-0000-4000-8000-0000000000a1"
@@ -100,6 +106,86 @@ def test_resuming_without_the_folder_of_the_session_shows_a_notice_with_its_path
     async def script(ui: UiDriver) -> None:
         await ui.press("r")
         await ui.wait_for_text("/home/zoe/ferry")
+
+    run_ui(home, script, roots=roots)
+
+
+def make_resumable_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[NamedRoot]]:
+    """Return an archive with a session that can be resumed, and a PATH with no program but `bin/claude`."""
+    root, home, workspace = tmp_path / "claude", tmp_path / "home", tmp_path / "ferry"
+    workspace.mkdir()
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    Transcript(SESSION, cwd=str(workspace)).user("Why is the ferry late?").assistant("Fog.").write(root)
+    roots = [NamedRoot("claude-code", root)]
+    with History(home=home, roots=roots) as history:
+        history.sync()
+    return home, roots
+
+
+def record_suspensions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Replace `App.suspend`. Like the original, it does not resume the UI after an exception."""
+    events: list[str] = []
+
+    @contextmanager
+    def suspend(self: Backscroll) -> Iterator[None]:
+        events.append("suspend")
+        yield
+        events.append("resume")
+
+    monkeypatch.setattr(Backscroll, "suspend", suspend)
+    return events
+
+
+def test_resuming_with_a_missing_program_shows_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, roots = make_resumable_archive(tmp_path, monkeypatch)
+    events = record_suspensions(monkeypatch)
+
+    async def script(ui: UiDriver) -> None:
+        await ui.press("r")
+        await ui.wait_for_text("claude is not installed or not on")
+        await ui.wait_for_text("npm install -g")
+        assert events == []
+
+    run_ui(home, script, roots=roots)
+
+
+def test_a_program_that_cannot_be_started_leaves_the_ui_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, roots = make_resumable_archive(tmp_path, monkeypatch)
+    events = record_suspensions(monkeypatch)
+    program = tmp_path / "bin" / "claude"
+    program.write_bytes(b"\x00")
+    program.chmod(0o755)
+
+    async def script(ui: UiDriver) -> None:
+        await ui.press("r")
+        await ui.wait_for_text("Cannot run claude: Exec format error.")
+        assert events == ["suspend", "resume"]
+        await ui.press("s")
+        await ui.wait_for_text("▌★ Why is the ferry late?")
+
+    run_ui(home, script, roots=roots)
+
+
+def test_ctrl_c_in_the_resumed_program_returns_to_the_ui(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, roots = make_resumable_archive(tmp_path, monkeypatch)
+    events = record_suspensions(monkeypatch)
+    program = tmp_path / "bin" / "claude"
+    # Ctrl+C sends the signal to all processes of the terminal, this one included.
+    program.write_text(f"#!{sys.executable}\nimport os, signal\nos.kill({os.getpid()}, signal.SIGINT)\n")
+    program.chmod(0o755)
+
+    async def script(ui: UiDriver) -> None:
+        await ui.press("r")
+        await ui.wait_until(lambda: events == ["suspend", "resume"], "the program to end")
+        await ui.press("s")
+        await ui.wait_for_text("▌★ Why is the ferry late?")
 
     run_ui(home, script, roots=roots)
 

@@ -37,6 +37,6 @@ def launch(command: Command) -> NoReturn:
         program = shutil.which(command.argv[0]) or command.argv[0]  # may be a script with a suffix
         sys.exit(subprocess.run([program, *command.argv[1:]], env=environ, check=False).returncode)
     except FileNotFoundError:
-        click.echo(f"{command.argv[0]} is not installed or not on the PATH. To run it yourself:", err=True)
+        click.echo(f"{command.missing_program} To run it yourself:", err=True)
         click.echo(command.shell_line)
         sys.exit(1)

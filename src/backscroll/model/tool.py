@@ -31,12 +31,13 @@ class Resumable(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A command line with its folder, environment and a note for the user."""
+    """A command line with its folder, environment and notes for the user."""
 
     argv: tuple[str, ...]
     folder: str | None = None
     environ: dict[str, str] = {}
     note: str | None = None
+    install_hint: str | None = None  # a sentence: how to install the program or put it on the PATH
 
     @property
     def shell_line(self) -> str:
@@ -44,6 +45,12 @@ class Command(Struct, frozen=True):
         words = [f"{name}={shlex.quote(value)}" for name, value in self.environ.items()]
         typed = " ".join([*words, shlex.join(self.argv)])
         return f"cd {shlex.quote(self.folder)} && {typed}" if self.folder is not None else typed
+
+    @property
+    def missing_program(self) -> str:
+        """Return a message for the case that the program is not found, with what to do next."""
+        missing = f"{self.argv[0]} is not installed or not on the PATH."
+        return f"{missing} {self.install_hint}" if self.install_hint is not None else missing
 
 
 class Refusal(Struct, frozen=True):

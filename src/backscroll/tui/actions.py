@@ -1,6 +1,7 @@
 """Actions on a session (resume, export, copy, star, tag), and the sync in the background."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from backscroll.tui.dialogs import TextDialog
 from backscroll.tui.session_list.panel import SessionListApp
 
 if TYPE_CHECKING:
-    from backscroll.model.tool import Resumption
+    from backscroll.model.tool import Command, Resumption
 
 __all__ = ["SessionActionsApp"]
 
@@ -137,20 +138,26 @@ class SessionActionsApp(SessionListApp):
         command = plan.command
         if command is None or plan.obstacle is not None:
             hint = f" The command would be: {command.shell_line}" if command is not None else ""
-            reason = plan.obstacle or "This session cannot be resumed"
+            reason = (plan.obstacle or "This session cannot be resumed").removesuffix(".")
             self.show_notice(f"{reason}.{hint}", is_warning=True)
+            return
+        if not plan.is_installed:
+            self.show_notice(command.missing_program, is_warning=True)
             return
         try:
             with self.suspend():
-                environ = {**os.environ, **command.environ}
-                subprocess.run(command.argv, cwd=command.folder, env=environ, check=False)
+                error = _run_in_foreground(command)
         except SuspendNotSupported:
             self.show_notice(
                 f"The UI cannot be suspended. Run this in another terminal: {command.shell_line}"
             )
             return
-        except OSError as error:
-            self.show_notice(f"Cannot run {command.argv[0]}: {error.strerror}", is_warning=True)
+        if error is not None:
+            self.show_notice(
+                f"Cannot run {command.argv[0]}: {error.strerror or error}. To try it yourself, run:"
+                f" {command.shell_line}",
+                is_warning=True,
+            )
         self.refresh()
 
     def action_export(self) -> None:
@@ -216,6 +223,22 @@ class SessionActionsApp(SessionListApp):
         self.show_list()
         if self.shown_session is not None and self.shown_session.ref == summary.ref:
             self.reload_transcript()
+
+
+def _run_in_foreground(command: "Command") -> OSError | None:
+    """Run a program and wait for it. Return the error if it cannot be started.
+
+    An exception must not leave `suspend`: the UI would stay suspended.
+    """
+    environ = {**os.environ, **command.environ}
+    handler = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl+C is for the program, not for the UI
+    try:
+        subprocess.run(command.argv, cwd=command.folder, env=environ, check=False)
+    except OSError as error:
+        return error
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return None
 
 
 def _start_resource_tracker() -> None:

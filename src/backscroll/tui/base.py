@@ -19,6 +19,9 @@ from backscroll.tui.worker import HistoryWorker, OpenHistory
 
 __all__ = ["WorkerApp"]
 
+MIN_NOTICE_SECONDS = 5.0
+READ_CHARS_PER_SECOND = 15.0
+
 T = TypeVar("T")
 
 
@@ -78,8 +81,13 @@ class WorkerApp(App[None]):
         event.callback()
 
     def show_notice(self, text: str, *, is_warning: bool = False) -> None:
-        """Show a text for a few seconds."""
-        self.notify(sanitize(text), markup=False, severity="warning" if is_warning else "information")
+        """Show a text for as long as it takes to read it."""
+        self.notify(
+            sanitize(text),
+            markup=False,
+            severity="warning" if is_warning else "information",
+            timeout=max(MIN_NOTICE_SECONDS, len(text) / READ_CHARS_PER_SECOND),
+        )
 
     def on_unmount(self) -> None:
         self.closing.set()

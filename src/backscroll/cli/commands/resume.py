@@ -53,7 +53,7 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
         return
     if found.obstacle is not None or not found.is_installed:
         if not found.is_installed:
-            click.echo(f"{found.command.argv[0]} is not installed or not on the PATH.", err=True)
+            click.echo(found.command.missing_program, err=True)
         click.echo("The command would be:", err=True)
         click.echo(sanitize(found.command.shell_line))
         sys.exit(1)

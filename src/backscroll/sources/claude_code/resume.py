@@ -11,6 +11,7 @@ from backscroll.sources.claude_code.workspace import project_folder
 __all__ = ["open_process", "resume_command"]
 
 _CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
+_INSTALL_HINT = "Install it with 'npm install -g @anthropic-ai/claude-code', or add its folder to PATH."
 
 
 def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
@@ -37,7 +38,8 @@ def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
             if folder is not None
             else None
         )
-    return Command(("claude", "--resume", session.id), folder, _environ(Path(store.root), machine), note)
+    argv, environ = ("claude", "--resume", session.id), _environ(Path(store.root), machine)
+    return Command(argv, folder, environ, note, _INSTALL_HINT)
 
 
 def _environ(root: Path, machine: Machine) -> dict[str, str]:

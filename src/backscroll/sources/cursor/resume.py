@@ -8,6 +8,8 @@ from backscroll.sources.cursor.locations import roots
 
 __all__ = ["resume_command"]
 
+_INSTALL_HINT = "In Cursor, run 'Shell Command: Install 'cursor' command' from the command palette."
+
 
 def resume_command(session: Resumable, machine: Machine) -> Command:
     """Return the command that opens the workspace. Cursor has no command that opens a session."""
@@ -21,4 +23,5 @@ def resume_command(session: Resumable, machine: Machine) -> Command:
         argv.append(session.folder)
     title = f"“{session.title}”" if session.title else "it"
     note = f"Cursor opens the workspace; choose {title} in its chat history"
-    return Command(tuple(argv), None if session.authority else session.folder, note=note)
+    folder = None if session.authority else session.folder
+    return Command(tuple(argv), folder, note=note, install_hint=_INSTALL_HINT)

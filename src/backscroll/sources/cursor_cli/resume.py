@@ -8,6 +8,8 @@ from backscroll.model.tool import Command, Refusal, Resumable
 
 __all__ = ["resume_command"]
 
+_INSTALL_HINT = "Install the Cursor CLI (https://cursor.com/cli), or add ~/.local/bin to PATH."
+
 
 def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
     """Return a ``cursor-agent --resume`` command.
@@ -28,7 +30,8 @@ def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
     if folder is None and session.folder is not None:
         folder = session.folder
         note = "its original folder is unknown; cursor-agent may not find it here"
-    return Command(("cursor-agent", "--resume", session.id), folder, _environ(store.root, machine), note)
+    argv, environ = ("cursor-agent", "--resume", session.id), _environ(store.root, machine)
+    return Command(argv, folder, environ, note, _INSTALL_HINT)
 
 
 def _hash(folder: str) -> str:

@@ -23,6 +23,17 @@ def test_a_narrow_terminal_shows_either_the_list_or_the_transcript(demo_home: Pa
     run_ui(demo_home, script, size=(80, 24))
 
 
+@pytest.mark.parametrize("key", ["escape", "tab"])
+def test_the_list_of_a_narrow_terminal_shows_no_position_in_the_transcript(demo_home: Path, key: str) -> None:
+    async def script(ui: UiDriver) -> None:
+        await ui.press("enter")
+        await ui.wait_until(lambda: ui.lines()[0].endswith(" %"), "a position in the status line")
+        await ui.press(key)
+        await ui.wait_until(lambda: ui.lines()[0] == " Backscroll · 46 sessions", "no position")
+
+    run_ui(demo_home, script, size=(80, 24))
+
+
 @pytest.mark.parametrize("size", [(20, 5), (1, 1), (300, 90), (100, 3)])
 def test_the_ui_survives_a_resize_to_any_size(demo_home: Path, size: tuple[int, int]) -> None:
     async def script(ui: UiDriver) -> None:

@@ -166,6 +166,7 @@ class Backscroll(SessionActionsApp):
 
     def on_descendant_focus(self) -> None:
         self.update_footer()
+        self.update_status()  # a narrow terminal shows the position only with the transcript
 
     def on_resize(self) -> None:
         self.update_footer()

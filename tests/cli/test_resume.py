@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backscroll.testing import cursor, cursor_cli
-from backscroll.testing.claude_code import Transcript, tool_calls
+from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
+from backscroll.testing.claude_code.side_files import write_prompts
 from tests.cli.run_command import Result, backscroll
 
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -214,6 +217,21 @@ def test_restore_writes_nothing_while_the_tool_has_the_session_open(machine: Mac
     )  # the pid now belongs to another process
     machine.run("resume", ONE, "--restore")
     assert path.exists()
+
+
+@pytest.mark.parametrize("id_", [ONE, None])
+def test_a_session_with_only_prompts_is_reported_with_what_to_do_next(
+    machine: Machine, id_: str | None
+) -> None:
+    at = datetime(2026, 1, 9, tzinfo=UTC)
+    prompt = Prompt("When does the ferry leave?", at, project=str(machine.workspace), session_id=id_)
+    write_prompts(machine.claude, [prompt])
+    result = machine.run("resume", "1")
+    assert (result.code, result.out) == (1, "")
+    assert "cannot be resumed: Claude Code has deleted its messages." in result.err
+    command = re.search(r"Run '\S+ (handoff \S+)' to continue in a new session\.", result.err)
+    assert command is not None
+    assert "When does the ferry leave?" in machine.run(*command[1].split()).out
 
 
 def test_a_deleted_database_session_is_reported_with_alternatives(machine: Machine) -> None:

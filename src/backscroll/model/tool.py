@@ -54,7 +54,7 @@ class Command(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why a session cannot be resumed, as a clause: "only a text copy of it is left"."""
+    """Why a session cannot be resumed, as a clause without a full stop: "it has no transcript"."""
 
     reason: str
 

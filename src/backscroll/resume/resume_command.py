@@ -22,7 +22,7 @@ def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> R
     if isinstance(source, ResumeCommands):
         found = source.resume_command(resumable, machine)
     if isinstance(found, Refusal):
-        return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.reason}", False, None)
+        return Resumption(summary, None, _refused(summary, found), False, None)
     is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
     if summary.is_gone:
         returning = plan(archive, summary)
@@ -40,6 +40,18 @@ def _held_by(session: Resumable, summary: SessionSummary) -> int | None:
     return next((pid for pid in held if pid is not None), None)
 
 
+def _refused(summary: SessionSummary, refusal: Refusal) -> str:
+    return (
+        f"{summary.ref} cannot be resumed: {refusal.reason}."
+        f" Run 'backscroll handoff {_short_id(summary)}' to continue in a new session."
+    )
+
+
+def _short_id(summary: SessionSummary) -> str:
+    """Return the first digits of an id, or the whole id if it starts with a word ("prompts-…")."""
+    return summary.id if "-" in summary.id[:8] else summary.id[:8]
+
+
 def _gone(summary: SessionSummary, returning: RestorePlan) -> str:
     gone = f"{summary.ref} is no longer in the tool's own store"
     if returning.obstacle is not None:
@@ -47,12 +59,12 @@ def _gone(summary: SessionSummary, returning: RestorePlan) -> str:
     if not returning.files:
         return (
             f"{gone}. Its database rows cannot be restored into the tool's database."
-            f" Run 'backscroll archive extract {summary.id[:8]}' to get them, or"
-            f" 'backscroll handoff {summary.id[:8]}' to continue in a new session."
+            f" Run 'backscroll archive extract {_short_id(summary)}' to get them, or"
+            f" 'backscroll handoff {_short_id(summary)}' to continue in a new session."
         )
     count = len(returning.files)
     what = "its file" if count == 1 else f"its {count} files"
-    return f"{gone}. Run 'backscroll resume {summary.id[:8]} --restore' to restore {what}."
+    return f"{gone}. Run 'backscroll resume {_short_id(summary)} --restore' to restore {what}."
 
 
 def _moved(folder: str) -> str:

@@ -24,7 +24,11 @@ def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
         kinds = {store.kind for store in session.stores}
         if "lines" in kinds:
             return Refusal("it is in the database of Claude Code 0.2, which later versions do not read")
-        return Refusal("only its prompts are available" if "prompts" in kinds else "it has no transcript")
+        if "prompts" in kinds:
+            return Refusal(
+                "Claude Code has deleted its messages. Only the prompts are kept in its prompt log"
+            )
+        return Refusal("it has no transcript")
     store = next((store for store in stores if not store.is_gone), stores[0])
     project = project_folder(Path(store.path))
     name = project.name if project is not None else ""

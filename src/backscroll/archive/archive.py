@@ -145,6 +145,14 @@ class Archive:
         ).fetchone()
         return int(row[0])
 
+    def unreadable_paths(self) -> list[str]:
+        """Return the files and folders that the last sync had no permission to read."""
+        rows = self._db.execute(
+            "select distinct p.path from problem p join unit u on u.id = p.unit_id"
+            " where p.code = 'permission-denied' and not u.is_gone order by p.path"
+        )
+        return [path for (path,) in rows]
+
     def invalidate_derived(self) -> None:
         """Make the next `derive` process every session."""
         with transaction(self._db):

@@ -6,18 +6,19 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
     from backscroll.history import History
 
-__all__ = ["command_hint", "printable_message", "program", "welcome_lines"]
+__all__ = ["command_hint", "permission_lines", "printable_message", "program", "welcome_lines"]
 
 _NAME = "backscroll"
+MAX_PATH_CHARS = 500
 
 
 def program() -> str:
@@ -56,10 +57,24 @@ def welcome_lines(history: History, *, no_sync: bool = False) -> Iterator[str]:
     if not history.is_complete and history.background_sync.status().is_running:
         yield "The first sync has just started. No session is ready yet; try again in a few seconds."
         return
+    if denied := history.unreadable_paths():
+        yield "No sessions could be read:"
+        yield from (f"  {one_line(path, MAX_PATH_CHARS)}: permission denied" for path in denied)
+        return
     yield "No history found. Searched these folders:"
     yield from (f"  {source.name:<12} {path}" for source, path in history.roots())
     yield ""
     yield f"To try Backscroll on sample data, run '{command_hint('demo DIR')}'."
+
+
+def permission_lines(paths: Sequence[str]) -> Iterator[str]:
+    """Return a message about files and folders that the user may not read; nothing without any."""
+    if not paths:
+        return
+    first, *others = (one_line(path, MAX_PATH_CHARS) for path in paths)
+    more = f" and {len(others):,} more" if others else ""
+    yield f"Cannot read {first}{more}: permission denied. Sessions may be missing."
+    yield f"Grant read permission, then run '{command_hint('sync')}'."
 
 
 def _is_same_program(first: Path, second: Path) -> bool:

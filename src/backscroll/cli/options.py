@@ -9,6 +9,7 @@ import click
 
 from backscroll.cli.completion_values import complete_names, complete_tags
 from backscroll.cli.error_output import as_sentence
+from backscroll.cli.hints import permission_lines
 from backscroll.cli.progress import ProgressBar
 from backscroll.errors import ArchiveError
 from backscroll.model.dates import parse_date_range
@@ -253,6 +254,8 @@ def sync_before_reading(
         click.echo(incomplete, err=True)
     elif not is_current:
         click.echo("Another process is syncing. Results may be out of date.", err=True)
+    for line in permission_lines(history.unreadable_paths()):
+        click.echo(line, err=True)
 
 
 def _incomplete_line(status: "SyncStatus") -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from backscroll.cli.hints import command_hint, welcome_lines
+from backscroll.cli.hints import command_hint, permission_lines, welcome_lines
 from backscroll.history import History
 from backscroll.model import Retention
 from backscroll.model.events import EventLog
@@ -35,7 +35,8 @@ def report_text(
     history: History, report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime
 ) -> bytes:
     """Return the result as text for a user."""
-    lines = _lines(report, retentions, events, now) if report.roots else welcome_lines(history)
+    has_roots = report.roots or report.unreadable
+    lines = _lines(report, retentions, events, now) if has_roots else welcome_lines(history)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
@@ -51,10 +52,12 @@ def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, no
         )
         if count
     ]
-    yield f"Synced: {', '.join(changes)}." if changes else "Up to date."
+    unchanged = "No changes." if report.problems else "Up to date."
+    yield f"Synced: {', '.join(changes)}." if changes else unchanged
     if events.events:
         yield f"{events_line(events, now)}."
-    if report.problems:
+    yield from permission_lines(report.unreadable)
+    if report.problems > len(report.unreadable):
         problems = pluralize(report.problems, "problem")
         yield f"{problems} while reading. Run '{command_hint('doctor')}' for details."
     for retention in retentions:

@@ -17,6 +17,7 @@ from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.history.sync import sync
 from backscroll.history.workspaces import find_workspace
+from backscroll.readers.file_access import is_entry_denied
 from backscroll.sources.protocols import RetentionPolicy
 
 if TYPE_CHECKING:
@@ -120,12 +121,17 @@ class History:
         """Whether the archive contains everything that the last sync found."""
         return self._stores.archive.sync_state.is_complete
 
+    def unreadable_paths(self) -> list[str]:
+        """Return the files and folders without permission to read them, as of the last sync."""
+        roots = [str(root) for _, root in self.roots() if is_entry_denied(root)]
+        return list(dict.fromkeys([*roots, *self._stores.archive.unreadable_paths()]))
+
     def retentions(self, now: datetime | None = None) -> list[Retention]:
         """Return what the tools will delete within a week. Synced sessions stay in the archive."""
         now = now or datetime.now(UTC)
         found: list[Retention] = []
         for source, root in self.roots():
-            if isinstance(source, RetentionPolicy) and root.is_dir():
+            if isinstance(source, RetentionPolicy) and not is_entry_denied(root) and root.is_dir():
                 is_current = self._is_synced
                 folders = self._stores.archive.fingerprints.folders(source.name, root) if is_current else None
                 retention = source.retention(root, now, folders)

@@ -6,8 +6,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.model import STORES, Closing, Message, Opening, Problem, RecordCounts, Replacement, Unit
+from backscroll.model import (
+    STORES,
+    Closing,
+    Message,
+    Opening,
+    Origin,
+    Problem,
+    RecordCounts,
+    Replacement,
+    Unit,
+)
 from backscroll.model.audit import Audit, AuditedRoot
+from backscroll.readers.file_access import is_folder, read_fault
 from backscroll.sources import Source
 from backscroll.sources.protocols import close
 
@@ -67,8 +78,13 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
     problems: list[Problem] = []
     plan: list[tuple[Source, AuditedRoot, list[Unit]]] = []
     for source, root in roots:
-        audited = AuditedRoot(source=source.name, path=str(root), exists=root.is_dir())
+        audited = AuditedRoot(source=source.name, path=str(root), exists=True)
         audited_roots.append(audited)
+        try:
+            audited.exists = is_folder(root)
+        except PermissionError as error:
+            problems.append(Problem(Origin(str(root), "folder"), *read_fault(error)))
+            continue
         plan.append((source, audited, list(source.units(root)) if audited.exists else []))
     total = sum(unit.size for _, _, units in plan for unit in units)
     done = 0

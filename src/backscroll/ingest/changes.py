@@ -123,7 +123,7 @@ def _compare_fingerprints(
     """Compare fingerprints. An unchanged unit costs one comparison of two strings."""
     count = 0
     different: list[Unit] = []
-    unlistable: set[str] = set()  # databases whose units could not be listed
+    unlistable: set[str] = set()  # databases and folders whose units could not be listed
     for unit in units:
         count += 1
         token = unit.fingerprint
@@ -134,6 +134,9 @@ def _compare_fingerprints(
     if not different and not current:
         return Changes(count)
     missing = {name.partition("\0")[0] for name in current} - unlistable
+    if unlistable:
+        folders = tuple(f"{path}{os.sep}" for path in unlistable)
+        missing = {path for path in missing if not path.startswith(folders)}
     known = archive.units.known(source.name, root, missing | {unit.path for unit in different})
     changed: list[ChangedUnit] = []
     unfinished = missing.copy()

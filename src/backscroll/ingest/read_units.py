@@ -91,17 +91,13 @@ def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> No
     source, unit, known = changed.source, changed.unit, changed.known
     checkpoint = _usable_checkpoint(archive, unit, known)
     if known is None:
-        event = "created"
-        report.new += 1
+        event, counter = "created", "new"
     elif known.is_gone:
-        event = "returned"
-        report.came_back += 1
+        event, counter = "returned", "came_back"
     elif checkpoint is not None:
-        event = "grew"
-        report.grew += 1
+        event, counter = "grew", "grew"
     else:
-        event = "rewritten"
-        report.rewritten += 1
+        event, counter = "rewritten", "rewritten"
     for _ in range(MAX_ATTEMPTS):
         is_stored = archive.units.put(
             unit,
@@ -112,8 +108,11 @@ def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> No
             keeps_file=parallel.keeps_file(unit),
             rows=raw_rows(source, unit),
         )
-        if is_stored or (fresh := _changed_again(source, unit)) is None:
+        if is_stored:
+            setattr(report, counter, getattr(report, counter) + 1)
             return
+        if (fresh := _changed_again(source, unit)) is None:
+            return  # it is a problem, and the next sync tries again
         unit, checkpoint, event = fresh, None, "created" if known is None else "rewritten"
 
 

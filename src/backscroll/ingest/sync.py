@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.ingest.changes import ChangedUnit, find_changes
 from backscroll.model.sync_report import SyncReport
+from backscroll.readers.file_access import is_folder
 from backscroll.sources.protocols import close
 
 if TYPE_CHECKING:
@@ -46,8 +47,13 @@ def sync(
     markers: list[ChangedUnit] = []
     vanished: list[int] = []
     used: list[Source] = []
+    denied_roots: list[str] = []
     for source, root in roots:
-        if not root.is_dir():
+        try:
+            if not is_folder(root):
+                continue
+        except PermissionError:
+            denied_roots.append(str(root))
             continue
         used.append(source)
         report.roots.append(str(root))
@@ -56,9 +62,8 @@ def sync(
         changed += found.changed
         markers += found.change_markers
         vanished += found.vanished
-    report.vanished = len(vanished)
     if vanished:
-        archive.units.mark_gone(vanished)
+        report.vanished = archive.units.mark_gone(vanished)
     updated: set[SessionKey] = set()
     if max_bytes is not None and sum(one.unit.estimated_bytes for one in changed) > max_bytes:
         report.is_deferred = True
@@ -71,7 +76,8 @@ def sync(
         # Units that were read are complete. Their sessions are derived even if the rest was interrupted.
         updated |= archive.derive()
         report.sessions = len(updated)
-        report.problems = archive.count_problems(started)
+        report.problems = archive.count_problems(started) + len(denied_roots)
+        report.unreadable = denied_roots + (archive.unreadable_paths() if report.problems else [])
         for source in used:
             close(source)
     return report

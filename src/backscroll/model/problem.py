@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from backscroll.model.message import Origin
 
-__all__ = ["PROBLEM_CODES", "Fault", "Problem"]
+__all__ = ["ENVIRONMENT_CODES", "PROBLEM_CODES", "Fault", "Problem"]
 
 # Every code that a problem can have. Codes are stored and compared; reasons are text for users.
 PROBLEM_CODES = {
@@ -25,10 +25,23 @@ PROBLEM_CODES = {
     "unreadable-database": "A database cannot be read: damaged, encrypted or not permitted.",
     "locked-database": "Another process locks a database.",
     "missing-database": "A database disappeared before it was read.",
+    "permission-denied": "The user may not read a file or folder.",
     "unreadable-file": "A file cannot be opened or read.",
     "invalid-file-name": "The name of a file is not UTF-8.",
     "changed-while-reading": "A file changed while it was read; it is read again by the next sync.",
 }
+
+# Codes of problems that the user can solve. A bug report does not help with them.
+ENVIRONMENT_CODES = frozenset(
+    {
+        "permission-denied",
+        "unreadable-file",
+        "locked-database",
+        "missing-database",
+        "invalid-file-name",
+        "changed-while-reading",
+    }
+)
 
 
 class Fault(NamedTuple):

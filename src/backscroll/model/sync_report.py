@@ -29,6 +29,7 @@ class SyncReport:
         self.sessions = 0  # updated
         self.problems = 0
         self.roots: list[str] = []  # that exist
+        self.unreadable: list[str] = []  # files and folders without permission to read them
 
     def __repr__(self) -> str:
         return f"SyncReport({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"

@@ -273,6 +273,8 @@ def problem_code(error: Exception) -> str:
             return "locked-database"
         case DatabaseNotFoundError():
             return "missing-database"
+        case DatabaseUnreadableError(__cause__=PermissionError()):
+            return "permission-denied"
     return "unreadable-database"
 
 

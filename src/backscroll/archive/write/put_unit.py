@@ -18,6 +18,7 @@ from backscroll.archive.write.session_writer import MessageObserver
 from backscroll.archive.write.superseded import retain_removed_messages
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Fault, Item, Origin, Problem, RawRow, Unit
+from backscroll.readers.file_access import read_fault
 
 __all__ = ["put_unit"]
 
@@ -110,7 +111,7 @@ def put_unit(
         strings.reset()
         fault = Fault("changed-while-reading", "changed while it was read; the next sync reads it again")
         if isinstance(error, OSError):
-            fault = Fault("unreadable-file", f"cannot be read: {error.strerror or error}")
+            fault = read_fault(error)
         with transaction(db):
             unit_id, _ = unit_rows.register_unit(db, unit, platform)
             problems = [] if writer.was_read else writer.problems

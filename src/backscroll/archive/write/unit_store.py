@@ -159,13 +159,22 @@ class UnitStore:
         """Return the ids of all fragments."""
         return {id_ for (id_,) in self._db.execute("select id from fragment")}
 
-    def mark_gone(self, unit_ids: Iterable[int]) -> None:
-        """Record that units vanished. What was read from them stays."""
+    def mark_gone(self, unit_ids: Iterable[int]) -> int:
+        """Record that units vanished, and return how many. What was read from them stays.
+
+        A unit that could never be read is deleted and not counted.
+        """
+        count = 0
         with transaction(self._db):
             for unit_id in unit_ids:
+                deleted = self._db.execute("delete from unit where id = ? and read_at is null", [unit_id])
+                if deleted.rowcount:
+                    continue
+                count += 1
                 self._db.execute("update unit set is_gone = 1 where id = ?", [unit_id])
                 self._db.execute("update fragment set is_derived = 0 where unit_id = ?", [unit_id])
                 unit_rows.add_event(self._db, unit_id, "vanished")
+        return count
 
     @property
     def exclusions(self) -> Exclusions:

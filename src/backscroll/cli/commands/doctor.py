@@ -20,6 +20,7 @@ from backscroll.history import History
 from backscroll.model import Retention
 from backscroll.model.audit import Audit, AuditedRoot
 from backscroll.model.events import EventLog
+from backscroll.model.problem import ENVIRONMENT_CODES
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.retention import retention_lines
@@ -145,7 +146,7 @@ def _audit_lines(audit: Audit, home: Path, max_problems: int) -> Iterator[str]:
         yield "Not found:"
         yield from (f"  {root.source:<12} {_abbreviate(root.path, home)}" for root in missing)
         yield ""
-    if not any(root.records for root in existing):
+    if not any(root.records for root in existing) and not audit.problems:
         yield "No history found."
         yield f"To try Backscroll on sample data, run '{command_hint('demo DIR')}'."
         return
@@ -155,9 +156,12 @@ def _audit_lines(audit: Audit, home: Path, max_problems: int) -> Iterator[str]:
         for problem in audit.problems[:max_problems]:
             yield f"  {_abbreviate(problem.origin.path, home)}, {problem.origin.place}: {problem.reason}"
         yield ""
+    codes = {problem.code for problem in audit.problems}
     if audit.is_understood:
         yield "No problems found."
-    else:
+    if "permission-denied" in codes:
+        yield f"Grant permission to read these files and folders, then run '{command_hint('sync')}'."
+    if codes - ENVIRONMENT_CODES or any(root.unknown for root in existing):
         yield "Some records could not be parsed. To report this, attach the output of"
         yield f"'{command_hint('doctor --shape')}'. It describes the records but contains no values."
 

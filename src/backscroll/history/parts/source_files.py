@@ -5,6 +5,7 @@ from collections.abc import Callable
 from backscroll.history.stores import Stores
 from backscroll.ingest.audit import audit
 from backscroll.model.audit import Audit
+from backscroll.readers.file_access import is_entry_denied
 from backscroll.readers.json_outline import Outline
 from backscroll.sources.protocols import RawRecords, close
 
@@ -12,7 +13,7 @@ __all__ = ["SourceFiles"]
 
 
 class SourceFiles:
-    """Audit of the tools' files. Nothing is stored."""
+    """Audit of the tools' files."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -26,7 +27,7 @@ class SourceFiles:
         found: dict[str, dict[str, Outline]] = {}
         for source, root in self._stores.roots():
             kinds = found.setdefault(source.name, {})
-            if not isinstance(source, RawRecords) or not root.is_dir():
+            if not isinstance(source, RawRecords) or is_entry_denied(root) or not root.is_dir():
                 continue
             for unit in source.units(root):
                 for kind, document in source.raw_records(unit):

@@ -106,7 +106,7 @@ class Folder:
         if self._subagents_folder is not None and os.path.islink(self._subagents_folder):  # noqa: PTH114 - faster than Path
             return
         if self.is_unreadable:
-            yield Unit(NAME, self._root, self.path[:-1], kind="closed")
+            yield Unit(NAME, self._root, self.path[:-1], kind="unreadable")
         times = {
             name: _modification_time(fingerprint)
             for name, _, fingerprint in (row.partition("/") for row in self._sidecars)
@@ -291,6 +291,8 @@ def _list_folder(folder: str) -> tuple[list[str], list[str], list[str]] | None:
                 # Not DirEntry.stat: on Windows it lacks the inode and may be out of date.
                 try:
                     status = _stat(prefix + name, dir_fd=folder_fd)
+                except PermissionError:
+                    return None  # the folder can be listed, but not entered
                 except OSError:
                     continue
                 if status.st_mode & _TYPE_MASK == _REGULAR_FILE:

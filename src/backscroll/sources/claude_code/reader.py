@@ -1,6 +1,5 @@
 """Parse a unit of Claude Code with the parser of its kind."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import msgspec
 
 from backscroll.model import Checkpoint, Item, Origin, Problem, RawRow, RecordCounts, Unit
 from backscroll.readers import jsonl
+from backscroll.readers.file_access import read_fault, read_unlisted_folder
 from backscroll.sources.claude_code import desktop, legacy_db, legacy_session, prompt_log
 from backscroll.sources.claude_code.folders import LEGACY_STORE
 from backscroll.sources.claude_code.transcript.line_types import RECORD_START
@@ -37,15 +37,12 @@ class UnitReader:
                     yield from desktop.read(unit)
                 case "unnamed":
                     yield from _report_file_name(unit)
-                case "closed":
-                    os.scandir(unit.path).close()  # raises OSError if it still cannot be listed
-                    yield RecordCounts()
+                case "unreadable":
+                    yield from read_unlisted_folder(unit)
                 case _:
                     yield from _count_lines(unit)
         except OSError as error:
-            yield Problem(
-                Origin(unit.path, "file"), "unreadable-file", f"cannot be read: {error.strerror or error}"
-            )
+            yield Problem(Origin(unit.path, "file"), *read_fault(error))
             yield RecordCounts()
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:

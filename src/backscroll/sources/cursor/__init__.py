@@ -73,7 +73,10 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         root_text = str(root)
         found = [(path, "index") for path, _ in locations.database_paths(root)]
         found += [(str(path), locations.TITLES_KIND) for path in locations.side_databases(root)]
-        return [Unit(self.name, root_text, path, "", change_token(path), 0, kind) for path, kind in found]
+        units = [Unit(self.name, root_text, path, "", change_token(path), 0, kind) for path, kind in found]
+        unreadable = map(str, locations.unreadable_folders(root))
+        units += [Unit(self.name, root_text, path, kind=locations.UNREADABLE_KIND) for path in unreadable]
+        return units
 
     def watched_paths(self, root: Path) -> list[Path]:
         return locations.watched_paths(root)

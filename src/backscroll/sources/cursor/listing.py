@@ -46,6 +46,7 @@ def _database_units(user_data: UserData) -> list[Unit]:
         (path, user_data.side_databases.token(path), locations.TITLES_KIND)
         for path in locations.side_databases(user_data.root)
     ]
+    found += [(path, "", locations.UNREADABLE_KIND) for path in locations.unreadable_folders(user_data.root)]
     return [
         Unit(SOURCE, str(user_data.root), str(path), fingerprint=token, kind=kind)
         for path, token, kind in found

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backscroll.config import Machine
+from backscroll.readers.file_access import is_denied
 from backscroll.readers.file_names import is_utf8
 
 __all__ = [
     "TITLES_KIND",
+    "UNREADABLE_KIND",
     "WorkspaceStorage",
     "agent_home",
     "database_paths",
@@ -22,10 +24,12 @@ __all__ = [
     "search_database",
     "side_databases",
     "tracking_database",
+    "unreadable_folders",
     "watched_paths",
     "workspace_storages",
 ]
 
+UNREADABLE_KIND = "unreadable"  # unit kind of a folder that cannot be listed
 TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
@@ -84,6 +88,11 @@ def side_databases(root: Path) -> list[Path]:
 def watched_paths(root: Path) -> list[Path]:
     """Return the folders that Cursor writes to during a session."""
     return [root / "User" / "globalStorage", root / "User" / "workspaceStorage"]
+
+
+def unreadable_folders(root: Path) -> list[Path]:
+    """Return the folders with databases that the user may not list."""
+    return [folder for folder in watched_paths(root) if is_denied(folder)]
 
 
 def workspace_storages(root: Path) -> Iterator[WorkspaceStorage]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Origin, Problem, RawRow, RecordCounts, Unit
+from backscroll.readers.file_access import read_unlisted_folder
 from backscroll.readers.sqlite import problem_code
 from backscroll.sources.cursor import listing, locations, prompt_log, raw_records, raw_rows
 from backscroll.sources.cursor.database import unowned_rows
@@ -40,6 +41,8 @@ class UserDataReader:
     def _read(self, unit: Unit) -> Iterator[Item]:
         user_data, file = self._user_data, self._database_file(unit)
         kind, colon, id = unit.key.partition(":")
+        if unit.kind == locations.UNREADABLE_KIND:
+            return read_unlisted_folder(unit)
         if unit.kind == locations.TITLES_KIND:
             return user_data.side_databases.read_counts(file.path)
         if not unit.key:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import lenient_json, timestamps
+from backscroll.readers.file_access import read_fault
 from backscroll.readers.json_outline import safe_name
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.locations import SOURCE
@@ -70,7 +71,7 @@ def read_prompts(path: Path) -> Iterator[Item]:
     try:
         prompts = lenient_json.load(path.read_bytes())
     except OSError as error:
-        yield Problem(origin, "unreadable-file", f"cannot be opened: {error.strerror}")
+        yield Problem(origin, *read_fault(error))
         prompts = []
     except lenient_json.FAILURES:
         yield Problem(origin, "not-json", "is not JSON")

@@ -11,9 +11,18 @@ from backscroll.readers.file_names import is_utf8
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor_cli.transcript_paths import group_by_session
 
-__all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots", "watched_paths"]
+__all__ = [
+    "SOURCE",
+    "UNREADABLE_KIND",
+    "find_transcripts",
+    "find_units",
+    "find_units_at",
+    "roots",
+    "watched_paths",
+]
 
 SOURCE = "cursor-cli"
+UNREADABLE_KIND = "unreadable"  # kind of a folder that cannot be listed
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
 _MAX_FOLDER_DEPTH = 4  # enough for a subagent of a subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
@@ -45,15 +54,20 @@ def _windows_roots(homes: Path) -> list[Path]:
 
 
 def find_units(root: Path) -> Iterator[Unit]:
-    """Return the stores, drafts, transcripts and prompt lists below a root, each sorted by name."""
+    """Return the stores, drafts, transcripts and prompt lists below a root, each sorted by name.
+
+    A folder without permission to list it is a unit too, without a fingerprint.
+    """
     base = str(root)
-    for folder in _folders(_join(base, "chats"), root):
-        for session in _folders(folder, root):
-            yield from _session_units(session, root)
-    for session in _folders(_join(base, "acp-sessions"), root):
-        yield from _session_units(session, root)
-    yield from _transcript_units(root)
+    denied: list[str] = []
+    for folder in _folders(_join(base, "chats"), root, denied):
+        for session in _folders(folder, root, denied):
+            yield from _session_units(session, root, denied)
+    for session in _folders(_join(base, "acp-sessions"), root, denied):
+        yield from _session_units(session, root, denied)
+    yield from _transcript_units(root, denied)
     yield from _prompt_units(base, root)
+    yield from (Unit(SOURCE, base, path, kind=UNREADABLE_KIND) for path in denied)
 
 
 def watched_paths(root: Path) -> list[Path]:
@@ -80,18 +94,19 @@ def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
             case _:
                 return None
     found: list[Unit] = []
+    denied: list[str] = []
     for folder in sorted(folders):
         if folder == str(root):
             found += _prompt_units(folder, root)
-        elif folder in _folders(os.path.dirname(folder), root):  # noqa: PTH120 - compared as strings
-            found += _session_units(folder, root)
-    return found
+        elif folder in _folders(os.path.dirname(folder), root, denied):  # noqa: PTH120 - compared as strings
+            found += _session_units(folder, root, denied)
+    return found if not denied else None
 
 
-def _session_units(folder: str, root: Path) -> Iterator[Unit]:
+def _session_units(folder: str, root: Path, denied: list[str]) -> Iterator[Unit]:
     entries = {
         entry.name: entry
-        for entry in _entries(folder)
+        for entry in _entries(folder, denied)
         if _is_kind(entry, "file") and (not entry.is_symlink() or _is_inside(entry, root))
     }
     name = os.path.basename(folder)  # noqa: PTH119 - creating a Path takes longer than all other steps
@@ -139,17 +154,21 @@ def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
         yield _file_unit(path, root, kind="prompts", session_id=None)
 
 
-def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[str]]:
-    """Return the transcripts below a root, by the ids of parent session and session."""
+def find_transcripts(root: Path, denied: list[str] | None = None) -> dict[tuple[str | None, str], list[str]]:
+    """Return the transcripts below a root, by the ids of parent session and session.
+
+    Folders without permission to list them are appended to ``denied``.
+    """
+    denied = denied if denied is not None else []
     return group_by_session(
         path
-        for project in _folders(_join(root, "projects"), root)
-        for path in _files(_join(project, "agent-transcripts"), root)
+        for project in _folders(_join(root, "projects"), root, denied)
+        for path in _files(_join(project, "agent-transcripts"), root, denied)
     )
 
 
-def _transcript_units(root: Path) -> Iterator[Unit]:
-    for (_, id), paths in find_transcripts(root).items():
+def _transcript_units(root: Path, denied: list[str]) -> Iterator[Unit]:
+    for (_, id), paths in find_transcripts(root, denied).items():
         units = [_file_unit(path, root, kind="transcript", session_id=id) for path in paths]
         if len(units) > 1:
             # All of them decide which one is active, so they share a fingerprint.
@@ -172,19 +191,21 @@ def _file_unit(path: str, root: Path, *, kind: str, session_id: str | None) -> U
     )
 
 
-def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:
-    entries = _entries(folder)
+def _files(folder: str, root: Path, denied: list[str], *, depth: int = 0) -> Iterator[str]:
+    entries = _entries(folder, denied)
     for entry in entries:
         if _is_kind(entry, "file") and _is_inside(entry, root):
             yield entry.path
     if depth < _MAX_FOLDER_DEPTH:
-        for inner in _folders(folder, root, entries):
-            yield from _files(inner, root, depth=depth + 1)
+        for inner in _folders(folder, root, denied, entries):
+            yield from _files(inner, root, denied, depth=depth + 1)
 
 
-def _folders(folder: str, root: Path, entries: Iterable[os.DirEntry[str]] | None = None) -> Iterator[str]:
+def _folders(
+    folder: str, root: Path, denied: list[str], entries: Iterable[os.DirEntry[str]] | None = None
+) -> Iterator[str]:
     """Return the folders in a folder, without links to folders beside them."""
-    for entry in _entries(folder) if entries is None else entries:
+    for entry in _entries(folder, denied) if entries is None else entries:
         if _is_kind(entry, "folder") and _is_inside(entry, root):
             path = Path(entry.path) if entry.is_symlink() else None
             if path is None or path.resolve().parent != path.parent.resolve():
@@ -198,10 +219,13 @@ def _is_kind(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
         return False
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _entries(folder: str, denied: list[str]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted((entry for entry in entries if is_utf8(entry.name)), key=lambda entry: entry.name)
+    except PermissionError:
+        denied.append(folder)
+        return []
     except OSError:
         return []
 

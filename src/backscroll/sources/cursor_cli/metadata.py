@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from backscroll.model import Fault
 from backscroll.readers import lenient_json
+from backscroll.readers.file_access import read_fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.secret_fields import is_secret
 
@@ -136,7 +137,7 @@ def read_sidecar(path: Path) -> Sidecar:
     except FileNotFoundError:
         return Sidecar()
     except OSError as error:
-        return Sidecar(fault=Fault("unreadable-file", f"cannot be opened: {error.strerror}"))
+        return Sidecar(fault=read_fault(error))
     try:
         loaded = lenient_json.load(data)
     except lenient_json.FAILURES:

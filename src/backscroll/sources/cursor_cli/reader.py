@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.model import Item, RawRow, Unit
+from backscroll.readers.file_access import read_unlisted_folder
+from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
 from backscroll.sources.cursor_cli.raw_records import read_raw_records
 from backscroll.sources.cursor_cli.raw_rows import file_row, store_rows
@@ -29,6 +31,8 @@ class RootReader:
                 return read_transcript(path, self._catalog)
             case "prompts":
                 return read_prompts(path)
+            case locations.UNREADABLE_KIND:
+                return read_unlisted_folder(unit)
             case _ if path.name == "meta.json":
                 return read_draft(path)
         return read_store(path)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing, Item, Message, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import timestamps
+from backscroll.readers.file_access import read_fault
 from backscroll.sources.cursor_cli import transcript_jsonl, transcript_text, workspace
 from backscroll.sources.cursor_cli.locations import SOURCE, find_transcripts
 from backscroll.sources.cursor_cli.metadata import read_sidecar
@@ -109,7 +110,7 @@ def _read_session(
             else:
                 yield item
     except OSError as error:
-        yield Problem(Origin(str(path), "file"), "unreadable-file", f"cannot be read: {error.strerror}")
+        yield Problem(Origin(str(path), "file"), *read_fault(error))
     modified_at = timestamps.from_value(_modified_ns(path) / 1e9)
     agent = Agent(
         agent_id=parsed.id,
@@ -150,7 +151,7 @@ def _count_lines(path: Path, counts: RecordCounts) -> Iterator[Problem]:
         with path.open("rb") as file:
             line_count = sum(1 for _ in file)
     except OSError as error:
-        yield Problem(Origin(str(path), "file"), "unreadable-file", f"cannot be read: {error.strerror}")
+        yield Problem(Origin(str(path), "file"), *read_fault(error))
         return
     if line_count:
         counts.count("line of a copy", "ignored", line_count)

@@ -1,9 +1,6 @@
 """Files and folders that the user may not read."""
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,24 +8,8 @@ import pytest
 
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
-from tests.cli.run_command import COMMAND, Result
-
-# Permissions do not apply to root, unless it gives up its capabilities.
-WITHOUT_CAPABILITIES = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--")
-
-
-def prefix() -> tuple[str, ...]:
-    """Return the command that makes permissions apply, or skip the test."""
-    if os.name != "posix":
-        pytest.skip("needs permissions")
-    if os.geteuid() != 0:
-        return ()
-    if (
-        shutil.which("setpriv") is None
-        or subprocess.run([*WITHOUT_CAPABILITIES, "true"], check=False).returncode
-    ):
-        pytest.skip("root may read everything, and setpriv is missing or not allowed")
-    return WITHOUT_CAPABILITIES
+from tests.cli.run_command import Result
+from tests.cli.unprivileged import run_unprivileged
 
 
 class Denied:
@@ -36,14 +17,12 @@ class Denied:
 
     def __init__(self, source: str, root: Path, folder: Path, home: Path) -> None:
         self.root, self.folder = root, folder
-        self._prefix = prefix()
         self._options = ("--home", str(home), "--root", f"{source}={root}")
 
     def run(self, *arguments: str, mode: int = 0) -> Result:
         self.folder.chmod(mode)
-        command = [*self._prefix, str(COMMAND), *self._options, *arguments]
         try:
-            return Result(subprocess.run(command, capture_output=True, text=True, check=False, timeout=60))
+            return run_unprivileged(*self._options, *arguments)
         finally:
             self.folder.chmod(0o755)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, connect, transaction
+from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, ReadOnlyConnection, connect, transaction
 from backscroll.archive.derive.idle_sessions import close_idle_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.index_queue import IndexQueue
@@ -50,6 +50,11 @@ class Archive:
         self._is_shard = is_shard
         self._exclusions = exclusions or Exclusions()
         self._db = connect(path, is_shard=is_shard)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the archive was opened read-only because its file or folder cannot be written."""
+        return isinstance(self._db, ReadOnlyConnection)
 
     @cached_property
     def fingerprints(self) -> Fingerprints:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from backscroll.archive.errors import is_busy, to_archive_error
+from backscroll.archive.errors import is_busy, is_read_only_failure, read_only_error, to_archive_error
 from backscroll.errors import ArchiveError
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "MIGRATIONS",
     "MIN_SQLITE_VERSION",
     "SCHEMA_VERSION",
+    "ReadOnlyConnection",
     "connect",
     "transaction",
 ]
@@ -31,8 +32,12 @@ _SHARD_PAGE_BYTES = 16_384  # most of a shard are blobs larger than the default 
 _RETRY_SECONDS = 0.02
 
 
+class ReadOnlyConnection(sqlite3.Connection):
+    """Connection to an archive that cannot be written."""
+
+
 def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
-    """Open an archive; create it if it does not exist.
+    """Open an archive; create it if it does not exist. If it cannot be written, open it read-only.
 
     A shard is deleted when its process exits, and hardly anything is looked up in it. It is written in one
     transaction that the caller ends, without syncing to disk and without most indexes.
@@ -64,7 +69,32 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         if is_shard:
             _drop_indexes(db)
     except (sqlite3.DatabaseError, OSError) as error:
+        if not is_shard and is_read_only_failure(error) and path.is_file():
+            return _connect_read_only(path)
         raise to_archive_error(error, path) from error
+    return db
+
+
+def _connect_read_only(path: Path) -> ReadOnlyConnection:
+    """Open an archive whose file or folder cannot be written.
+
+    SQLite creates a file beside a database in WAL mode, even to read it. It does not if the database is
+    declared immutable; this ignores the write-ahead log, so there must be none.
+    """
+    wal = path.with_name(f"{path.name}-wal")
+    has_wal = wal.exists() and wal.stat().st_size > 0
+    uri = f"{path.absolute().as_uri()}?mode=ro{'' if has_wal else '&immutable=1'}"
+    try:
+        db = sqlite3.connect(
+            uri, uri=True, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, factory=ReadOnlyConnection
+        )
+        db.execute("pragma temp_store = memory")
+        db.execute(f"pragma cache_size = -{_CACHE_KB}")
+        version = _version(db, path)
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise to_archive_error(error, path) from error
+    if version != SCHEMA_VERSION:
+        raise read_only_error(path)
     return db
 
 

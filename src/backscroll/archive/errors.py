@@ -6,7 +6,14 @@ from pathlib import Path
 
 from backscroll.errors import ArchiveError
 
-__all__ = ["decode_errors", "is_archive_failure", "is_busy", "to_archive_error"]
+__all__ = [
+    "decode_errors",
+    "is_archive_failure",
+    "is_busy",
+    "is_read_only_failure",
+    "read_only_error",
+    "to_archive_error",
+]
 
 _RECOVER = "Restore a copy of it if you have one. Otherwise move it away and run 'backscroll sync'."
 _MESSAGES = {
@@ -14,8 +21,8 @@ _MESSAGES = {
     sqlite3.SQLITE_BUSY: "Another process is writing to the archive {path}. Try again when it has finished.",
     sqlite3.SQLITE_CORRUPT: "The archive {path} is damaged ({error}). " + _RECOVER,
     sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}). " + _RECOVER,
-    sqlite3.SQLITE_READONLY: "The archive {path} cannot be written ({error}). Check the permissions of the"
-    " file and its folder, or choose another folder with --home.",
+    sqlite3.SQLITE_READONLY: "The archive {path} is read-only. Check the permissions of the file and its"
+    " folder, or choose another folder with --home.",
 }
 # Errors of the code, not of the file.
 _PROGRAMMING_ERRORS = (
@@ -51,6 +58,16 @@ def to_archive_error(error: BaseException, path: Path) -> ArchiveError:
     code = _primary_code(error)
     message = _MESSAGES.get(code, "The archive {path} cannot be opened: {error}.")
     return ArchiveError(message.format(path=path, error=error), path, is_readable=code in _READABLE)
+
+
+def read_only_error(path: Path) -> ArchiveError:
+    """Return the error of a write to an archive that was opened read-only."""
+    return ArchiveError(_MESSAGES[sqlite3.SQLITE_READONLY].format(path=path), path, is_readable=True)
+
+
+def is_read_only_failure(error: BaseException) -> bool:
+    """Return whether the archive's file or folder cannot be written."""
+    return _primary_code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def is_archive_failure(error: BaseException) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from backscroll.archive.errors import read_only_error
+
 __all__ = ["is_locked", "sync_lock"]
 
 POLL_SECONDS = 0.05  # short enough for Ctrl-C to work while waiting
@@ -24,7 +26,10 @@ def sync_lock(
     deadline = time.monotonic() + timeout if timeout is not None else None
     path = archive.with_name("sync.lock")
     if not path.exists():
-        path.touch(mode=0o600)
+        try:
+            path.touch(mode=0o600)
+        except PermissionError as error:
+            raise read_only_error(archive) from error
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as lock:
         while not (is_held := _try_lock(lock) or _try_again(lock)):
             if deadline is not None and time.monotonic() + POLL_SECONDS > deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,17 +23,26 @@ class Setup:
         self.roots = roots
         self.last_history: History | None = None  # returned by `history`, may be closed
         self.no_wait = False  # answer before a long sync is complete, also in a pipe
+        self._has_warned = False
 
     def history(self) -> History:
-        """Return a `History` for the options. Print a warning for each unknown setting."""
+        """Return a `History` for the options. On the first call, print warnings about roots and settings."""
         from backscroll.history import History  # start-up time: --help does not need it
 
         machine = this_machine()
-        history = History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
+        roots = named_roots(self.roots, machine)
+        history = History(roots=roots, home=self.home, machine=machine)
         self.last_history = history
+        if self._has_warned:
+            return history
+        self._has_warned = True
         for name in history.settings.unknown:
             file = history.archive_path.with_name("config.toml")
             sys.stderr.write(f"Warning: unknown setting {name!r} in {file}.\n")
+        for root in roots:
+            if not os.path.isdir(root.path):  # noqa: PTH112 - Path.is_dir raises without permission
+                state = "is not a folder" if os.path.exists(root.path) else "does not exist"  # noqa: PTH110
+                sys.stderr.write(f"Warning: the root {root.source}={root.path} {state}.\n")
         return history
 
 

@@ -248,7 +248,7 @@ def sync_before_reading(
     except ArchiveError as error:
         if not error.is_readable:
             raise
-        click.echo(f"{as_sentence(str(error))} Results may be out of date.", err=True)
+        click.echo(f"Could not sync. {as_sentence(str(error))} Results may be out of date.", err=True)
         return
     if incomplete is not None:
         click.echo(incomplete, err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from backscroll import sources
 from backscroll.archive import Archive
+from backscroll.archive.errors import read_only_error
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
 from backscroll.errors import UsageError
@@ -43,6 +44,13 @@ class Stores:
     @cached_property
     def archive(self) -> Archive:
         return Archive(self.archive_path, exclusions=Exclusions(patterns=self.settings.exclude))
+
+    @property
+    def writable_archive(self) -> Archive:
+        """The archive. Raises `ArchiveError` if it is read-only."""
+        if self.archive.is_read_only:
+            raise read_only_error(self.archive_path)
+        return self.archive
 
     @cached_property
     def index(self) -> IndexAccess:

@@ -32,7 +32,7 @@ def sync(
     While this process waits, ``progress`` reports on the other one. If more than ``max_bytes`` have changed,
     nothing is read, the archive is marked as incomplete and the report is deferred.
     """
-    archive = stores.archive
+    archive = stores.writable_archive
     file = ProgressFile(stores.archive_path, is_background=is_background)
 
     def while_waiting() -> None:

@@ -33,11 +33,11 @@ class ArchiveAdmin:
 
     def compact(self) -> CompactResult:
         """Reduce the archive file to its minimum size."""
-        return self._stores.archive.maintenance.compact()
+        return self._stores.writable_archive.maintenance.compact()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> Rebuilt:
         """Recreate sessions and index from the archived originals."""
-        return rebuild(self._stores.archive, self._stores.index.index, progress)
+        return rebuild(self._stores.writable_archive, self._stores.index.index, progress)
 
     def forget(self, ref: str) -> ForgetResult:
         """Erase a session and its subagents from archive and index, and exclude them from later syncs.
@@ -49,7 +49,7 @@ class ArchiveAdmin:
             raise UsageError(
                 f"{summary.ref} is a subagent. Forget the session that started it: {summary.parent_ref}"
             )
-        return forget(self._stores.archive, self._stores.index.index, summary)
+        return forget(self._stores.writable_archive, self._stores.index.index, summary)
 
     def extract(self, ref: str, folder: Path) -> Extracted:
         """Write the originals of a session and its subagents into a folder.

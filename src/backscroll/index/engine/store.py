@@ -270,11 +270,26 @@ class Index:
             if not name:
                 raise IndexDamagedError(f"there is no index in {self.folder}")
             self.close()
-            self._engine = open_index(str(self.folder / name))
+            self._engine = self._open_generation(name)
             self._generation = name
             self._meta_file = self.folder / name / "meta.json"
         self._current_stamp = stamp
         return self._engine
+
+    def _open_generation(self, name: str) -> tantivy.Index:
+        folder = self.folder / name
+        try:
+            return open_index(str(folder))
+        except ValueError:
+            import weakref  # only needed for an index that cannot be written
+
+            from backscroll.index.engine.read_only import is_writable, open_read_only
+
+            if not folder.is_dir() or is_writable(folder):
+                raise
+            engine, links = open_read_only(folder)
+            weakref.finalize(self, links.close)
+            return engine
 
     def _latest_snapshot(self) -> Snapshot:
         """Return the newest commit of any process."""

@@ -29,6 +29,38 @@ def test_one_session_is_written_to_standard_output_as_markdown(shell: Shell) -> 
     assert result.out.startswith("# question 1\n")
 
 
+def test_a_dash_is_standard_output(shell: Shell) -> None:
+    result = shell.run("export", "10000000", "-o", "-")
+    assert (result.code, result.out) == (0, shell.run("export", "10000000").out)
+    assert shell.run("export", "--all", "-o", "-").code == 2
+
+
+@pytest.mark.parametrize("arguments", [("1", "-o", "missing/a.md"), ("--all", "-o", "missing/folder")])
+def test_the_folder_that_contains_the_output_must_exist(shell: Shell, arguments: tuple[str, ...]) -> None:
+    *refs, path = arguments
+    result = shell.run("export", *refs, str(shell.folder / path))
+    assert result.code == 1
+    assert f"The folder {shell.folder / 'missing'} does not exist." in result.err
+    assert not (shell.folder / "missing").exists()
+
+
+@pytest.mark.parametrize("ref", ["1", "2", "10000000"])
+def test_json_is_the_same_document_as_that_of_show(shell: Shell, ref: str) -> None:
+    exported = shell.run("export", ref, "--format", "json")
+    assert (exported.code, exported.out) == (0, shell.run("show", ref, "--json").out)
+
+
+def test_exported_pages_link_to_their_index(shell: Shell) -> None:
+    folder = shell.folder / "out"
+    assert shell.run("export", "--all", "--format", "html", "-o", str(folder)).code == 0
+    pages = [page for page in folder.iterdir() if page.name != "index.html"]
+    assert len(pages) == 2
+    for page in pages:
+        assert '<a href="index.html">All sessions</a>' in page.read_text("utf-8")
+        assert page.name in (folder / "index.html").read_text("utf-8")
+    assert "index.html" not in shell.run("export", "1", "--format", "html").out
+
+
 def test_the_suffix_of_the_file_selects_the_format(shell: Shell) -> None:
     result = shell.run("export", "1", "-o", str(shell.folder / "a.html"))
     assert (result.code, result.out) == (0, "")
@@ -112,6 +144,15 @@ def test_home_folders_are_replaced_if_requested(shell: Shell) -> None:
     assert "[redacted: home folder #1]/ferry" in result.out
     wrong = shell.run("export", "1", "--redact=paths,phones")
     assert (wrong.code, "phones" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["1", "--redact=bogus"], ["--redact=bogus", "1"], ["--all", "--redact", "bogus"]]
+)
+def test_an_unknown_category_is_a_usage_error(shell: Shell, arguments: list[str]) -> None:
+    result = shell.run("export", *arguments)
+    assert result.code == 2
+    assert "Cannot redact 'bogus'. Use secrets, emails, paths." in result.err
 
 
 def test_secrets_are_listed_but_not_printed(shell: Shell) -> None:

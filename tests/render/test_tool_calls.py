@@ -49,6 +49,19 @@ def test_a_diff_has_file_names_and_line_numbers() -> None:
     assert list(diff_lines(Edit("x.py", (Hunk(),)))) == []
 
 
+@pytest.mark.parametrize(
+    ("hunk", "header"),
+    [
+        (Hunk((), ("a",), 12, 12), "@@ -11,0 +12,1 @@"),
+        (Hunk(("a", "b"), (), 12, 15), "@@ -12,2 +14,0 @@"),
+        (Hunk((), ("a",), new_start=1), "@@ -0,0 +1,1 @@"),
+        (Hunk(("a",), ("b",), 12, 13), "@@ -12,1 +13,1 @@"),
+    ],
+)
+def test_a_range_without_lines_has_the_number_of_the_line_before_it(hunk: Hunk, header: str) -> None:
+    assert list(diff_lines(Edit("x.py", (hunk,))))[2] == header
+
+
 @given(st.text())
 def test_sanitizing_twice_changes_nothing_and_one_line_fits(text: str) -> None:
     assert sanitize(sanitize(text)) == sanitize(text)

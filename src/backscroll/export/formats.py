@@ -1,17 +1,18 @@
 """Stream a session in any format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.export.write_files import Exported, Progress, work_units, write_files
+from backscroll.export.write_files import INDEX_FILE, Exported, Progress, work_units, write_files
 from backscroll.model import Message, SessionSummary
 from backscroll.model.export_format import Format
 from backscroll.redact.redactor import Redactor
 from backscroll.render.json import json_chunks, json_lines
 from backscroll.render.markdown import markdown
 from backscroll.render.plain_text import plain_text
-from backscroll.render.turns import Subagent, transcript_items
+from backscroll.render.turns import Subagent, TranscriptItem, transcript_items
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
@@ -62,11 +63,21 @@ class Exporter:
         self.learn(summaries, halves[0])
         redacted = [self._redacted(summary) for summary in summaries]
         return write_files(
-            redacted, self.stream, folder, self._format, force=force, missing=missing, progress=halves[1]
+            redacted,
+            self._stream_for_folder,
+            folder,
+            self._format,
+            force=force,
+            missing=missing,
+            progress=halves[1],
         )
 
-    def stream(self, summary: SessionSummary) -> Iterator[str]:
-        """Stream the text of a session."""
+    def _stream_for_folder(self, summary: SessionSummary) -> Iterator[str]:
+        return self.stream(summary, index_file=INDEX_FILE)
+
+    def stream(self, summary: SessionSummary, *, index_file: str | None = None) -> Iterator[str]:
+        """Stream the text of a session. An HTML page links to the index page, if there is one."""
+        render: Callable[[SessionSummary, Iterator[TranscriptItem]], Iterator[str]]
         match self._format:
             case "json":
                 return json_chunks(
@@ -77,7 +88,9 @@ class Exporter:
             case "jsonl":
                 return json_lines(self._redacted(summary), self._read(summary))
             case "html":
-                from backscroll.render.html import html as render  # loads Markdown and highlighting
+                from backscroll.render.html import html  # loads Markdown and highlighting
+
+                render = partial(html, index_file=index_file)
             case "md":
                 render = markdown
             case "txt":

@@ -13,9 +13,9 @@ from backscroll.model import SessionSummary
 from backscroll.model.export_format import Format
 from backscroll.render.index_page import index_page
 
-__all__ = ["Exported", "Progress", "work_units", "write_files", "write_one"]
+__all__ = ["INDEX_FILE", "Exported", "Progress", "work_units", "write_files", "write_one"]
 
-_INDEX = "index.html"
+INDEX_FILE = "index.html"
 
 Progress = Callable[[int, int], None]
 Stream = Callable[[SessionSummary], Iterator[str]]
@@ -35,9 +35,12 @@ def work_units(summary: SessionSummary) -> int:
 
 
 def write_one(chunks: Iterable[str], path: Path, *, force: bool = False) -> Path:
-    """Write one session to one file. Raises `DestinationError` if it exists, unless ``force``."""
+    """Write one session to one file. Raises `DestinationError` if it exists, unless ``force``.
+
+    The folder must exist.
+    """
+    _check_parent(path)
     _existing_files([path], force)
-    _create_folder(path.parent)
     _write(chunks, path)
     return path
 
@@ -55,10 +58,11 @@ def write_files(
     """Write a file for each session, and an index page for HTML.
 
     Raises `DestinationError` before anything is written if a file exists, unless ``force`` replaces it or
-    ``missing`` skips it.
+    ``missing`` skips it. The folder is created; the one that contains it must exist.
     """
+    _check_parent(folder)
     names = file_names(summaries, format_)
-    index = folder / _INDEX if format_ == "html" else None
+    index = folder / INDEX_FILE if format_ == "html" else None
     paths = [folder / name for name in names]
     existing = _existing_files([*paths, *([index] if index is not None else [])], force, missing=missing)
     _create_folder(folder)
@@ -95,9 +99,16 @@ def _existing_files(paths: list[Path], force: bool, *, missing: bool = False) ->
     return existing
 
 
+def _check_parent(path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise DestinationError(
+            f"The folder {path.parent} does not exist. Create it, or choose another path.", path.parent
+        )
+
+
 def _create_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
     except OSError as error:
         raise DestinationError(f"The folder {folder} cannot be created: {error.strerror}.", folder) from error
 

@@ -32,7 +32,13 @@ def _hunk_header(hunk: Hunk) -> str:
         return "@@ @@"
     old = hunk.old_start if hunk.old_start is not None else hunk.new_start
     new = hunk.new_start if hunk.new_start is not None else hunk.old_start
-    return f"@@ -{old},{len(hunk.removed)} +{new},{len(hunk.added)} @@"
+    return f"@@ -{_range(old, len(hunk.removed))} +{_range(new, len(hunk.added))} @@"
+
+
+def _range(start: int | None, count: int) -> str:
+    """Return a range of lines. A range without lines has the number of the line before it."""
+    first = start or 1
+    return f"{first if count else max(first - 1, 0)},{count}"
 
 
 def _single_line(line: str) -> str:

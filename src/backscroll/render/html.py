@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from html import escape
+from urllib.parse import quote
 
 from backscroll.model import Message, SessionSummary, ToolCall
 from backscroll.model.sanitize import one_line, sanitize
@@ -24,8 +25,8 @@ __all__ = ["html"]
 
 _MAX_OPEN_DIFF_LINES = 60  # longer diffs are collapsed
 _MAX_PROMPT_CHARS = 90  # in the list of turns
+_TOOLBAR_START = '<div class="bar" role="toolbar" aria-label="Page">\n'
 _TOOLBAR = """\
-<div class="bar" role="toolbar" aria-label="Page">
 <input id="search" type="search" placeholder="Search this session" aria-label="Search this session">
 <output id="found"></output>
 <button id="previous" type="button" title="Previous match (Shift+Enter)">↑</button>
@@ -40,11 +41,14 @@ _KEYS = (
 )
 
 
-def html(summary: SessionSummary, items: Iterable[TranscriptItem]) -> Iterator[str]:
-    """Yield the page in chunks."""
+def html(
+    summary: SessionSummary, items: Iterable[TranscriptItem], *, index_file: str | None = None
+) -> Iterator[str]:
+    """Yield the page in chunks. With an index page, the toolbar has a link to it."""
     title = session_title(summary)
     yield page_start(title, "session")
-    yield f"{_TOOLBAR}<main>\n<header>\n<h1>{escape(title)}</h1>\n<dl>\n"
+    link = f'<a href="{quote(index_file)}">All sessions</a>\n' if index_file is not None else ""
+    yield f"{_TOOLBAR_START}{link}{_TOOLBAR}<main>\n<header>\n<h1>{escape(title)}</h1>\n<dl>\n"
     for name, value in header_fields(summary):
         yield f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>\n"
     yield "</dl>\n</header>\n"

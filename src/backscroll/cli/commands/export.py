@@ -1,7 +1,7 @@
 """``backscroll export``: write sessions to files."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
+_STANDARD_OUTPUT = Path("-")
 MAX_LOCATIONS = 5  # locations printed per secret
 
 _FORMAT_BY_SUFFIX: dict[str, Format] = {
@@ -37,7 +38,51 @@ _FORMAT_BY_SUFFIX: dict[str, Format] = {
 }
 
 
-@click.command("export")
+class _ExportCommand(click.Command):
+    """Command with an option whose value can be omitted."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_with_redact_value(args)))
+
+
+def _with_redact_value(arguments: list[str]) -> Iterator[str]:
+    """Give a bare ``--redact`` its value. The next argument is a ref unless it names categories."""
+    remaining = iter(enumerate(arguments, start=1))
+    for number, argument in remaining:
+        if argument == "--":
+            yield from arguments[number - 1 :]
+            return
+        if argument != "--redact":
+            yield argument
+            continue
+        following = arguments[number] if number < len(arguments) else "-"
+        names = following.split(",")
+        is_value = any(name in SECRET_CATEGORIES for name in names) or "--all" in arguments
+        if is_value and not following.startswith("-"):
+            next(remaining)
+            yield f"--redact={following}"
+        else:
+            yield "--redact=secrets"
+
+
+class _Categories(click.ParamType[tuple[SecretCategory, ...]]):
+    """Comma-separated list of categories to redact. Secrets are always redacted."""
+
+    name = "categories"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[SecretCategory, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = value.split(",")
+        unknown = next((name for name in names if name not in SECRET_CATEGORIES), None)
+        if unknown is not None:
+            raise click.UsageError(f"Cannot redact {unknown!r}. Use {', '.join(SECRET_CATEGORIES)}.", ctx)
+        return tuple(name for name in SECRET_CATEGORIES if name in names or name == "secrets")
+
+
+@click.command("export", cls=_ExportCommand)
 @click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
 @click.option("--all", "every", is_flag=True, help="Export all sessions that match the filters below.")
 @click.option(
@@ -49,16 +94,16 @@ _FORMAT_BY_SUFFIX: dict[str, Format] = {
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, allow_dash=True),
     metavar="PATH",
-    help="Output file; for several sessions, output folder.",
+    help="Output file; for several sessions, output folder. '-' is standard output.",
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option("--missing", is_flag=True, help="Skip sessions that are already in the output folder.")
 @click.option(
     "--redact",
-    is_flag=False,
-    flag_value="secrets",
+    "categories",
+    type=_Categories(),
     metavar="[KINDS]",
     help="Replace keys, tokens and passwords with placeholders. --redact=emails,paths also replaces e-mail"
     " addresses and home folders.",
@@ -76,7 +121,7 @@ def command(
     output: Path | None,
     force: bool,
     missing: bool,
-    redact: str | None,
+    categories: tuple[SecretCategory, ...] | None,
     everything: bool,
     no_sync: bool,
     **options: Any,
@@ -84,8 +129,8 @@ def command(
     """Export sessions as Markdown, HTML, JSON, JSON Lines or text.
 
     A single session is written to standard output unless PATH is given. Several sessions are written to a
-    folder, one file each; the HTML format adds an index page. To continue an interrupted export, use
-    --missing.
+    folder, one file each; the HTML format adds an index page. The folder that contains PATH must exist. To
+    continue an interrupted export, use --missing.
 
     \b
     Examples:
@@ -93,7 +138,8 @@ def command(
       backscroll export 1 --redact
       backscroll export --all --workspace tideline --format html -o tideline
     """
-    refs, categories = _parse_redact(refs, redact, every=every)
+    if output == _STANDARD_OUTPUT:
+        output = None
     if bool(refs) == every:
         raise click.UsageError("Pass the sessions to export, or --all.")
     if refs and has_filters(options):
@@ -109,33 +155,14 @@ def command(
         if not no_sync:
             sync_before_reading(history)
         if is_single:
-            ref = history.find(refs[0]).ref
-            _export_one(history, ref, format_, output, redactor, everything=everything, force=force)
+            summary = history.find(refs[0])
+            _export_one(history, summary, format_, output, redactor, everything=everything, force=force)
         else:
             summaries = history.all_sessions(make_filter(options)) if every else _find_all(history, refs)
             flags = {"everything": everything, "force": force, "missing": missing}
             _export_many(history, summaries, format_, output, redactor, **flags)
     if redactor is not None:
         _report_redactions(redactor)
-
-
-def _parse_redact(
-    refs: tuple[str, ...], redact: str | None, *, every: bool
-) -> tuple[tuple[str, ...], list[SecretCategory]]:
-    """Return the refs and the categories to redact.
-
-    A word after a bare ``--redact`` is a ref unless it names categories.
-    """
-    if redact is None:
-        return refs, []
-    names = redact.split(",")
-    if all(name in SECRET_CATEGORIES for name in names):
-        others = (kind for kind in SECRET_CATEGORIES if kind in names and kind != "secrets")
-        return refs, ["secrets", *others]
-    if every or not redact or any(name in SECRET_CATEGORIES for name in names):
-        unknown = next(name for name in names if name not in SECRET_CATEGORIES)
-        raise click.UsageError(f"Cannot redact {unknown!r}. Use {', '.join(SECRET_CATEGORIES)}.")
-    return (redact, *refs), ["secrets"]
 
 
 def _is_folder(output: Path | None) -> bool:
@@ -150,7 +177,7 @@ def _find_all(history: History, refs: Iterable[str]) -> list[SessionSummary]:
 
 def _export_one(
     history: History,
-    ref: str,
+    summary: SessionSummary,
     format_: Format,
     output: Path | None,
     redactor: Redactor | None,
@@ -158,7 +185,7 @@ def _export_one(
     everything: bool,
     force: bool,
 ) -> None:
-    pieces = history.export_session(ref, format_, redactor=redactor, everything=everything)
+    pieces = history.exports.stream(summary, format_, redactor=redactor, everything=everything)
     if output is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece.encode("utf-8", "replace"))

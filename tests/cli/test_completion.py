@@ -44,6 +44,12 @@ def test_a_ref_is_completed_from_the_archive(home: Path) -> None:
     assert completions(home, f"backscroll show claude-code:{QUAY}") == [f"claude-code:{QUAY}"]
 
 
+def test_help_completes_commands(home: Path) -> None:
+    assert completions(home, "backscroll help sta") == ["star", "stats"]
+    assert completions(home, "backscroll help archive for") == ["forget"]
+    assert completions(home, "backscroll help list ") == []
+
+
 def test_a_completed_ref_has_a_sanitized_title(home: Path) -> None:
     result = complete("zsh", f"backscroll show {FERRY}", BACKSCROLL_HOME=str(home))
     assert "About the ferry" in result.out
@@ -93,11 +99,13 @@ def test_an_unreadable_archive_causes_no_completion_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_goes_to_standard_output_and_instructions_to_standard_error(shell: str) -> None:
+def test_completion_prints_only_the_script_and_its_help_says_how_to_install_it(shell: str) -> None:
     result = backscroll("completion", shell)
     assert result.code == 0
     assert f"_BACKSCROLL_COMPLETE={shell}_complete" in result.out
-    assert f"backscroll completion {shell} >" in result.err
+    assert result.err == ""
+    assert "To install" not in result.out
+    assert f"backscroll completion {shell} >" in backscroll("completion", "--help").out
 
 
 def test_bash_can_load_the_script(tmp_path: Path) -> None:

@@ -70,6 +70,40 @@ def test_a_usage_error_names_the_help_of_its_command(arguments: list[str], comma
     assert result.err.endswith(f"backscroll{command} --help' for usage.\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "question"),
+    [
+        (["docter"], "Did you mean 'doctor'?"),
+        (["ls"], "Did you mean 'list'?"),
+        (["st"], "Did you mean 'star' or 'stats'?"),
+        (["forget", "1"], "Did you mean 'archive forget'?"),
+        (["archive", "extrct", "1"], "Did you mean 'extract'?"),
+        (["mcp", "instal"], "Did you mean 'install'?"),
+    ],
+)
+def test_an_unknown_command_gives_a_suggestion(arguments: list[str], question: str) -> None:
+    result = backscroll(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines()[0].endswith(f"'. {question}")
+
+
+def test_an_unknown_command_without_a_similar_name_gives_no_suggestion() -> None:
+    assert backscroll("qqq").err.startswith("No such command 'qqq'.\n")
+
+
+@pytest.mark.parametrize("names", [(), ("list",), ("archive",), ("archive", "forget")])
+def test_help_shows_the_help_of_a_command(names: tuple[str, ...]) -> None:
+    result = backscroll("help", *names)
+    assert (result.code, result.out) == (0, backscroll(*names, "--help").out)
+
+
+def test_help_of_an_unknown_command_is_a_usage_error() -> None:
+    result = backscroll("help", "archive", "forgt")
+    assert (result.code, result.out) == (2, "")
+    assert "Did you mean 'forget'?" in result.err
+    assert backscroll("help", "list", "more").err.startswith("'backscroll list' has no subcommands.")
+
+
 @pytest.mark.parametrize("name", sorted(_COMMANDS))
 def test_the_list_of_commands_has_the_first_line_of_each_help(name: str) -> None:
     command = app.get_command(click.Context(app), name)

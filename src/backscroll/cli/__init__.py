@@ -1,6 +1,7 @@
 """Command-line interface: parse arguments, call `History`, print.
 
-app.py                 command group, global options, lazy loading of commands
+app.py                 all commands, global options, lazy loading of commands
+command_group.py       groups of commands with suggestions for unknown names
 global_options.py      global options and the `History` they configure
 commands/              one module per command
 options.py             options that several commands share

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from backscroll import __version__
+from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.error_output import as_sentence, discard_output
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import program
@@ -21,6 +22,7 @@ _COMMANDS = {
     "doctor": ("doctor:command", "Check that the whole history can be read."),
     "export": ("export:command", "Export sessions as Markdown, HTML, JSON, JSON Lines or text."),
     "handoff": ("handoff:command", "Summarize a session to paste into any assistant."),
+    "help": ("help:command", "Show the help of a command."),
     "list": ("list:command", "List sessions, newest first."),
     "mcp": ("mcp:command", "Run the MCP server, or add it to a client."),
     "note": ("annotate:note", "Add a note to a session, or show its notes."),
@@ -41,8 +43,10 @@ _COMMANDS = {
     "watch": ("watch:command", "Keep the archive up to date and print changes."),
 }
 
+_GROUPS = ("archive", "mcp")  # commands with subcommands
 
-class _LazyGroup(click.Group):
+
+class _LazyGroup(CommandGroup):
     """Group that imports a command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,6 +59,14 @@ class _LazyGroup(click.Group):
         command = getattr(import_module(f"backscroll.cli.commands.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def similar_commands(self, ctx: click.Context, name: str) -> list[str]:
+        """Return the commands with a similar name, and subcommands with this name."""
+        groups = (self.get_command(ctx, group) for group in _GROUPS)
+        members = [
+            f"{group.name} {name}" for group in groups if group and name in getattr(group, "commands", ())
+        ]
+        return members or super().similar_commands(ctx, name)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import command_hint
@@ -29,7 +30,7 @@ __all__ = ["command"]
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@click.group("archive")
+@click.group("archive", cls=CommandGroup)
 def command() -> None:
     """Manage the archive.
 

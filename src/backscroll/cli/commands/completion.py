@@ -7,30 +7,22 @@ from backscroll.cli.app import app
 
 __all__ = ["command"]
 
-_INSTALL = {
-    "bash": "To install:\n"
-    "  backscroll completion bash > ~/.local/share/bash-completion/completions/backscroll",
-    "zsh": "To install:\n"
-    "  backscroll completion zsh > ~/.zfunc/_backscroll\n"
-    "Add this line to ~/.zshrc and restart the shell:\n"
-    "  fpath+=~/.zfunc; autoload -Uz compinit; compinit",
-    "fish": "To install:\n  backscroll completion fish > ~/.config/fish/completions/backscroll.fish",
-}
-
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(list(_INSTALL)))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print a shell completion script.
 
-    Completes commands, options, sessions, workspaces, branches, models and tags. The script goes to standard
-    output; instructions to install it go to standard error.
+    Completes commands, options, sessions, workspaces, branches, models and tags. To install it, write the
+    script to a file that the shell loads, and start a new shell. For zsh, ~/.zshrc must contain
+    'fpath+=~/.zfunc; autoload -Uz compinit; compinit'.
 
     \b
     Examples:
-      source <(backscroll completion bash)
+      backscroll completion bash > ~/.local/share/bash-completion/completions/backscroll
+      backscroll completion zsh > ~/.zfunc/_backscroll
+      backscroll completion fish > ~/.config/fish/completions/backscroll.fish
     """
     completion = get_completion_class(shell)
     assert completion is not None  # click supports all three
     click.echo(completion(app, {}, "backscroll", "_BACKSCROLL_COMPLETE").source())
-    click.echo(_INSTALL[shell], err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.global_options import Setup
 from backscroll.config import archive_home, named_roots, this_machine
 from backscroll.mcp.install import CLIENTS, SettingsChange, plan_install, plan_uninstall, server_entry
@@ -16,7 +17,7 @@ __all__ = ["command"]
 _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 
 
-@click.group("mcp", invoke_without_command=True)
+@click.group("mcp", cls=CommandGroup, invoke_without_command=True)
 @click.option(
     "--http",
     "over_http",

@@ -1,6 +1,7 @@
 """Tags, stars, notes and titles: stored in the archive, shown and searchable."""
 
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,14 @@ def test_a_session_is_found_by_the_words_of_its_notes(shell: AnnotationShell) ->
     assert [match["match"][a:b] for a, b in match["highlights"]] == ["heron"]
     assert shell.search("--exact", "is the egret") == [ONE]
     assert shell.search("--regex", "egr.t$") == [ONE]
+
+
+def test_the_time_of_a_note_is_local(shell: AnnotationShell) -> None:
+    shell.run("note", ONE, "heron")
+    (note,) = shell.session(ONE)["notes"]
+    written = datetime.fromisoformat(note["written_at"])
+    text = shell.run("note", ONE, TZ="XYZ-5:45").out
+    assert f"note 1 ({written + timedelta(hours=5, minutes=45):%Y-%m-%d %H:%M}): heron" in text
 
 
 def test_a_note_is_not_a_message(shell: AnnotationShell) -> None:

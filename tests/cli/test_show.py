@@ -119,6 +119,39 @@ def test_only_some_roles_are_shown(shell: ShowShell) -> None:
     assert "'robot' is not a role" in wrong.err
 
 
+def test_errors_include_failed_tool_calls(tmp_path: Path) -> None:
+    shell = ShowShell(tmp_path)
+    session = Transcript(ID, seed=12).user("run it")
+    session.run(tool_calls.bash("true", "fine")).run(tool_calls.bash("false").failed("exit 1"))
+    session.error("API Error: Overloaded").write(shell.root)
+    text = shell.show("--only", "error")
+    assert "API Error: Overloaded" in text and "exit 1" in text
+    assert "\nrun it\n" not in text and "Bash  true" not in text
+    assert "exit 1" in shell.show("--only", "error", "--raw")
+
+
+def test_one_message_is_shown_alone_and_in_full(shell: ShowShell) -> None:
+    text = shell.show("--message", "3", "--alone")
+    assert "Bash  ls" in text.splitlines()[0]
+    assert "a.py\n" in text and "b.py\n" in text
+    assert not shown_prompts(text)
+    assert ID not in text
+    assert len(shell.show("--message", "0", "--alone", "--raw").splitlines()) == 1
+
+
+def test_a_message_is_shown_alone_even_if_it_was_abandoned(shell: ShowShell) -> None:
+    messages = shell.json("show", ID)["messages"]
+    (position,) = [message["position"] for message in messages if message["content"] == "taken back"]
+    text = shell.show("--message", str(position), "--alone")
+    assert text.splitlines()[1:] == ["taken back"]
+
+
+def test_alone_requires_a_message(shell: ShowShell) -> None:
+    result = shell.run("show", ID, "--alone")
+    assert (result.code, result.out) == (2, "")
+    assert "--alone requires --message." in result.err
+
+
 def test_if_no_messages_match_this_is_reported(shell: ShowShell) -> None:
     assert shell.show("--only", "system").endswith("\n\nNo messages to show.\n")
     assert shell.show("--turn", "0").endswith("\n\nNo messages to show.\n")

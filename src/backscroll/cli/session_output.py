@@ -1,7 +1,6 @@
 """Print a session: its messages, or the original records."""
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import click
 from msgspec.structs import replace
@@ -22,16 +21,24 @@ MAX_REF_CHARS = 200
 
 
 def show_messages(
-    summary: SessionSummary, events: Iterable[TranscriptItem], view: TranscriptOptions, screen: Screen
+    summary: SessionSummary,
+    events: Iterable[TranscriptItem],
+    view: TranscriptOptions,
+    screen: Screen,
+    *,
+    with_header: bool = True,
 ) -> None:
-    """Print a session's header and messages."""
+    """Print a session's header and messages, or only the messages."""
 
     def lines() -> Iterator[str]:
-        yield from header_lines(summary, view)
-        yield from annotation_lines(summary)
+        if with_header:
+            yield from header_lines(summary, view)
+            yield from annotation_lines(summary)
         transcript = transcript_lines(summary, events, view)
-        first = next(transcript, None)
-        yield from ("", "No messages to show.") if first is None else chain((first,), transcript)
+        blank = next(transcript, None)  # before the first message
+        if with_header:
+            yield ""
+        yield from ("No messages to show.",) if blank is None else transcript
 
     screen.page(lines())
 
@@ -63,7 +70,7 @@ def show_records(
     def lines() -> Iterator[str]:
         printed: set[tuple[str, str, int]] = set()
         for event in events:
-            if not isinstance(event, MessageItem) or (view.only and event.message.role not in view.only):
+            if not isinstance(event, MessageItem) or not view.selects(event.message):
                 continue
             for record, message in records_of(event.message):
                 # The hash distinguishes records at the same line of a file that was rewritten.

@@ -1,10 +1,10 @@
 """Stars, tags, notes and renamed titles as text for terminals and pipes."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from backscroll.model import SessionSummary
 from backscroll.model.sanitize import one_line, sanitize
-from backscroll.render.session_header import format_time
 
 __all__ = ["annotated_session_lines", "annotation_lines", "format_tags", "starred_title"]
 
@@ -28,9 +28,9 @@ def annotation_lines(summary: SessionSummary) -> Iterator[str]:
     if summary.tags:
         yield format_tags(summary)
     for note in summary.notes:
-        edited = f", edited {format_time(note.edited_at)}" if note.edited_at is not None else ""
+        edited = f", edited {_local_time(note.edited_at)}" if note.edited_at is not None else ""
         first, *rest = sanitize(note.text).splitlines() or [""]
-        yield f"note {note.number} ({format_time(note.written_at)}{edited}): {first}"
+        yield f"note {note.number} ({_local_time(note.written_at)}{edited}): {first}"
         yield from (f"  {line}" for line in rest)
 
 
@@ -39,3 +39,7 @@ def annotated_session_lines(summary: SessionSummary) -> Iterator[str]:
     yield starred_title(summary, _MAX_LINE_CHARS, "(untitled)")
     yield f"{one_line(summary.ref, _MAX_LINE_CHARS)}"
     yield from annotation_lines(summary)
+
+
+def _local_time(at: datetime) -> str:
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")

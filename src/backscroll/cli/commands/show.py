@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any, get_args
 
 import click
@@ -14,7 +15,7 @@ from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.model import Role
 from backscroll.render.json import json_chunks
 from backscroll.render.terminal.options import TranscriptOptions
-from backscroll.render.turns import is_visible
+from backscroll.render.turns import MessageItem, TranscriptItem, is_visible
 
 __all__ = ["command"]
 
@@ -60,12 +61,14 @@ class Roles(click.ParamType[frozenset[str]]):
     type=Roles(),
     metavar="ROLES",
     shell_complete=complete_roles,
-    help="Only messages with these roles, comma-separated: user, assistant, tool, thinking, error, system.",
+    help="Only messages with these roles, comma-separated: user, assistant, tool, thinking, error, system."
+    " 'error' includes failed tool calls.",
 )
 @click.option(
     "--turn", "turns", type=TurnRange(), metavar="N", help="Only these turns: 3, 3-5, 3-, or -1 for the last."
 )
 @click.option("--message", metavar="ID", help="Start at this message, shown in full: its #number or its id.")
+@click.option("--alone", is_flag=True, help="With --message: show only this message.")
 @click.option("--all", "everything", is_flag=True, help="Include abandoned branches and injected text.")
 @click.option("--full", is_flag=True, help="Show everything in full, including messages of subagents.")
 @click.option("--agents", is_flag=True, help="Include messages of subagents.")
@@ -80,6 +83,7 @@ def command(
     only: frozenset[str] | None,
     turns: tuple[int, int] | None,
     message: str | None,
+    alone: bool,
     everything: bool,
     full: bool,
     agents: bool,
@@ -103,6 +107,8 @@ def command(
         raise click.UsageError("--json cannot be combined with --only, --turn, --message or --raw.")
     if turns and message is not None:
         raise click.UsageError("--turn and --message cannot be combined.")
+    if alone and message is None:
+        raise click.UsageError("--alone requires --message.")
     screen = detect_screen(color)
     with setup.history() as history:
         if not no_sync:
@@ -115,12 +121,15 @@ def command(
                 sys.stdout.buffer.write(chunk.encode())
             return
         start = history.transcript.find_message(summary, message) if message is not None else 0
-        if message is not None:
-            first = history.transcript.message_at(summary, start)
-            everything = everything or first is None or not is_visible(first)
-        items = history.transcript.read(
-            summary, everything=everything, with_agents=agents or full, start=start, turns=turns
-        )
+        first = history.transcript.message_at(summary, start) if message is not None else None
+        everything = everything or (first is not None and not is_visible(first))
+        items: Iterable[TranscriptItem]
+        if alone and first is not None:
+            items = [MessageItem(start, 0, first)]
+        else:
+            items = history.transcript.read(
+                summary, everything=everything, with_agents=agents or full, start=start, turns=turns
+            )
         transcript_options = TranscriptOptions(
             width=screen.width,
             is_coloured=screen.is_coloured,
@@ -132,4 +141,4 @@ def command(
         if raw:
             show_records(history, summary, items, transcript_options, screen)
         else:
-            show_messages(summary, items, transcript_options, screen)
+            show_messages(summary, items, transcript_options, screen, with_header=not alone)

@@ -6,6 +6,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from backscroll.model import Message
 from backscroll.render.terminal.style import Style
 
 __all__ = ["MAX_PLAIN_LINE_CHARS", "TranscriptOptions"]
@@ -20,13 +21,19 @@ class TranscriptOptions(Struct, frozen=True, kw_only=True, dict=True):
     width: int | None = None  # cells of the terminal; None: lines are not wrapped
     is_coloured: bool = False
     is_full: bool = False  # collapse and truncate nothing
-    only: Collection[str] = ()  # roles; empty: all
+    only: Collection[str] = ()  # roles; empty: all. "error" includes failed tool calls
     unfolded: int | None = None  # position of a message that is shown in full
     with_agents: bool = False  # show the messages of subagents
 
     @cached_property
     def style(self) -> Style:
         return Style(is_coloured=self.is_coloured)
+
+    def selects(self, message: Message) -> bool:
+        """Return whether a message has one of the selected roles."""
+        if not self.only or message.role in self.only:
+            return True
+        return "error" in self.only and message.tool is not None and message.tool.is_error
 
     @property
     def max_line_width(self) -> int:

@@ -75,7 +75,8 @@ class _Transcript:
             case MessageItem():
                 yield from self._message_lines(item)
             case SubagentStart():
-                if not self._is_selected("tool") and not self._options[0].with_agents:
+                only = self._options[0].only
+                if only and "tool" not in only and not self._options[0].with_agents:
                     return
                 yield from self._indented(self._subagent_lines(item), is_compact=True)
                 if self._options[0].with_agents:
@@ -84,13 +85,9 @@ class _Transcript:
                 if len(self._options) > 1:
                     self._options.pop()
 
-    def _is_selected(self, role: str) -> bool:
-        only = self._options[0].only
-        return not only or role in only
-
     def _message_lines(self, item: MessageItem) -> Iterator[str]:
         message, options = item.message, self._options[-1]
-        if not self._is_selected(message.role):
+        if not self._options[0].selects(message):
             return
         depth = len(self._options) - 1
         is_unfolded = options.is_full or (not depth and item.position == options.unfolded)

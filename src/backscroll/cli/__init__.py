@@ -7,6 +7,7 @@ commands/              one module per command
 options.py             options that several commands share
 completion_values.py   values that shell completion offers
 hints.py               commands named in messages
+install_command.py     how to install an optional dependency
 error_output.py        errors as messages and exit codes
 progress.py  terminal.py  session_output.py  sync_output.py  sync_report.py   output
 launch.py              start another program
@@ -56,7 +57,9 @@ def _run(arguments: list[str]) -> None:
     try:
         import click  # noqa: F401
     except ImportError:
-        sys.exit("The command line is not installed. Run: pip install 'backscroll[cli]'")
+        from backscroll.cli.install_command import missing_extra_message  # only after an error
+
+        sys.exit(missing_extra_message("The command line", "cli"))
     from backscroll.cli.app import run  # needs click, an optional dependency
 
     run()

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.global_options import Setup
 from backscroll.config import archive_home, named_roots, this_machine
+from backscroll.errors import BackscrollError
 from backscroll.mcp.install import CLIENTS, SettingsChange, plan_install, plan_uninstall, server_entry
 
 __all__ = ["command"]
@@ -54,10 +56,14 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in _SDK_MODULES:
             raise
-        raise click.ClickException(
-            "The MCP server is not installed. Run: pip install 'backscroll[mcp]'"
-        ) from error
+        raise _missing_sdk_error() from error
     serve(setup.history, is_redacted=not no_redact)
+
+
+def _missing_sdk_error() -> BackscrollError:
+    from backscroll.cli.install_command import missing_extra_message  # only after an error
+
+    return BackscrollError(missing_extra_message("The MCP server", "mcp"))
 
 
 def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
@@ -75,7 +81,7 @@ def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
 
 
 _client = click.argument("client", type=click.Choice(list(CLIENTS)))
-_yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+_yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @command.command("install")
@@ -96,6 +102,8 @@ def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
       backscroll mcp install cursor
     """
     line = _command_line(setup)
+    if find_spec("mcp") is None:
+        raise _missing_sdk_error()
     if only_print:
         click.echo(json.dumps({"mcpServers": {"backscroll": server_entry(CLIENTS[client], line)}}, indent=2))
         return

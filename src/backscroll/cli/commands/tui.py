@@ -9,7 +9,7 @@ from backscroll.cli.global_options import Setup
 from backscroll.cli.hints import welcome_lines
 from backscroll.cli.options import SourceParam, no_sync_option
 from backscroll.cli.query_command import QueryCommand
-from backscroll.errors import UsageError
+from backscroll.errors import BackscrollError, UsageError
 
 __all__ = ["command"]
 
@@ -39,7 +39,9 @@ def command(
     try:
         import textual  # noqa: F401
     except ImportError as error:
-        raise UsageError("The terminal UI is not installed. Run: pip install 'backscroll[tui]'") from error
+        from backscroll.cli.install_command import missing_extra_message  # only after an error
+
+        raise BackscrollError(missing_extra_message("The terminal UI", "tui")) from error
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "The terminal UI needs a terminal. Use 'backscroll list' or 'backscroll search' instead."

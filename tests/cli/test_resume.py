@@ -312,6 +312,49 @@ def test_the_workspace_is_opened_without_a_position(machine: Machine) -> None:
     assert machine.called()["argv"] == [str(machine.workspace)]
 
 
+def write_remote_session(machine: Machine) -> None:
+    """Write a session in a folder on another host that read a file there."""
+    ide = cursor.Home(machine.folder / ".config" / "Cursor")
+    ide.composer(
+        [cursor.user("one"), cursor.tool("read_file_v2", {"targetFile": "/srv/shop/cart.py", "offset": 7})],
+        workspace=cursor.ssh_folder("build.example", "/srv/shop"),
+        name="Cart",
+    )
+    ide.write()
+
+
+@pytest.mark.parametrize(("editor", "arguments"), [("", []), ("code --wait", ["--wait"]), ("vim", [])])
+def test_a_remote_workspace_is_opened_on_its_host(
+    machine: Machine, editor: str, arguments: list[str]
+) -> None:
+    write_remote_session(machine)
+    machine.install(editor.split()[0] if editor else "cursor")
+    machine.install("cursor")
+    uri = "vscode-remote://ssh-remote+build.example/srv/shop"
+    result = machine.run("open", "1", EDITOR=editor)
+    assert result.code == 0, result.err
+    assert machine.called()["argv"] == [*arguments, "--folder-uri", uri]
+    machine.run("resume", "1")
+    assert machine.called()["argv"] == ["--folder-uri", uri]
+
+
+def test_a_file_of_a_remote_workspace_is_opened_on_its_host(machine: Machine) -> None:
+    write_remote_session(machine)
+    machine.install("cursor")
+    result = machine.run("open", "1", "1")
+    assert result.code == 0, result.err
+    assert machine.called()["argv"][:2] == ["--remote", "ssh-remote+build.example"]
+    assert "/srv/shop/cart.py" in machine.called()["argv"][-1]
+
+
+def test_a_remote_workspace_without_an_editor_gives_the_command(machine: Machine) -> None:
+    write_remote_session(machine)
+    result = machine.run("open", "1")
+    assert result.code == 1
+    assert "cursor is not installed" in result.err
+    assert result.out.startswith("cursor --folder-uri vscode-remote://ssh-remote+build.example/srv/shop")
+
+
 def test_open_reports_what_cannot_be_opened(machine: Machine) -> None:
     file = edited(machine)
     assert "names no file" in machine.run("open", ONE, "0").err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backscroll.config import Machine
 
-__all__ = ["file_command", "folder_command"]
+__all__ = ["file_command", "folder_command", "remote_file_command", "remote_folder_command"]
 
 _GOTO = ("cursor", "code", "code-insiders", "codium", "windsurf")  # -g FILE:LINE
 _COLON = ("zed", "zeditor", "subl", "hx", "helix", "idea", "pycharm", "webstorm", "goland")  # FILE:LINE
@@ -41,6 +41,23 @@ def folder_command(path: str, machine: Machine) -> tuple[str, ...] | None:
         if _is_installed(argv[0], machine):
             return (*argv, path)
     return _system_command(path, machine) or next(((*argv, path) for argv in configured), None)
+
+
+def remote_folder_command(authority: str, path: str, machine: Machine) -> tuple[str, ...]:
+    """Return the command that opens a folder on a remote host, such as ``ssh-remote+host``."""
+    return (*_remote_editor(machine), "--folder-uri", f"vscode-remote://{authority}{path}")
+
+
+def remote_file_command(authority: str, path: str, line: int | None, machine: Machine) -> tuple[str, ...]:
+    """Return the command that opens a file on a remote host at a line."""
+    return _at_line((*_remote_editor(machine), "--remote", authority), path, line)
+
+
+def _remote_editor(machine: Machine) -> tuple[str, ...]:
+    """Return an editor that can connect to a remote host: Cursor, even if not installed, or a relative."""
+    able = [argv for argv in _configured(machine) if _name(argv) in _GOTO]
+    installed = (argv for argv in (*able, *((name,) for name in _GOTO)) if _is_installed(argv[0], machine))
+    return next(installed, (_GOTO[0],))
 
 
 def _configured(machine: Machine) -> list[tuple[str, ...]]:

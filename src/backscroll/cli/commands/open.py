@@ -23,7 +23,8 @@ def command(
     """Open a session's workspace, or a file from a message.
 
     With MESSAGE, a number or id from 'show', opens the file that the message changed or read. Uses the editor
-    in VISUAL or EDITOR, else an installed one, else the system's default.
+    in VISUAL or EDITOR, else an installed one, else the system's default. A remote workspace opens on its
+    host, in Cursor or an editor like it.
 
     \b
     Examples:

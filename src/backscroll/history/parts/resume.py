@@ -12,7 +12,12 @@ from backscroll.model.tool import Command, Resumption
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff import Handoff, build_handoff
 from backscroll.resume.edit_location import edit_location
-from backscroll.resume.editors import file_command, folder_command
+from backscroll.resume.editors import (
+    file_command,
+    folder_command,
+    remote_file_command,
+    remote_folder_command,
+)
 from backscroll.resume.restore_files import restore_files
 from backscroll.resume.resume_command import resumption
 
@@ -40,23 +45,29 @@ class Resume:
     def open_command(self, ref: str, position: int | None = None) -> Command:
         """Return the command that opens a session's workspace, or the file of the message at a position.
 
-        Raises `DataNotFoundError` if that file or folder does not exist.
+        Raises `DataNotFoundError` if that file or folder does not exist. One on a remote host is not checked.
         """
         archive, machine = self._stores.archive, self._stores.machine
         summary = find_session(archive, ref)
         workspace = summary.workspace_path
+        authority = archive.originals.resumable(find_top_session(archive, ref)).authority
+        argv: tuple[str, ...] | None
         if position is None:
             if workspace is None:
                 raise DataNotFoundError(f"The workspace of {summary.ref} is unknown.", "")
+            if authority:
+                return Command(remote_folder_command(authority, workspace, machine))
             argv, path = folder_command(workspace, machine), workspace
         else:
             _, count = archive.messages.extent(summary)
             if not 0 <= position < count:
                 raise UsageError(f"{summary.ref} has no message {position}. Positions are 0 to {count - 1}.")
             message = next(archive.messages.of_session(summary, position))
-            place = edit_location(message, paths_of(message), workspace)
+            place = edit_location(message, paths_of(message), workspace, is_remote=bool(authority))
             if place is None:
                 raise DataNotFoundError(f"Message {position} of {summary.ref} names no file.", "")
+            if authority:
+                return Command(remote_file_command(authority, place.path, place.line, machine))
             argv, path = file_command(place.path, place.line, machine), place.path
         if not Path(path).exists():
             raise DataNotFoundError(f"{path} does not exist. It was moved or deleted.", path)

@@ -23,6 +23,11 @@ def test_importing_the_package_loads_no_heavy_module() -> None:
     assert not HEAVY & (modules_after("import backscroll") - modules_after(""))
 
 
+def test_history_is_imported_from_the_package_on_first_use() -> None:
+    assert "backscroll.history" not in modules_after("import backscroll")
+    assert "backscroll.history.history" in modules_after("from backscroll import History")
+
+
 @pytest.mark.parametrize("source", ["claude_code"])
 def test_a_source_that_reads_files_does_not_load_sqlite(source: str) -> None:
     assert "sqlite3" not in modules_after(f"import backscroll.sources.{source}")

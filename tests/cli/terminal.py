@@ -4,14 +4,19 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cli.run_command import COMMAND
 
-__all__ = ["in_terminal", "uncoloured"]
+__all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "uncoloured"]
+
+TIMEOUT_SECONDS = 60.0
+TERMINATE = "terminate"  # in place of keys: sends SIGTERM
 
 
 def in_terminal(
@@ -40,6 +45,44 @@ def in_terminal(
     os.close(controller)
     process.wait(timeout=60)
     return output.decode().replace("\r\n", "\n")
+
+
+def type_in_terminal(
+    *arguments: str | Path, typed: Sequence[tuple[str, str]], stdout: int | None = None, **environ: str
+) -> tuple[int, str]:
+    """Run the command and type. Return its exit code and what it prints.
+
+    Each text in ``typed`` is typed as soon as the text before it was printed. The settings of the terminal
+    must be the same before and after.
+    """
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(terminal)
+    process = subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        stdin=terminal,
+        stdout=terminal if stdout is None else stdout,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "TZ": "UTC", **environ},
+    )
+    output = b""
+    position = 0
+    for expected, keys in typed:
+        while (found := output.find(expected.encode(), position)) < 0:
+            assert select.select([controller], [], [], TIMEOUT_SECONDS)[0], output.decode()
+            output += os.read(controller, 65536)
+        position = found + len(expected.encode())
+        if keys == TERMINATE:
+            process.terminate()
+        else:
+            os.write(controller, keys.encode())
+    code = process.wait(timeout=TIMEOUT_SECONDS)
+    while select.select([controller], [], [], 0.1)[0]:
+        output += os.read(controller, 65536)
+    assert termios.tcgetattr(terminal) == before
+    os.close(terminal)
+    os.close(controller)
+    return code, output.decode().replace("\r\n", "\n")
 
 
 def uncoloured(text: str) -> str:

@@ -10,6 +10,7 @@ hints.py               commands named in messages
 install_command.py     how to install an optional dependency
 error_output.py        errors as messages and exit codes
 progress.py  terminal.py  session_output.py  sync_output.py  sync_report.py   output
+session_picker.py  keyboard.py   choose a session from a list
 launch.py              start another program
 """
 

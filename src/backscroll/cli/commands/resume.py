@@ -9,7 +9,7 @@ import msgspec
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.error_output import as_sentence
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import printable_message
+from backscroll.cli.hints import command_hint, printable_message, welcome_lines
 from backscroll.cli.json_output import write_json
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
@@ -21,25 +21,31 @@ __all__ = ["command"]
 
 
 @click.command("resume")
-@click.argument("ref", shell_complete=complete_refs)
+@click.argument("ref", required=False, shell_complete=complete_refs)
 @click.option("--restore", is_flag=True, help="First restore the files that the tool has deleted.")
 @launch_options
 @click.pass_obj
-def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bool, no_sync: bool) -> None:
+def command(
+    setup: Setup, ref: str | None, only_print: bool, restore: bool, as_json: bool, no_sync: bool
+) -> None:
     """Resume a session in its tool.
 
+    Without REF, shows a list to choose from, newest first; type to filter it.
     Starts the tool in the folder of the session. If the tool has deleted the session, --restore writes its
     files back first. Existing files are never overwritten. Without --restore, the files are only listed.
 
     \b
     Examples:
+      backscroll resume
       backscroll resume 1
       backscroll resume 1 --print
     """
+    if ref is None:
+        _check_interactive()
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        found = history.resume.plan(ref)
+        found = history.resume.plan(ref or _pick(history))
         if restore and not only_print and not as_json and found.session.is_gone:
             found = _restore(history, found)
     if as_json:
@@ -58,6 +64,31 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
         click.echo(sanitize(found.command.shell_line))
         sys.exit(1)
     launch(found.command)
+
+
+def _check_interactive() -> None:
+    from backscroll.cli.session_picker import is_interactive  # start-up time: not needed with a ref
+
+    if not is_interactive():
+        raise click.UsageError(
+            f"Not a terminal: pass the REF of a session. Run '{command_hint('list')}' to see all sessions."
+        )
+
+
+def _pick(history: History) -> str:
+    """Ask the user for a session and return its ref."""
+    from backscroll.cli.session_picker import pick_session  # start-up time: not needed with a ref
+
+    sessions = history.all_sessions()
+    if not sessions:
+        for line in welcome_lines(history):
+            click.echo(line, err=True)
+        sys.exit(1)
+    session = pick_session(sessions, "Resume which session?")
+    if session is None:
+        click.echo("Nothing was resumed.", err=True)
+        sys.exit(1)
+    return session.ref
 
 
 def _restore(history: History, found: Resumption) -> Resumption:

@@ -108,6 +108,13 @@ def test_a_shell_command_that_the_model_answers_is_not_a_prompt(tmp_path: Path) 
     assert texts_of(messages, "system") == ["/plan make a list", "! ls", "a"]
 
 
+def test_an_answer_below_a_cycle_of_parents_confirms_no_command(tmp_path: Path) -> None:
+    session = Transcript().user_line(_PLAN).attachment("date").attachment("model")
+    first, second = session.records[1:3]
+    session.line({**first, "parentUuid": second["uuid"]}).assistant("ok")
+    assert texts_of(read_session(session, tmp_path).messages, "user") == []
+
+
 def test_an_answer_that_is_appended_later_makes_its_command_a_prompt(tmp_path: Path) -> None:
     session = Transcript().user_line(_PLAN).assistant("Here is the plan.")
     path = session.write(tmp_path)

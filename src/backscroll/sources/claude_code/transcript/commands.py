@@ -35,6 +35,7 @@ __all__ = ["COMMAND_TOOLS", "Commands", "classify", "confirm_above", "confirm_pa
 COMMAND_TOOLS = frozenset({"Skill", "SlashCommand"})  # with these the model runs a command
 MAX_UNCONFIRMED_COMMANDS = 16
 MAX_COMMAND_RESULTS = 16
+MAX_LINES_BEFORE_ANSWER = 100  # attachments and output between a command and its answer; 20 are common
 
 # Commands of the tool that never start a model turn, in any version seen.
 _LOCAL_COMMANDS = frozenset(
@@ -135,7 +136,9 @@ def confirm_above(context: "LineContext") -> None:
     """Make a command a prompt if this line answers it, directly or below its output and attachments."""
     tree, unconfirmed = context.transcript.tree, context.transcript.state.commands.unconfirmed
     node = tree.parents[context.node]
-    while node >= 0:
+    for _ in range(MAX_LINES_BEFORE_ANSWER):  # a bound, because parents can form a cycle
+        if node < 0:
+            return
         if tree.ids[node] in unconfirmed:
             _confirm(tree.ids[node], context)
             return

@@ -6,7 +6,7 @@ from typing import Any
 from backscroll.archive import Archive
 from backscroll.ingest.sync import sync
 from backscroll.model import Filter, Message, SessionSummary
-from backscroll.model.sync_report import SyncReport
+from backscroll.model.sync import SyncReport
 from backscroll.sources import named
 
 __all__ = ["SyncedArchive"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model.events import EventLog, SessionEvent
+from backscroll.model.sync import EventLog, SessionEvent
 from backscroll.render.events import events_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript

@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.model.export_format import FORMATS, Format
+from backscroll.model.export import FORMATS, Format
 from tests.export.sample_sessions import write_hostile, write_plain
 
 GOLDEN = Path(__file__).parent / "golden"

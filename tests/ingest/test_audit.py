@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.ingest.audit import audit
-from backscroll.model.audit import AuditedRoot
+from backscroll.model.problem import AuditedRoot
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts
 from tests.histories import HISTORIES, History

@@ -19,7 +19,7 @@ from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.ingest.sync import sync
-from backscroll.model.sync_report import SyncReport
+from backscroll.model.sync import SyncReport
 from backscroll.sources import named
 from backscroll.sources.claude_code import folders
 from backscroll.sources.claude_code.folders import Folder

@@ -16,7 +16,7 @@ from backscroll.archive.query.messages import MessageQueries
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary
-from backscroll.model.live import FollowedMessage, SessionChange
+from backscroll.model.session import FollowedMessage, SessionChange
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.database import open_writer

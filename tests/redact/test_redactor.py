@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, ToolCall
-from backscroll.model.redaction import SECRET_CATEGORIES, SecretLocation
+from backscroll.model.export import SECRET_CATEGORIES, SecretLocation
 from backscroll.redact.redactor import Redactor
 from backscroll.render.json import encode_json, message_document, secrets_document, summary_document
 from tests.render.sessions import SUMMARY, message

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model.redaction import SECRET_CATEGORIES
+from backscroll.model.export import SECRET_CATEGORIES
 from backscroll.redact.scanner import SecretScanner
 from tests.render.tokens import TOKENS, random_text
 

@@ -7,7 +7,7 @@ import pytest
 
 from backscroll import sources
 from backscroll.config import Machine
-from backscroll.model.tool import Command, Refusal, Resumable, Store
+from backscroll.model.resume import Command, Refusal, Resumable, Store
 
 HOME = Path("/home/zoe")
 MACHINE = Machine(HOME)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from backscroll.model.tool import Command
+from backscroll.model.resume import Command
 
 __all__ = ["command_document", "launch"]
 

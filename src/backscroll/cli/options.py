@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from backscroll.history import History
     from backscroll.model import Filter
-    from backscroll.model.sync_report import SyncStatus
+    from backscroll.model.sync import SyncStatus
 
 __all__ = [
     "PAGE_SIZE",

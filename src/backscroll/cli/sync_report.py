@@ -6,8 +6,7 @@ from datetime import datetime
 from backscroll.cli.hints import command_hint, permission_lines, welcome_lines
 from backscroll.history import History
 from backscroll.model import Retention
-from backscroll.model.events import EventLog
-from backscroll.model.sync_report import SyncReport
+from backscroll.model.sync import EventLog, SyncReport
 from backscroll.render.events import events_document, events_line
 from backscroll.render.json import encode_json
 from backscroll.render.retention import retention_lines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.write_files import INDEX_FILE, Exported, Progress, work_units, write_files
 from backscroll.model import Message, SessionSummary
-from backscroll.model.export_format import Format
+from backscroll.model.export import Format
 from backscroll.redact.redactor import Redactor
 from backscroll.render.json import json_chunks, json_lines
 from backscroll.render.markdown import markdown

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.write_files import Progress, work_units
 from backscroll.model import SessionSummary
-from backscroll.model.redaction import FoundSecret, SecretCategory
+from backscroll.model.export import FoundSecret, SecretCategory
 from backscroll.redact.redactor import Redactor
 
 if TYPE_CHECKING:

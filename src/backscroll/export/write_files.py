@@ -10,7 +10,7 @@ import msgspec
 from backscroll.errors import DestinationError
 from backscroll.export.file_names import file_names
 from backscroll.model import SessionSummary
-from backscroll.model.export_format import Format
+from backscroll.model.export import Format
 from backscroll.render.index_page import index_page
 
 __all__ = ["INDEX_FILE", "Exported", "Progress", "work_units", "write_files", "write_one"]

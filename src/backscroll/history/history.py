@@ -31,12 +31,10 @@ if TYPE_CHECKING:
     from backscroll.history.parts.statistics import Statistics
     from backscroll.history.parts.transcript import Transcript
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
-    from backscroll.model.events import EventLog
-    from backscroll.model.export_format import Format
-    from backscroll.model.filters import SortKey
+    from backscroll.model.export import Format
     from backscroll.model.search import RecallResult
-    from backscroll.model.session import AgentSession
-    from backscroll.model.sync_report import SyncReport
+    from backscroll.model.session import AgentSession, SortKey
+    from backscroll.model.sync import EventLog, SyncReport
     from backscroll.model.workspace import WorkspaceSummary
     from backscroll.redact.redactor import Redactor
     from backscroll.sources import Source

@@ -9,7 +9,7 @@ from backscroll.errors import UsageError
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.model import SessionSummary
-from backscroll.model.redaction import SecretLocation
+from backscroll.model.export import SecretLocation
 from backscroll.model.sanitize import sanitize
 from backscroll.model.search import RecallResult
 from backscroll.redact.redactor import Redactor

@@ -13,7 +13,7 @@ from backscroll.index import Index, Query, exact, parse, regex
 from backscroll.index.query.parser import invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
-from backscroll.model.redaction import SecretLocation
+from backscroll.model.export import SecretLocation
 from backscroll.search.known_secrets import learn_named_secrets
 from backscroll.search.search import (
     By,

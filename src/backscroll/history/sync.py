@@ -12,7 +12,7 @@ from backscroll.history.stores import Stores
 from backscroll.ingest import sync as ingest
 
 if TYPE_CHECKING:
-    from backscroll.model.sync_report import SyncReport
+    from backscroll.model.sync import SyncReport
 
 __all__ = ["sync"]
 

@@ -17,7 +17,7 @@ from backscroll.model import (
     Replacement,
     Unit,
 )
-from backscroll.model.audit import Audit, AuditedRoot
+from backscroll.model.problem import Audit, AuditedRoot
 from backscroll.readers.file_access import is_folder, read_fault
 from backscroll.sources import Source
 from backscroll.sources.protocols import close

@@ -7,7 +7,7 @@ from itertools import islice
 from backscroll.archive import Archive
 from backscroll.archive.session_key import SessionKey
 from backscroll.model import Message, SessionSummary
-from backscroll.model.live import FollowedMessage
+from backscroll.model.session import FollowedMessage
 
 __all__ = ["follow"]
 

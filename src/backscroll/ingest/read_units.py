@@ -11,7 +11,7 @@ from backscroll.ingest import parallel
 from backscroll.ingest.bulk_read import bulk_read
 from backscroll.ingest.changes import ChangedUnit
 from backscroll.model import Checkpoint, Unit
-from backscroll.model.sync_report import SyncReport
+from backscroll.model.sync import SyncReport
 from backscroll.sources import Source
 from backscroll.sources.protocols import PathLookup, raw_rows
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.ingest.changes import ChangedUnit, find_changes
-from backscroll.model.sync_report import SyncReport
+from backscroll.model.sync import SyncReport
 from backscroll.readers.file_access import is_folder
 from backscroll.sources.protocols import close
 

@@ -17,7 +17,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.index import Index
 from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
-from backscroll.model.live import SessionChange
+from backscroll.model.session import SessionChange
 from backscroll.sources import Source
 from backscroll.sources.protocols import Watchable
 

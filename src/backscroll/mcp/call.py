@@ -11,7 +11,7 @@ from backscroll.errors import UsageError
 from backscroll.history import History, Redactor
 from backscroll.model import Filter, Message, SessionSummary
 from backscroll.model.dates import parse_date_range
-from backscroll.model.redaction import SecretLocation
+from backscroll.model.export import SecretLocation
 
 __all__ = ["Call", "CallCancelledError", "InternalError", "parse_time_range"]
 

@@ -7,7 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backscroll.model.filters import Filter
+    from backscroll.model.merge_messages import (
+        ORPHAN_RESULT,
+        is_same_response,
+        merge_repeated_call,
+        message_for_orphan_result,
+        with_result,
+    )
     from backscroll.model.message import (
         Attachment,
         Decision,
@@ -24,9 +30,8 @@ if TYPE_CHECKING:
         record_id_of,
     )
     from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
-    from backscroll.model.retention import Retention
     from backscroll.model.search import SearchMatch, SearchResult
-    from backscroll.model.session import Note, PaginatedResult, Pagination, Session, SessionSummary
+    from backscroll.model.session import Filter, Note, PaginatedResult, Pagination, Session, SessionSummary
     from backscroll.model.stream import (
         STORES,
         Agent,
@@ -46,13 +51,7 @@ if TYPE_CHECKING:
         UsageReport,
         Visibility,
     )
-    from backscroll.model.tool_results import (
-        ORPHAN_RESULT,
-        is_same_response,
-        merge_repeated_call,
-        message_for_orphan_result,
-        with_result,
-    )
+    from backscroll.model.sync import Retention
     from backscroll.model.unit import Unit
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalize_path, workspace_hash
 
@@ -113,17 +112,16 @@ __all__ = [
 
 # module: the names in it
 _PLACES = {
-    "tool_results": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
+    "merge_messages": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
     " with_result",
-    "filters": "Filter",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_uuid record_id_of",
     "problem": "PROBLEM_CODES Fault Problem",
-    "retention": "Retention",
+    "sync": "Retention",
     "search": "SearchMatch SearchResult",
     "stream": "STORES Agent Checkpoint Closing ClosingUpdate Completeness Item Opening RawRow"
     " RecordCounts Replacement SubagentLink TitleHint ToolResult TrackedFile UsageReport Visibility",
-    "session": "Note PaginatedResult Pagination Session SessionSummary",
+    "session": "Filter Note PaginatedResult Pagination Session SessionSummary",
     "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
 }

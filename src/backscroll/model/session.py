@@ -1,8 +1,8 @@
-"""Sessions in lists, and pages."""
+"""Sessions: summary, content and filter; changes while the tools write."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -11,12 +11,17 @@ from backscroll.model.stream import Closing, Completeness
 
 __all__ = [
     "OWN_TITLES",
+    "SORT_KEYS",
     "AgentSession",
+    "Filter",
+    "FollowedMessage",
     "Note",
     "PaginatedResult",
     "Pagination",
     "Session",
+    "SessionChange",
     "SessionSummary",
+    "SortKey",
     "best_title",
     "is_titled",
     "title_rank",
@@ -121,3 +126,43 @@ def best_title(closings: Iterable[Closing]) -> Closing | None:
 def is_titled(closing: Closing) -> bool:
     """Return whether a session has a title other than its first message."""
     return closing.title is not None and closing.title_source != "first message"
+
+
+# Times and numbers are sorted in descending order, texts in ascending order.
+SortKey = Literal["updated", "created", "title", "workspace", "messages", "prompts", "tokens", "lines"]
+SORT_KEYS: tuple[SortKey, ...] = get_args(SortKey)
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """Conditions that listed sessions meet. Every field is optional."""
+
+    source: str | None = None
+    workspace: str | None = None  # a path, a folder name, the end of a path, or a host; may contain *
+    since: datetime | None = None
+    until: datetime | None = None  # exclusive
+    branch: str | None = None  # may contain *; case-insensitive
+    model: str | None = None  # may contain *; case-insensitive; without * any part of the name
+    has_edits: bool = False
+    is_gone: bool | None = None
+    tags: tuple[str, ...] = ()  # all of them; each may contain *
+    is_starred: bool = False
+    with_subagents: bool = False
+    with_unlisted: bool = False  # drafts, ghosts, background work of the tools, copies of subagents
+
+
+class SessionChange(Struct, frozen=True, kw_only=True):
+    """A session that was added, changed or deleted by its tool."""
+
+    at: datetime  # when it was detected
+    session: SessionSummary
+    added: int  # messages, including subagents; negative if the tool removed some
+    is_new: bool  # the session was not listed before
+    has_vanished: bool  # from the tool's own store; the archive keeps it
+
+
+class FollowedMessage(Struct, frozen=True):
+    """A new message, or one that changed: a tool result or more text was added."""
+
+    position: int
+    message: Message
+    before: Message | None = None  # the version returned last

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
-from backscroll.model.redaction import FoundSecret, SecretCategory, SecretLocation
+from backscroll.model.export import FoundSecret, SecretCategory, SecretLocation
 from backscroll.model.sanitize import sanitize
 from backscroll.redact.heuristics import is_plausible
 from backscroll.redact.scanner import Secret, SecretScanner

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.model.redaction import SecretCategory
+from backscroll.model.export import SecretCategory
 from backscroll.redact.rules import EMAIL_RULES, PATH_RULES, SECRET_RULES, SecretRule
 
 __all__ = ["RULES_BY_CATEGORY", "Secret", "SecretScanner"]

@@ -10,7 +10,7 @@ from backscroll.model.dates import iso
 from backscroll.model.sanitize import escape_json
 
 if TYPE_CHECKING:
-    from backscroll.model.redaction import FoundSecret
+    from backscroll.model.export import FoundSecret
 
 __all__ = [
     "encode_json",

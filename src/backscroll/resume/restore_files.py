@@ -12,7 +12,7 @@ from backscroll.archive import Archive
 from backscroll.archive.storage.originals import Original
 from backscroll.errors import DestinationError
 from backscroll.model import SessionSummary
-from backscroll.model.tool import RestorePlan
+from backscroll.model.resume import RestorePlan
 from backscroll.sources import named
 from backscroll.sources.protocols import open_process
 

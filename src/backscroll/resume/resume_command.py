@@ -6,7 +6,7 @@ from pathlib import Path
 from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.model import SessionSummary
-from backscroll.model.tool import Command, Refusal, RestorePlan, Resumable, Resumption
+from backscroll.model.resume import Command, Refusal, RestorePlan, Resumable, Resumption
 from backscroll.resume.restore_files import plan
 from backscroll.sources import named
 from backscroll.sources.protocols import ResumeCommands, open_process

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
-    from backscroll.model.tool import Command, Refusal, Resumable
+    from backscroll.model.resume import Command, Refusal, Resumable
 
 __all__ = [
     "ChangeMarkers",

@@ -14,13 +14,13 @@ from textual.app import SuspendNotSupported
 
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.model.export_format import FORMATS, Format
+from backscroll.model.export import FORMATS, Format
 from backscroll.tui.clipboard import copy_with_program
 from backscroll.tui.dialogs import TextDialog
 from backscroll.tui.session_list.panel import SessionListApp
 
 if TYPE_CHECKING:
-    from backscroll.model.tool import Command, Resumption
+    from backscroll.model.resume import Command, Resumption
 
 __all__ = ["SessionActionsApp"]
 

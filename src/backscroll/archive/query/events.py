@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.timestamps import from_ms, to_ms
-from backscroll.model.events import EventCode, EventLog, SessionEvent
+from backscroll.model.sync import EventCode, EventLog, SessionEvent
 
 __all__ = ["Events", "SessionState"]
 

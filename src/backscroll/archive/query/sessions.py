@@ -15,7 +15,7 @@ from backscroll.archive.query.filters import where_clause
 from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.query.workspaces import find_workspaces
 from backscroll.model import Filter, SessionSummary
-from backscroll.model.filters import SortKey
+from backscroll.model.session import SortKey
 from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["SessionQueries", "summaries_by_id"]

@@ -11,7 +11,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.raw_rows import has_same_rows, read_rows
 from backscroll.model import STORES, RawRow, SessionSummary
-from backscroll.model.tool import Resumable, Store
+from backscroll.model.resume import Resumable, Store
 
 __all__ = ["Original", "Originals"]
 

@@ -18,10 +18,9 @@ from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.model import Retention
-from backscroll.model.audit import Audit, AuditedRoot
-from backscroll.model.events import EventLog
-from backscroll.model.problem import ENVIRONMENT_CODES
+from backscroll.model.problem import ENVIRONMENT_CODES, Audit, AuditedRoot
 from backscroll.model.sanitize import sanitize
+from backscroll.model.sync import EventLog
 from backscroll.render.events import events_document, events_line
 from backscroll.render.retention import retention_lines
 from backscroll.render.terminal.humanize import pluralize

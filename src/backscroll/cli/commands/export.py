@@ -19,8 +19,7 @@ from backscroll.cli.options import (
 from backscroll.cli.progress import ProgressBar
 from backscroll.history import History, Redactor
 from backscroll.model import SessionSummary
-from backscroll.model.export_format import FORMATS, Format
-from backscroll.model.redaction import SECRET_CATEGORIES, SecretCategory
+from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory
 from backscroll.model.sanitize import sanitize
 from backscroll.render.terminal.humanize import pluralize
 

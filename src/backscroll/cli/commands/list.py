@@ -16,7 +16,7 @@ from backscroll.cli.options import (
     sync_before_reading,
 )
 from backscroll.cli.terminal import Screen, color_option, detect_screen
-from backscroll.model.filters import SORT_KEYS, SortKey
+from backscroll.model.session import SORT_KEYS, SortKey
 from backscroll.render.json import page_document
 from backscroll.render.terminal.session_columns import COLUMNS
 from backscroll.render.terminal.session_table import page_footer, tab_separated_lines, table_lines

@@ -14,8 +14,8 @@ from backscroll.cli.json_output import write_json
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.history import History
+from backscroll.model.resume import Resumption
 from backscroll.model.sanitize import sanitize
-from backscroll.model.tool import Resumption
 
 __all__ = ["command"]
 

@@ -16,7 +16,7 @@ import backscroll
 from backscroll.archive.sync_lock import is_locked
 from backscroll.archive.sync_progress import ProgressFile
 from backscroll.history.sync import sync
-from backscroll.model.sync_report import SyncStatus
+from backscroll.model.sync import SyncStatus
 
 if TYPE_CHECKING:
     from backscroll.history.stores import Stores

@@ -9,8 +9,7 @@ from backscroll.export.secret_report import find_secrets
 from backscroll.export.write_files import Exported, write_one
 from backscroll.history.stores import Stores
 from backscroll.model import SessionSummary
-from backscroll.model.export_format import Format
-from backscroll.model.redaction import FoundSecret, SecretCategory
+from backscroll.model.export import Format, FoundSecret, SecretCategory
 from backscroll.redact.redactor import Redactor
 
 __all__ = ["Exports", "file_name"]

@@ -9,7 +9,7 @@ from backscroll.history.stores import Stores
 from backscroll.ingest.follow import follow
 from backscroll.ingest.watch import Watcher
 from backscroll.model import Filter, SessionSummary
-from backscroll.model.live import FollowedMessage, SessionChange
+from backscroll.model.session import FollowedMessage, SessionChange
 
 __all__ = ["Live"]
 

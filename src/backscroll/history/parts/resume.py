@@ -6,9 +6,9 @@ from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.search import learn_secrets
 from backscroll.history.session_refs import find_session, find_top_session
 from backscroll.history.stores import Stores
-from backscroll.model.redaction import SecretLocation
+from backscroll.model.export import SecretLocation
+from backscroll.model.resume import Command, Resumption
 from backscroll.model.searchable_text import paths_of
-from backscroll.model.tool import Command, Resumption
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff import Handoff, build_handoff
 from backscroll.resume.edit_location import edit_location

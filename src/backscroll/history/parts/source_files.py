@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from backscroll.history.stores import Stores
 from backscroll.ingest.audit import audit
-from backscroll.model.audit import Audit
+from backscroll.model.problem import Audit
 from backscroll.readers.file_access import is_entry_denied
 from backscroll.readers.json_outline import Outline
 from backscroll.sources.protocols import RawRecords, close

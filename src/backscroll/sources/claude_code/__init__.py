@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
-    from backscroll.model.tool import Command, Refusal, Resumable
+    from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.sources.claude_code.reader import UnitReader
 
 __all__ = ["ClaudeCode"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.config import Machine
-from backscroll.model.tool import Command, Refusal, Resumable
+from backscroll.model.resume import Command, Refusal, Resumable
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.project_key import matches
 from backscroll.sources.claude_code.workspace import project_folder

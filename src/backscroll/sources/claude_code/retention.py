@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from backscroll.model.retention import Retention
+from backscroll.model.sync import Retention
 from backscroll.sources.claude_code.folders import find_old_sessions, list_all_folders
 from backscroll.sources.claude_code.settings import find_setting, make_diff
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow
-    from backscroll.model.tool import Command, Resumable
+    from backscroll.model.resume import Command, Resumable
     from backscroll.sources.cursor.reader import UserDataReader
 
 __all__ = ["Cursor"]

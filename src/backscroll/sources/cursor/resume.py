@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.config import Machine
-from backscroll.model.tool import Command, Resumable
+from backscroll.model.resume import Command, Resumable
 from backscroll.sources.cursor.locations import roots
 
 __all__ = ["resume_command"]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
-    from backscroll.model.tool import Command, Refusal, Resumable
+    from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.sources.cursor_cli.reader import RootReader
 
 __all__ = ["CursorCli"]

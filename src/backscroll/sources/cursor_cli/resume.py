@@ -4,7 +4,7 @@ from hashlib import md5
 from pathlib import Path
 
 from backscroll.config import Machine
-from backscroll.model.tool import Command, Refusal, Resumable
+from backscroll.model.resume import Command, Refusal, Resumable
 
 __all__ = ["resume_command"]
 

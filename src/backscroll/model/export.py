@@ -1,10 +1,14 @@
-"""Categories that can be redacted, and secrets that were found (without their text)."""
+"""Formats of an export, and the secrets that redaction finds."""
 
 from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["SECRET_CATEGORIES", "FoundSecret", "SecretCategory", "SecretLocation"]
+__all__ = ["FORMATS", "SECRET_CATEGORIES", "Format", "FoundSecret", "SecretCategory", "SecretLocation"]
+
+Format = Literal["md", "html", "json", "jsonl", "txt"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
 
 SecretCategory = Literal["secrets", "emails", "paths"]
 SECRET_CATEGORIES: tuple[SecretCategory, ...] = get_args(SecretCategory)

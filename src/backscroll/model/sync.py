@@ -1,0 +1,81 @@
+"""Results of a sync: report and status, events of sessions, what the tools will delete.
+
+Plain classes: a sync without changes does not load msgspec.
+"""
+
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+__all__ = ["EventCode", "EventLog", "Retention", "SessionEvent", "SyncReport", "SyncStatus"]
+
+
+class SyncStatus(NamedTuple):
+    """State of the sync, seen from any process."""
+
+    is_complete: bool  # the archive contains everything that the last sync found
+    is_running: bool = False
+    percent: int | None = None  # None if it has just started
+    remaining_seconds: float | None = None  # estimate; None if it is too early for one
+
+
+class SyncReport:
+    """Counts of the units that a sync read, and of the sessions that changed."""
+
+    is_deferred = False  # too much has changed; nothing was read
+
+    def __init__(self) -> None:
+        self.units = 0  # checked for changes
+        self.new = 0
+        self.grew = 0
+        self.rewritten = 0
+        self.vanished = 0
+        self.came_back = 0
+        self.sessions = 0  # updated
+        self.problems = 0
+        self.roots: list[str] = []  # that exist
+        self.unreadable: list[str] = []  # files and folders without permission to read them
+
+    def __repr__(self) -> str:
+        return f"SyncReport({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+    @property
+    def changed(self) -> int:
+        return self.new + self.grew + self.rewritten + self.came_back
+
+
+class Retention(NamedTuple):
+    """Sessions that a tool is about to delete, and the settings change that prevents it."""
+
+    days: int  # of inactivity until deletion
+    is_default: bool  # not set by the user
+    settings: str  # path of the settings file
+    expiring: tuple[str, ...]  # sessions that are deleted within a week
+    diff: str  # a settings change that keeps them; empty if unknown
+    trouble: str | None = None  # why the settings file could not be parsed
+
+
+EventCode = Literal["vanished", "overwritten", "came_back"]
+
+
+class SessionEvent(NamedTuple):
+    """One event of a session."""
+
+    session_ref: str
+    session_id: str
+    what: EventCode
+    at: datetime  # when it was detected
+
+
+class EventLog:
+    """Events of sessions since a time.
+
+    *vanished*: all files with the session's content are gone. *overwritten*: one of them lost messages,
+    which the archive keeps. *came_back*: a vanished session exists again. Nothing is lost in the archive.
+    """
+
+    def __init__(self, since: datetime | None, events: tuple[SessionEvent, ...]) -> None:
+        self.since = since  # None: all
+        self.events = events  # sorted by time
+
+    def count(self, what: EventCode) -> int:
+        return sum(event.what == what for event in self.events)

@@ -95,7 +95,12 @@ def test_forget_without_a_question_requires_an_id(shell: ArchiveShell) -> None:
 
 def test_an_archive_is_rebuilt_and_compacted(shell: ArchiveShell) -> None:
     before = shell.json("list")
-    assert shell.json("archive", "rebuild") == {"units": 2, "kept": 0, "sessions": 2}
+    assert shell.json("archive", "rebuild") == {
+        "units": 2,
+        "kept": 0,
+        "sessions": 2,
+        "is_complete": True,
+    }
     compaction = shell.json("archive", "compact")
     assert compaction["saved"] == compaction["before"] - compaction["after"]
     assert shell.json("list") == before

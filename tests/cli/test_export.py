@@ -166,4 +166,5 @@ def test_secrets_are_listed_but_not_printed(shell: Shell) -> None:
     assert json.loads(shell.run("secrets", "--workspace", "elsewhere", "--json").out) == {
         "data": [],
         "total": 0,
+        "is_complete": True,
     }

@@ -60,11 +60,15 @@ def test_a_read_only_archive_is_listed_with_a_warning_that_it_could_not_sync(she
     assert result.err.endswith("Results may be out of date.\n")
 
 
-@pytest.mark.parametrize("arguments", [("sync",), ("tag", "1", "flaky"), ("archive", "forget", "1", "--yes")])
+@pytest.mark.parametrize(
+    "arguments", [("sync",), ("tag", "1", "flaky"), ("archive", "forget", "ID", "--yes")]
+)
 def test_a_command_that_writes_reports_a_read_only_archive(
     shell: ReadOnlyShell, arguments: tuple[str, ...]
 ) -> None:
-    result = shell.run_read_only(*arguments)
+    listed = json.loads(shell.run_read_only("list", "--no-sync", "--json").out)
+    id_ = listed["data"][0]["id"]
+    result = shell.run_read_only(*(id_ if argument == "ID" else argument for argument in arguments))
     assert (result.code, result.out) == (1, "")
     assert "is read-only" in result.err
 
@@ -83,7 +87,7 @@ def test_a_root_that_is_not_a_folder_gives_a_warning(tmp_path: Path, name: str, 
     root = tmp_path / name
     warning = f"Warning: the root claude-code={root} {state}.\n"
     home = ("--home", tmp_path / "home")
-    assert backscroll(*home, "--root", f"claude-code={root}", "list").err == warning
+    assert backscroll(*home, "--root", f"claude-code={root}", "list").err.startswith(warning)
     assert backscroll(*home, "sync", BACKSCROLL_ROOTS=f"claude-code={root}").err == warning
     result = backscroll(*home, "--root", f"claude-code={root}", "list", "--json")
     assert (json.loads(result.out)["data"], result.code) == ([], 0)

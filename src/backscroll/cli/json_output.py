@@ -22,6 +22,6 @@ def write_json(document: dict[str, Any]) -> None:
 def _is_complete(setup: Setup) -> bool:
     try:
         with setup.last_history or setup.history() as history:
-            return history.is_complete
+            return history.archive_path.exists() and history.is_complete
     except BackscrollError:
         return False  # the archive is damaged

@@ -69,9 +69,10 @@ def search_document(found: SearchResult) -> dict[str, Any]:
     }
 
 
-def session_document(session: Session) -> dict[str, Any]:
-    """Return a session with all its messages."""
-    return summary_document(session.summary) | {"messages": _messages(session.messages)}
+def session_document(session: Session, *, is_complete: bool = True) -> dict[str, Any]:
+    """Return a session with all its messages. ``is_complete`` is false while a long sync is running."""
+    messages = _messages(session.messages)
+    return summary_document(session.summary) | {"is_complete": is_complete, "messages": messages}
 
 
 def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -144,7 +145,7 @@ def json_chunks(
 
     ``is_complete`` is false while a long sync is running.
     """
-    document = summary_document(summary) | {"is_complete": is_complete, "messages": []}
+    document = session_document(Session(summary, ()), is_complete=is_complete)
     head = encode_json(document).decode().removesuffix("[]\n}\n")
     yield head + "["
     position = -1

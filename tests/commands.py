@@ -120,6 +120,8 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
     "recall": [("", "backscroll recall did we ever try asyncio for the poller --tokens 300", 100)],
     "rename": [("", 'backscroll rename 018da33b "Cancelled departures on the board"', 100)],
     "star": [("", "backscroll star 018da33b", 100), ("", "backscroll list --starred", 100)],
+    "tags": [("", "backscroll tags | cat", 100)],
+    "unstar": [("", "backscroll unstar 018da33b", 100)],
     "tag": [("", "backscroll tag 018da33b board later", 100), ("", "backscroll list --tag board", 100)],
     "untag": [("", "backscroll untag 018da33b later", 100)],
     "search": [

@@ -9,6 +9,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, resume
 from tests.cli.run_command import Shell, backscroll
+from tests.cli.terminal import in_terminal
 
 ONE = "10000000-0000-4000-8000-000000000000"
 TWO = "20000000-0000-4000-8000-000000000000"
@@ -75,7 +76,7 @@ def test_an_invalid_tag_is_reported(shell: AnnotationShell, tag: str, message: s
 
 
 def test_a_star_can_be_set_and_removed(shell: AnnotationShell) -> None:
-    assert shell.run("star", ONE).out.startswith("★ question 0")
+    assert "\n★ question 0\n" in shell.run("star", ONE).out
     assert [session["id"] for session in shell.json("list", "--starred")["data"]] == [ONE]
     assert shell.run("show", ONE).out.startswith("★ question 0")
     assert shell.search("is:starred") == [ONE]
@@ -220,3 +221,50 @@ def test_a_session_that_only_repeats_another_is_found_by_its_notes(shell: Annota
     shell.run("sync")
     shell.run("note", copy.session_id, "the heron")
     assert shell.search("heron") == [copy.session_id]
+
+
+def first_line(shell: AnnotationShell, *arguments: str) -> str:
+    result = shell.run(*arguments)
+    assert result.code == 0, result.err
+    return result.out.splitlines()[0]
+
+
+def test_every_change_is_confirmed(shell: AnnotationShell) -> None:
+    assert first_line(shell, "star", ONE) == "Added the star."
+    assert first_line(shell, "star", ONE, "--off") == "Removed the star."
+    assert first_line(shell, "tag", ONE, "flaky", "CI") == "Added #ci #flaky."
+    assert first_line(shell, "untag", ONE, "ci", "never-given") == "Removed #ci."
+    assert first_line(shell, "note", ONE, "a heron") == "Added note 1."
+    assert first_line(shell, "note", ONE, "--edit", "1", "an egret") == "Changed note 1."
+    assert first_line(shell, "note", ONE, "--delete", "1") == 'Deleted note 1: "an egret"'
+    assert first_line(shell, "rename", ONE, "Birds") == 'Renamed from "question 0".'
+    assert first_line(shell, "rename", ONE, "--reset") == "Restored the tool's title."
+
+
+def test_a_command_that_changes_nothing_says_so(shell: AnnotationShell) -> None:
+    assert first_line(shell, "unstar", ONE) == "The session has no star."
+    shell.run("star", ONE)
+    assert first_line(shell, "star", ONE) == "The session already has a star."
+    assert first_line(shell, "untag", ONE, "flaky") == "The session has none of these tags."
+    shell.run("tag", ONE, "flaky")
+    assert first_line(shell, "tag", ONE, "flaky") == "The session already has these tags."
+    assert first_line(shell, "rename", ONE, "question 0") == "The session already has this title."
+    assert shell.run("note", TWO).out.endswith("No notes.\n")
+
+
+def test_unstar_removes_the_star(shell: AnnotationShell) -> None:
+    shell.run("star", ONE)
+    assert first_line(shell, "unstar", ONE) == "Removed the star."
+    assert shell.json("list", "--starred")["data"] == []
+    assert shell.json("unstar", ONE)["is_starred"] is False
+
+
+def test_tags_lists_every_tag_with_its_number_of_sessions(shell: AnnotationShell) -> None:
+    empty = shell.run("tags")
+    assert (empty.code, empty.out, "tag REF TAG" in empty.err) == (0, "", True)
+    shell.run("tag", ONE, "flaky", "ci")
+    shell.run("tag", TWO, "ci")
+    assert shell.run("tags").out == "ci\t2\nflaky\t1\n"
+    assert in_terminal(*shell.options, "tags") == "#ci     2 sessions\n#flaky  1 session\n"
+    data = shell.json("tags")["data"]
+    assert data == [{"tag": "ci", "session_count": 2}, {"tag": "flaky", "session_count": 1}]

@@ -47,6 +47,14 @@ def test_unparsed_records_are_listed_and_the_exit_code_is_three(tmp_path: Path) 
     assert "line 3: is not JSON" in result.out
 
 
+def test_a_single_problem_is_counted_in_the_singular(tmp_path: Path) -> None:
+    with Transcript().user("a").write(tmp_path).open("ab") as file:
+        file.write(b"{broken\n")
+    result = backscroll("--root", f"claude-code={tmp_path}", "doctor")
+    assert "  sessions   1 (1 partial), 1 message\n" in result.out
+    assert "  records    2 = 1 parsed + 0 ignored + 1 problem\n" in result.out
+
+
 def test_a_file_that_cannot_be_read_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
     database = tmp_path / "User" / "globalStorage" / "state.vscdb"
     database.parent.mkdir(parents=True)

@@ -37,8 +37,10 @@ _COMMANDS = {
     "stats": ("stats:command", "Show statistics: sessions, time, tokens, cost and more."),
     "sync": ("sync:command", "Read new and changed history into the archive."),
     "tag": ("annotate:tag", "Add tags to a session."),
+    "tags": ("annotate:tags", "List all tags with their number of sessions."),
     "tail": ("tail:command", "Follow a running session."),
     "tui": ("tui:command", "Browse sessions in a full-screen terminal UI."),
+    "unstar": ("annotate:unstar", "Remove the star of a session."),
     "untag": ("annotate:untag", "Remove tags from a session."),
     "watch": ("watch:command", "Keep the archive up to date and print changes."),
 }

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from backscroll.cli.terminal import Screen
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.render.annotations import annotation_lines
 from backscroll.render.terminal.options import TranscriptOptions
@@ -83,7 +84,7 @@ def show_records(
     if missing:
         ref = one_line(summary.ref, MAX_REF_CHARS)
         click.echo(
-            f"{len(missing):,} original records of {ref} are not in the archive."
+            f"The archive lacks {pluralize(len(missing), 'original record')} of {ref}."
             " Use --json to print the parsed messages.",
             err=True,
         )

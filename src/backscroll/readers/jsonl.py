@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
+from backscroll.model.plural import pluralize
 from backscroll.model.problem import Fault
 from backscroll.readers import lenient_json
 
@@ -136,7 +137,7 @@ def salvage(
     lost += len(text[at:].strip())
     if fault is None and lost:
         fault = (
-            Fault("damaged-record", f"{lost} characters around the record cannot be decoded")
+            Fault("damaged-record", f"{pluralize(lost, 'character')} around the record cannot be decoded")
             if values
             else Fault("not-json", "is not JSON")
         )

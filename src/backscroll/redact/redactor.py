@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
 from backscroll.model.export import FoundSecret, SecretCategory, SecretLocation
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize
 from backscroll.redact.heuristics import is_plausible
 from backscroll.redact.scanner import Secret, SecretScanner
@@ -201,7 +202,7 @@ class Redactor:
             known = _KnownSecret(
                 secret.kind,
                 self._last_numbers[secret.kind],
-                f"{prefix}({len(secret.value):,} characters)",
+                f"{prefix}({pluralize(len(secret.value), 'character')})",
                 locations={},
             )
             self._known[secret.value] = known

@@ -1,12 +1,21 @@
 """Stars, tags, notes and renamed titles as text for terminals and pipes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from backscroll.model import SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
+from backscroll.render.terminal.width import cell_width, pad
 
-__all__ = ["annotated_session_lines", "annotation_lines", "format_tags", "starred_title"]
+__all__ = [
+    "annotated_session_lines",
+    "annotation_lines",
+    "change_lines",
+    "format_tags",
+    "starred_title",
+    "tag_lines",
+]
 
 _MAX_LINE_CHARS = 300
 
@@ -18,7 +27,46 @@ def starred_title(summary: SessionSummary, width: int, untitled: str) -> str:
 
 def format_tags(summary: SessionSummary) -> str:
     """Return the tags of a session in one line."""
-    return one_line(" ".join(f"#{tag}" for tag in summary.tags), _MAX_LINE_CHARS)
+    return _hashed(summary.tags)
+
+
+def _hashed(tags: Iterable[str]) -> str:
+    return one_line(" ".join(f"#{tag}" for tag in tags), _MAX_LINE_CHARS)
+
+
+def tag_lines(counts: Mapping[str, int], *, is_terminal: bool) -> Iterator[str]:
+    """Yield every tag with its number of sessions: aligned on a terminal, else separated by a tab."""
+    shown = {f"#{one_line(tag, _MAX_LINE_CHARS)}": count for tag, count in counts.items()}
+    width = max(map(cell_width, shown), default=0)
+    for tag, count in shown.items():
+        yield f"{pad(tag, width)}  {pluralize(count, 'session')}" if is_terminal else f"{tag[1:]}\t{count}"
+
+
+def change_lines(before: SessionSummary, after: SessionSummary) -> Iterator[str]:
+    """Yield one sentence for every annotation that has changed."""
+    if before.is_starred != after.is_starred:
+        yield "Added the star." if after.is_starred else "Removed the star."
+    if added := [tag for tag in after.tags if tag not in before.tags]:
+        yield f"Added {_hashed(added)}."
+    if removed := [tag for tag in before.tags if tag not in after.tags]:
+        yield f"Removed {_hashed(removed)}."
+    yield from _note_changes(before, after)
+    if before.original_title is not None and after.original_title is None:
+        yield "Restored the tool's title."
+    elif before.title != after.title:
+        title = one_line(before.title or "", _MAX_LINE_CHARS)
+        yield f'Renamed from "{title}".' if title else "Renamed."
+
+
+def _note_changes(before: SessionSummary, after: SessionSummary) -> Iterator[str]:
+    old, new = ({note.number: note for note in summary.notes} for summary in (before, after))
+    for number in sorted(old.keys() | new.keys()):
+        if number not in old:
+            yield f"Added note {number}."
+        elif number not in new:
+            yield f'Deleted note {number}: "{one_line(old[number].text, _MAX_LINE_CHARS)}"'
+        elif old[number] != new[number]:
+            yield f"Changed note {number}."
 
 
 def annotation_lines(summary: SessionSummary) -> Iterator[str]:

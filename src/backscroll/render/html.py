@@ -5,6 +5,7 @@ from html import escape
 from urllib.parse import quote
 
 from backscroll.model import Message, SessionSummary, ToolCall
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.html_page import page_end, page_start
@@ -17,7 +18,6 @@ from backscroll.render.session_header import (
     session_title,
     speaker_label,
 )
-from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.tool_calls import argument_lines, call_outcome, command_param, describe_call
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
@@ -105,7 +105,7 @@ class _Body:
         self.id_prefixes.append(f"a{self.subagents}-m")
         self.previous_heading = ""
         summary = item.summary
-        tokens = f", {summary.total_tokens:,} tokens" if summary.total_tokens is not None else ""
+        tokens = f", {pluralize(summary.total_tokens, 'token')}" if summary.total_tokens is not None else ""
         unplaced = "" if item.is_placed else ", started by an unknown call"
         return (
             '<details class="agent"><summary><b>Subagent</b> '

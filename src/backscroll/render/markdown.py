@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.markdown_escape import (
@@ -24,7 +25,6 @@ from backscroll.render.session_header import (
     message_heading,
     session_title,
 )
-from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.tool_calls import argument_lines, call_outcome, command_param, describe_call
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
@@ -60,7 +60,7 @@ def markdown(summary: SessionSummary, items: Iterable[TranscriptItem]) -> Iterat
 
 def _start_subagent(item: SubagentStart) -> Iterator[str]:
     summary = item.summary
-    tokens = f", {summary.total_tokens:,} tokens" if summary.total_tokens is not None else ""
+    tokens = f", {pluralize(summary.total_tokens, 'token')}" if summary.total_tokens is not None else ""
     unplaced = "" if item.is_placed else ", started by an unknown call"
     yield f"\n<details>\n<summary><b>Subagent</b> {escape(session_title(summary))}"
     yield f" · {pluralize(summary.message_count, 'message')}{tokens}{unplaced}</summary>\n"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize
-from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
     from backscroll.model import Retention

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from backscroll.model import SearchMatch, SearchResult
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.terminal.humanize import format_age
 from backscroll.render.terminal.session_columns import SUBAGENT_MARK, short_id
@@ -65,7 +66,7 @@ def _details(match: SearchMatch, now: datetime, width: int) -> str:
         *([f"subagent of {short_id(match.parent_ref.partition(':')[2])}"] if match.parent_ref else []),
         "note" if match.is_note else f"{match.role} #{match.message_index}",
         short_id(match.session_id, match.parent_ref),
-        *([f"{match.match_count:,} matches"] if match.match_count > 1 else []),
+        *([pluralize(match.match_count, "match", "matches")] if match.match_count > 1 else []),
     ]
     for droppable in details[1:3]:
         if cell_width(line := " · ".join(details)) <= width:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import ToolCall
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 
 __all__ = ["argument_lines", "call_outcome", "command_param", "describe_call", "exit_status"]
@@ -68,7 +69,7 @@ def call_outcome(tool: ToolCall) -> str:
         parts.append(f"+{added:,} −{removed:,}")
     if tool.result and not tool.edits:
         lines = tool.result.count("\n") + (not tool.result.endswith("\n"))
-        parts.append("1 line" if lines == 1 else f"{lines:,} lines")
+        parts.append(pluralize(lines, "line"))
     return ", ".join(parts)
 
 

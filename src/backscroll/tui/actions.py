@@ -15,6 +15,7 @@ from textual.app import SuspendNotSupported
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, Format
+from backscroll.model.plural import pluralize
 from backscroll.tui.clipboard import copy_with_program
 from backscroll.tui.dialogs import TextDialog
 from backscroll.tui.session_list.panel import SessionListApp
@@ -117,7 +118,7 @@ class SessionActionsApp(SessionListApp):
             self.action_copy_ref()
             return
         lines = [line for line, _ in block.body or ()] or [block.heading]
-        self._copy_text("\n".join(lines), "1 line" if len(lines) == 1 else f"{len(lines):,} lines")
+        self._copy_text("\n".join(lines), pluralize(len(lines), "line"))
 
     def action_copy_ref(self) -> None:
         """Copy the ref of the session."""

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from backscroll.model.plural import pluralize
 from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.actions import SessionActionsApp
 from backscroll.tui.dialogs import HelpDialog
@@ -204,7 +205,7 @@ class Backscroll(SessionActionsApp):
             return f"loading … {len(transcript.text_layout.blocks):,}"
         height = max(transcript.text_layout.height - 1, 1)
         match_count = len(self._matches or ())
-        matches = "1 match · " if match_count == 1 else f"{match_count:,} matches · " if match_count else ""
+        matches = f"{pluralize(match_count, 'match', 'matches')} · " if match_count else ""
         return f"{matches}{100 * min(transcript.cursor, height) // height} %"
 
 

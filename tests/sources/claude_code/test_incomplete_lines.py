@@ -84,7 +84,7 @@ def test_a_truncated_line_makes_a_session_partial_until_it_is_complete(tmp_path:
 def test_a_session_with_a_damaged_line_is_partial(tmp_path: Path) -> None:
     session = Transcript().user("a").raw(b'{"type":"user","mess').assistant("b")
     closing = read_session(session, tmp_path).closing
-    assert (closing.completeness, closing.reasons) == ("partial", ("a line cannot be read",))
+    assert (closing.completeness, closing.reasons) == ("partial", ("1 line cannot be read",))
 
 
 def test_a_last_line_without_a_newline_is_read_immediately_and_once(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_an_additional_table_is_a_problem(tmp_path: Path) -> None:
     session = build_session()
     change(write_store(tmp_path, session), "create table extra (id)", "insert into extra values (1)")
     found = read_units(tmp_path)
-    assert [problem.reason for problem in found[""].problems] == ["unknown table, with 1 rows"]
+    assert [problem.reason for problem in found[""].problems] == ["unknown table with 1 row"]
     assert texts_of(session_in(tmp_path, session).messages, "user") == ["Where is the quay?"]
 
 
@@ -197,7 +197,7 @@ def test_rows_without_a_session_or_without_text_are_problems(tmp_path: Path) -> 
         last=session.last_uuid,
     )
     found = read_units(tmp_path)
-    assert [problem.reason for problem in found[""].problems] == ["1 rows belong to no session"]
+    assert [problem.reason for problem in found[""].problems] == ["1 row without a session"]
     assert len(found[session.session_id].problems) == 1
 
 

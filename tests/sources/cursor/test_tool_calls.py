@@ -61,7 +61,7 @@ def test_a_number_beyond_64_bits_does_not_lose_the_arguments(home: cursor.Home) 
         ({"files": [{"name": "src", "isDirectory": True}, {"name": "a.py"}]}, "src/\na.py"),
         (
             {"directories": [{"absPath": "/w", "files": [{"relPath": "a.py"}], "totalFiles": 1}]},
-            "/w/a.py\n[1 files in /w]",
+            "/w/a.py\n[1 file in /w]",
         ),
         (
             {

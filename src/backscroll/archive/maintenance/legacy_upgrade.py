@@ -26,6 +26,7 @@ from backscroll.errors import (
     DatabaseUnreadableError,
     DestinationError,
 )
+from backscroll.model.plural import pluralize
 
 __all__ = ["UpgradeResult", "upgrade_legacy"]
 
@@ -255,7 +256,7 @@ def _write_tables(db: sqlite3.Connection, planned: UpgradePlan) -> None:
         f" left join conversations_upgraded n on n.id = p.id where n.id is null or {differs}"
     ).fetchone()[0]
     if lost:
-        raise _StoppedError(f"{lost:,} rows would have been changed")
+        raise _StoppedError(f"{pluralize(lost, 'row')} would have been changed")
 
 
 def _definition(name: str, type_: str, notnull: bool, default: str | None) -> str:
@@ -304,7 +305,7 @@ def _verify(db: sqlite3.Connection, rows: dict[str, int], orphans: _Orphans) -> 
     if after != rows:
         raise _StoppedError(f"the number of conversations would change from {rows} to {after}")
     if new := _orphans(db) - orphans:
-        raise _StoppedError(f"{len(new):,} rows would refer to missing rows")
+        raise _StoppedError(f"{pluralize(len(new), 'row')} would refer to missing rows")
     for check in _CHECKS:
         if found := db.execute(check).fetchone():
             raise _StoppedError(f"the result would be invalid: {found[0]}")

@@ -7,6 +7,7 @@ from backscroll.archive.errors import decode_errors
 from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.raw_rows import verify_rows
+from backscroll.model.plural import pluralize
 
 __all__ = ["verify"]
 
@@ -43,7 +44,9 @@ def _verify_fragment(db: sqlite3.Connection, fragment_id: int, count: int, sessi
     query = "select position, record_hash from message where fragment_id = ?"
     records = dict(db.execute(query, [fragment_id]).fetchall())
     if len(records) != count:
-        return [f"fragment {fragment_id} has {len(records)} rows of {count} messages"]
+        return [
+            f"fragment {fragment_id} has {pluralize(len(records), 'row')} of {pluralize(count, 'message')}"
+        ]
     query = "select position from message_update where fragment_id = ?"
     updated = {position for (position,) in db.execute(query, [fragment_id])}
     position = 0

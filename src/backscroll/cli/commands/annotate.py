@@ -1,5 +1,6 @@
-"""``backscroll tag``, ``untag``, ``star``, ``note`` and ``rename``: annotations in the archive."""
+"""``backscroll tag``, ``untag``, ``tags``, ``star``, ``unstar``, ``note`` and ``rename``."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -7,15 +8,16 @@ import click
 
 from backscroll.cli.completion_values import complete_refs, complete_tags
 from backscroll.cli.global_options import Setup
+from backscroll.cli.hints import command_hint
 from backscroll.cli.json_output import write_json
 from backscroll.cli.options import sync_before_reading
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.render.annotations import annotated_session_lines
+from backscroll.render.annotations import annotated_session_lines, change_lines, tag_lines
 from backscroll.render.json import summary_document
 
-__all__ = ["note", "rename", "star", "tag", "untag"]
+__all__ = ["note", "rename", "star", "tag", "tags", "unstar", "untag"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,12 +44,17 @@ def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     """Add tags to a session.
 
     Tags are stored in the archive only. Use 'list --tag TAG' and 'search tag:TAG' to find tagged sessions.
+    'tags' lists all tags.
 
     \b
     Examples:
       backscroll tag 1 flaky ci
     """
-    _annotate(setup, ref, lambda history, ref: history.annotations.tag(ref, tags), as_json=as_json)
+
+    def apply(history: History, ref: str) -> SessionSummary:
+        return history.annotations.tag(ref, tags)
+
+    _annotate(setup, ref, apply, as_json=as_json, unchanged="The session already has these tags.")
 
 
 @click.command("untag")
@@ -62,7 +69,34 @@ def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     Examples:
       backscroll untag 1 flaky
     """
-    _annotate(setup, ref, lambda history, ref: history.annotations.tag(ref, remove=tags), as_json=as_json)
+
+    def apply(history: History, ref: str) -> SessionSummary:
+        return history.annotations.tag(ref, remove=tags)
+
+    _annotate(setup, ref, apply, as_json=as_json, unchanged="The session has none of these tags.")
+
+
+@click.command("tags")
+@_json_option
+@click.pass_obj
+def tags(setup: Setup, as_json: bool) -> None:
+    """List all tags with their number of sessions.
+
+    In a pipe, tag and number are separated by a tab.
+
+    \b
+    Examples:
+      backscroll tags
+    """
+    with setup.history() as history:
+        counts = history.annotations.tags()
+    if as_json:
+        write_json({"data": [{"tag": tag, "session_count": count} for tag, count in counts.items()]})
+        return
+    if not counts:
+        click.echo(f"No tags. Run '{command_hint('tag REF TAG')}' to add one.", err=True)
+    for line in tag_lines(counts, is_terminal=sys.stdout.isatty()):
+        click.echo(line)
 
 
 @click.command("star")
@@ -74,14 +108,36 @@ def star(setup: Setup, ref: str, off: bool, as_json: bool) -> None:
     """Star a session.
 
     Stars are stored in the archive only. Use 'list --starred' and 'search is:starred' to find starred
-    sessions.
+    sessions. 'unstar' or --off removes the star.
 
     \b
     Examples:
       backscroll star 1
-      backscroll star 1 --off
+      backscroll unstar 1
     """
-    _annotate(setup, ref, lambda history, ref: history.annotations.star(ref, not off), as_json=as_json)
+    _set_star(setup, ref, is_starred=not off, as_json=as_json)
+
+
+@click.command("unstar")
+@_ref_argument
+@_json_option
+@click.pass_obj
+def unstar(setup: Setup, ref: str, as_json: bool) -> None:
+    """Remove the star of a session.
+
+    \b
+    Examples:
+      backscroll unstar 1
+    """
+    _set_star(setup, ref, is_starred=False, as_json=as_json)
+
+
+def _set_star(setup: Setup, ref: str, *, is_starred: bool, as_json: bool) -> None:
+    def apply(history: History, ref: str) -> SessionSummary:
+        return history.annotations.star(ref, is_starred)
+
+    unchanged = "The session already has a star." if is_starred else "The session has no star."
+    _annotate(setup, ref, apply, as_json=as_json, unchanged=unchanged)
 
 
 @click.command("note")
@@ -116,7 +172,9 @@ def note(
             return history.annotations.edit_note(ref, edit, text)
         return history.find(ref) if text is None else history.annotations.add_note(ref, text)
 
-    _annotate(setup, ref, apply, as_json=as_json)
+    session = _annotate(setup, ref, apply, as_json=as_json)
+    if not session.notes and text is None and delete is None and not as_json:
+        click.echo("No notes.")
 
 
 @click.command("rename")
@@ -138,25 +196,36 @@ def rename(setup: Setup, ref: str, title: str | None, reset: bool, as_json: bool
     """
     if (title is None) is not reset:
         raise click.UsageError("Pass either TITLE or --reset.")
-    _annotate(setup, ref, lambda history, ref: history.annotations.rename(ref, title), as_json=as_json)
+
+    def apply(history: History, ref: str) -> SessionSummary:
+        return history.annotations.rename(ref, title)
+
+    _annotate(setup, ref, apply, as_json=as_json, unchanged="The session already has this title.")
 
 
 def _annotate(
-    setup: Setup, ref: str, apply: Callable[[History, str], SessionSummary], *, as_json: bool
-) -> None:
-    """Change a session's annotations and print the result.
+    setup: Setup,
+    ref: str,
+    apply: Callable[[History, str], SessionSummary],
+    *,
+    as_json: bool,
+    unchanged: str = "",
+) -> SessionSummary:
+    """Change a session's annotations. Print what has changed, or `unchanged`, and the session.
 
     Syncs only if the ref is unknown: a sync could change the list index that the user has just seen.
     """
     with setup.history() as history:
         try:
-            full_ref = history.find(ref).ref
+            before = history.find(ref)
         except SessionNotFoundError:
             sync_before_reading(history)
-            full_ref = history.find(ref).ref
-        summary = apply(history, full_ref)
+            before = history.find(ref)
+        after = apply(history, before.ref)
     if as_json:
-        write_json(summary_document(summary))
-        return
-    for line in annotated_session_lines(summary):
+        write_json(summary_document(after))
+        return after
+    changes = list(change_lines(before, after)) or ([unchanged] if unchanged else [])
+    for line in (*changes, *annotated_session_lines(after)):
         click.echo(line)
+    return after

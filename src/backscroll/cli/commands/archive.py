@@ -15,10 +15,10 @@ from backscroll.cli.hints import command_hint
 from backscroll.cli.json_output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.errors import UsageError
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.session_header import session_label
-from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.options import TranscriptOptions
 from backscroll.render.terminal.transcript import header_lines
 
@@ -225,7 +225,9 @@ def compact(setup: Setup, as_json: bool) -> None:
     if as_json:
         write_json(msgspec.structs.asdict(done) | {"saved": done.saved})
         return
-    click.echo(f"{_megabytes(done.before)} → {_megabytes(done.after)}: {done.saved:,} bytes saved.")
+    click.echo(
+        f"{_megabytes(done.before)} → {_megabytes(done.after)}: {pluralize(done.saved, 'byte')} saved."
+    )
 
 
 @command.command("upgrade")
@@ -252,7 +254,9 @@ def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
         write_json(msgspec.structs.asdict(upgraded) | {"merged": merged})
     elif merged is not None:
         imported = f"{pluralize(merged.sessions, 'conversation')} and {pluralize(merged.windows, 'window')}"
-        click.echo(f"Imported {imported}. {merged.known:,} were already in the archive.")
+        click.echo(f"Imported {imported}.")
+        if merged.known:
+            click.echo(f"  {pluralize(merged.known, 'conversation')} already in the archive")
         if merged.kept_out:
             click.echo(f"  {merged.kept_out:,} skipped: forgotten earlier, or in an excluded workspace")
 

@@ -18,12 +18,12 @@ from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.model import Retention
+from backscroll.model.plural import pluralize
 from backscroll.model.problem import ENVIRONMENT_CODES, Audit, AuditedRoot
 from backscroll.model.sanitize import sanitize
 from backscroll.model.sync import EventLog
 from backscroll.render.events import events_document, events_line
 from backscroll.render.retention import retention_lines
-from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
@@ -180,7 +180,7 @@ def _root_lines(root: AuditedRoot, home: Path) -> Iterator[str]:
     yield f"  messages   {root.messages:,} in total, with system messages and abandoned branches"
     yield (
         f"  records    {root.records:,} = {root.parsed:,} parsed"
-        f" + {root.ignored:,} ignored + {root.problems:,} problems"
+        f" + {root.ignored:,} ignored + {pluralize(root.problems, 'problem')}"
     )
     for kind, count in sorted(root.kinds.items(), key=lambda item: (-item[1], item[0])):
         yield f"    {count:>9,} {kind}"

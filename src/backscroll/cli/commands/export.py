@@ -20,8 +20,8 @@ from backscroll.cli.progress import ProgressBar
 from backscroll.history import History, Redactor
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize
-from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 

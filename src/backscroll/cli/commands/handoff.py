@@ -7,8 +7,8 @@ from backscroll.cli.global_options import Setup
 from backscroll.cli.json_output import write_json
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading
 from backscroll.history import Redactor
+from backscroll.model.plural import pluralize
 from backscroll.render.handoff import handoff_document, handoff_lines
-from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
@@ -47,6 +47,6 @@ def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bo
         click.echo(line)
     omitted = sum(section.left_out for section in handoff.sections)
     more = f"; {pluralize(omitted, 'item')} omitted to stay below --tokens" if omitted else ""
-    click.echo(f"About {handoff.tokens:,} tokens (estimated){more}.", err=True)
+    click.echo(f"About {pluralize(handoff.tokens, 'token')} (estimated){more}.", err=True)
     if redactor is not None and (secrets := redactor.found_secrets()):
         click.echo(f"Replaced {pluralize(len(secrets), 'secret')} with placeholders.", err=True)

@@ -17,9 +17,9 @@ from backscroll.cli.options import (
 from backscroll.cli.progress import ProgressBar
 from backscroll.model import SessionSummary
 from backscroll.model.export import SecretCategory
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import secrets_document
-from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 

@@ -7,6 +7,7 @@ from backscroll.archive.query.original_records import OriginalRecords
 from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.session import AgentSession
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 from backscroll.sources import named
@@ -131,9 +132,8 @@ def _absolute_turns(turns: tuple[int, int], count: int) -> tuple[int, int]:
     if turns[0] < 0 and turns[1] != turns[0]:
         first = max(first, 1)
     if (turns[0] < 0 and first < 1) or first > min(last, count):
-        has = "1 turn" if count == 1 else f"{count:,} turns"
         name = f"turn {turns[0]}" if turns[0] == turns[1] else f"turns {turns[0]} to {turns[1]}"
-        raise UsageError(f"There is no {name}: the session has {has}.")
+        raise UsageError(f"There is no {name}: the session has {pluralize(count, 'turn')}.")
     return first, last
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import indent
 from backscroll.model import Message, SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.json import message_document
 
@@ -108,7 +109,7 @@ def page_lines(page: Page) -> Iterator[str]:
             yield f"[{item['position']}] {item['role']}{kind}{at}: {indent(item['content'] or '')}"
         if item["cut_chars"]:
             arguments = f"from={item['position']}, count=1, with max_chars or from_char"
-            yield f"[{item['position']}] … {item['cut_chars']:,} more characters: {arguments}"
+            yield f"[{item['position']}] … {pluralize(item['cut_chars'], 'more character')}: {arguments}"
 
 
 def page_notes(page: Page) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate
 from backscroll.model import SearchMatch
 from backscroll.model.dates import iso
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.json import search_document
 from backscroll.render.recall import recall_document, recall_lines
 from backscroll.render.statistics.json import report_document
-from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.session_columns import short_id
 
 __all__ = ["recall", "search_sessions", "stats"]
@@ -104,7 +104,7 @@ def _match_lines(match: SearchMatch) -> list[str]:
         one_line(match.title or "untitled", MAX_TITLE_CHARS),
         one_line(match.workspace_name or "", 60),
         (iso(match.timestamp) or "")[:10],
-        f"{match.match_count:,} matches" if match.match_count > 1 else "",
+        pluralize(match.match_count, "match", "matches") if match.match_count > 1 else "",
     ]
     header = " · ".join(fact for fact in facts if fact)
     first, *others = [sanitize(line) for line in match.context] or [""]

@@ -17,10 +17,10 @@ from backscroll.mcp.tools.message_pages import Page, page_lines, page_notes, rea
 from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate
 from backscroll.model import SessionSummary
 from backscroll.model.dates import iso
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.render.json import summary_document
-from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.session_columns import short_id
 
 __all__ = [

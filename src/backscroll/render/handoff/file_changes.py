@@ -8,10 +8,10 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, ToolCall
+from backscroll.model.plural import pluralize
 from backscroll.render.handoff.commands import CommandLog, CommandRun, split_words
 from backscroll.render.handoff.sentences import information_score
 from backscroll.render.handoff.types import Candidate
-from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["FileChanges"]
 
@@ -116,7 +116,7 @@ def _file_points(file: _File) -> Iterator[Candidate]:
         state = "not changed" if file.rejected else "read"
         yield Candidate("files", f"{file.path}: {state}", 12, file.position)
     else:
-        times = f", {file.edits} edits" if file.edits > 1 else ""
+        times = f", {pluralize(file.edits, 'edit')}" if file.edits > 1 else ""
         changed = f" (+{file.added:,} −{file.removed:,}{times})" if file.edits else ""
         weight = 55 + min(5.0, (file.added + file.removed) / 40)
         yield Candidate("files", f"{file.path}: {file.kind}{changed}", weight, file.position)

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from backscroll.model.dates import iso
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.render.handoff.types import SECTIONS, Handoff
 from backscroll.render.session_header import format_time, session_title
-from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["handoff_document", "handoff_lines", "handoff_text", "header_lines"]
 

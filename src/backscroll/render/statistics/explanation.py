@@ -6,9 +6,9 @@ from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
 
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
-from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.style import Style
 
 __all__ = ["explanation_lines"]
@@ -77,7 +77,7 @@ def _charge_lines(charge: Charge, style: Style) -> Iterator[str]:
     responses = pluralize(charge.responses, "response")
     yield style("title", ", ".join(filter(None, (model, *notes, responses))))
     if charge.usd is None:
-        yield f"  {charge.tokens.total:,} tokens, no known price: excluded from the cost"
+        yield f"  {pluralize(charge.tokens.total, 'token')}, no known price: excluded from the cost"
         return
     for kind, tokens, rate, usd in charge.lines:
         yield f"  {_TOKEN_KINDS[kind]:<16} {tokens:>13,} × ${rate:<9,.4g} per million = ${usd:>12,.6f}"
@@ -85,9 +85,9 @@ def _charge_lines(charge: Charge, style: Style) -> Iterator[str]:
 
 
 def _total(explanation: Explanation) -> str:
-    tokens = f"Total: {explanation.tokens.total:,} tokens"
+    tokens = f"Total: {pluralize(explanation.tokens.total, 'token')}"
     if explanation.usd is None:
         return f"{tokens}, no known price"
     unpriced = sum(charge.tokens.total for charge in explanation.charges if charge.usd is None)
-    excluded = f"; {unpriced:,} tokens without a price are excluded" if unpriced else ""
+    excluded = f"; without {pluralize(unpriced, 'token')} that have no price" if unpriced else ""
     return f"{tokens}, ${explanation.usd:,.6f} (prices of {explanation.prices_checked}{excluded})"

@@ -5,6 +5,7 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Report, Sums, Tokens
 from backscroll.render.statistics.charts import bar, sparkline
@@ -14,7 +15,6 @@ from backscroll.render.terminal.humanize import (
     format_duration,
     format_percent,
     format_usd,
-    pluralize,
 )
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, wrap
@@ -193,7 +193,7 @@ def _notes(report: Report) -> Iterator[str]:
     if report.unpriced:
         models = ", ".join(
             f"{one_line(entry.model or 'unknown model', 60)} "
-            f"({f'{entry.speed}, ' if entry.speed else ''}{entry.tokens:,} tokens)"
+            f"({f'{entry.speed}, ' if entry.speed else ''}{pluralize(entry.tokens, 'token')})"
             for entry in report.unpriced
         )
         yield f"No known price, excluded from the cost: {models}."

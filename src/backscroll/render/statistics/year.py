@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Favourite, Sums, Year
 from backscroll.render.markdown_escape import code_span, escape_markdown
 from backscroll.render.statistics.charts import bar
-from backscroll.render.terminal.humanize import compact_number, format_cost, format_duration, pluralize
+from backscroll.render.terminal.humanize import compact_number, format_cost, format_duration
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, wrap
 
@@ -73,7 +74,7 @@ def _highlights(year: Year) -> Iterator[str]:
         pluralize(total.prompts or 0, "prompt"),
         pluralize(total.messages or 0, "message"),
     ]
-    counts += [f"{total.tokens.total:,} tokens"] if total.tokens is not None else []
+    counts += [pluralize(total.tokens.total, "token")] if total.tokens is not None else []
     if total.cost_usd is not None:
         counts.append(f"{format_cost(total)} (prices of {year.prices_checked})")
     yield ", ".join(counts)

@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from backscroll.model.statistics import Sums
 
 __all__ = [
+    "compact_count",
     "compact_number",
     "format_age",
     "format_cost",
     "format_duration",
     "format_percent",
     "format_usd",
-    "pluralize",
 ]
 
 _AGE_UNITS = (("y", 31_557_600), ("mo", 2_629_800), ("w", 604_800), ("d", 86_400), ("h", 3600), ("min", 60))
@@ -30,11 +30,6 @@ def format_age(at: datetime | None, now: datetime) -> str:
     return "just now"
 
 
-def pluralize(count: int, noun: str) -> str:
-    """Return a count with its noun: ``1 session``, ``1,200 messages``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def compact_number(number: int) -> str:
     """Return a number in at most four characters: ``950``, ``1.2k``, ``110k``, ``3.4M``."""
     for unit, size in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 1000)):
@@ -43,6 +38,11 @@ def compact_number(number: int) -> str:
             scaled = number / size
             return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
     return str(number)
+
+
+def compact_count(count: int, noun: str) -> str:
+    """Return a short count with its noun: ``1 token``, ``1.2k messages``."""
+    return f"{compact_number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def format_usd(usd: float) -> str:

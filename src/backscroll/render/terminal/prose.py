@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import wrap
@@ -20,7 +21,8 @@ def truncate_line(line: str, *, is_full: bool) -> str:
     """Return the start of a very long line and the number of characters left out."""
     if is_full or len(line) <= MAX_LINE_CHARS:
         return line
-    return f"{line[:MAX_LINE_CHARS]}… {len(line) - MAX_LINE_CHARS:,} more characters (--full shows all)"
+    hidden = pluralize(len(line) - MAX_LINE_CHARS, "more character")
+    return f"{line[:MAX_LINE_CHARS]}… {hidden} (--full shows all)"
 
 
 def prose_lines(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.model import Message, ToolCall
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.terminal.options import TranscriptOptions
@@ -52,7 +53,7 @@ def call_lines(
     shown = diff if is_unfolded or len(diff) <= _MAX_DIFF_LINES + 1 else diff[:_MAX_DIFF_LINES]
     yield from (_INDENT + _style_diff_line(line, options, is_full=is_unfolded) for line in shown)
     if len(shown) < len(diff):
-        yield _INDENT + style("dim", f"… {len(diff) - len(shown):,} more lines")
+        yield _INDENT + style("dim", f"… {pluralize(len(diff) - len(shown), 'more line')}")
     if is_unfolded:
         yield from _arguments_and_result(tool, options, has_diff=bool(diff))
     elif tool.status == "failed":
@@ -90,8 +91,8 @@ def _error_output(tool: ToolCall, options: TranscriptOptions) -> Iterator[str]:
     """Yield the end of the output of a failed call, which usually contains the reason."""
     lines = [line for line in _lines(tool.result or "") if line.strip()]
     if len(lines) > _MAX_ERROR_LINES + 1:
-        hidden = len(lines) - _MAX_ERROR_LINES
-        yield f"{_INDENT}{options.style('dim', f'│ … {hidden:,} earlier lines')}"
+        hidden = pluralize(len(lines) - _MAX_ERROR_LINES, "earlier line")
+        yield f"{_INDENT}{options.style('dim', f'│ … {hidden}')}"
         lines = lines[-_MAX_ERROR_LINES:]
     width = options.max_line_width - len(_INDENT) - 2
     bar = options.style("dim", "│")

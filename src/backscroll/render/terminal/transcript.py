@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from backscroll.model import Message, SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.render.session_header import attachment_label, session_title, speaker_label
-from backscroll.render.terminal.humanize import compact_number, pluralize
+from backscroll.render.terminal.humanize import compact_count
 from backscroll.render.terminal.options import MAX_PLAIN_LINE_CHARS, TranscriptOptions
 from backscroll.render.terminal.prose import prose_lines
 from backscroll.render.terminal.tool_calls import call_lines
@@ -22,7 +23,7 @@ _MAX_RULE_WIDTH = 100
 
 def header_lines(summary: SessionSummary, options: TranscriptOptions) -> Iterator[str]:
     """Yield title, ref and properties of a session."""
-    tokens = f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens is not None else ""
+    tokens = compact_count(summary.total_tokens, "token") if summary.total_tokens is not None else ""
     fields = [
         summary.workspace_path or "no workspace",
         summary.git_branch,
@@ -129,7 +130,7 @@ class _Transcript:
 
     def _subagent_lines(self, item: SubagentStart) -> Iterator[str]:
         options, summary = self._options[-1], item.summary
-        tokens = f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens is not None else ""
+        tokens = compact_count(summary.total_tokens, "token") if summary.total_tokens is not None else ""
         fields = [
             pluralize(summary.message_count, "message"),
             tokens,

@@ -20,6 +20,7 @@ from backscroll.model import (
     Unit,
     UsageReport,
 )
+from backscroll.model.plural import pluralize
 from backscroll.readers import jsonl, lenient_json
 from backscroll.readers.sqlite import problem_code
 from backscroll.sources.claude_code import legacy_db
@@ -102,9 +103,13 @@ def _read_orphans(unit: Unit) -> Iterator[Item]:
         counts.add_unknown("tables of __store.db")
     for table, count in sorted(orphans.counts.items()):
         if table in (legacy_db.MESSAGES, *legacy_db.TEXT_TABLES):
-            yield Problem(Origin(unit.path, table), "orphaned-record", f"{count} rows belong to no session")
+            yield Problem(
+                Origin(unit.path, table), "orphaned-record", f"{pluralize(count, 'row')} without a session"
+            )
         else:
-            yield Problem(Origin(unit.path, table), "unknown-type", f"unknown table, with {count} rows")
+            yield Problem(
+                Origin(unit.path, table), "unknown-type", f"unknown table with {pluralize(count, 'row')}"
+            )
             counts.add_unknown(f"table {table}")
         counts.count(table, "problems", max(1, count))
     if orphans.summary_count:

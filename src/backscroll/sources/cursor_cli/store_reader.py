@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, RecordCounts
+from backscroll.model.plural import pluralize
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.sqlite import Database, problem_code
@@ -104,7 +105,9 @@ def _find_problems(index: StoreIndex, header: SessionHeader, counts: RecordCount
         for table in index.changed_tables
     ]
     if index.no_unique_id_count:
-        faults.append(Fault("orphaned-record", f"has {index.no_unique_id_count} blobs without a unique id"))
+        faults.append(
+            Fault("orphaned-record", f"has {pluralize(index.no_unique_id_count, 'blob')} without a unique id")
+        )
     if index.is_damaged:
         faults.append(Fault("damaged-database", "is damaged: rows may be missing"))
     for fault in faults:

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from backscroll.model.plural import pluralize
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 
@@ -206,4 +207,4 @@ def _decode_value(value: bytes, depth: int) -> Any:
     record = Record(value, depth=depth)
     if record.fault is None and depth < _MAX_NESTING_DEPTH:
         return _record_as_dict(record, depth + 1)
-    return text if is_text else f"({len(value)} bytes)"
+    return text if is_text else f"({pluralize(len(value), 'byte')})"

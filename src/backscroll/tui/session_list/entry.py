@@ -5,9 +5,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from backscroll.model import SearchMatch, SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.annotations import format_tags, starred_title
-from backscroll.render.terminal.humanize import compact_number, format_age
+from backscroll.render.terminal.humanize import compact_count, format_age
 
 __all__ = ["Entry", "match_entry", "session_entry"]
 
@@ -28,13 +29,12 @@ class Entry(Struct, frozen=True):
 
 def session_entry(summary: SessionSummary, now: datetime) -> Entry:
     """Return the entry of a session."""
-    message_count = summary.message_count
     details = [
         format_age(summary.updated_at, now),
         summary.workspace_name or "no workspace",
         summary.source,
-        "1 message" if message_count == 1 else f"{compact_number(message_count)} messages",
-        f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens else "",
+        compact_count(summary.message_count, "message"),
+        compact_count(summary.total_tokens, "token") if summary.total_tokens else "",
         "gone" if summary.is_gone else "",
         "" if summary.completeness == "complete" else summary.completeness,
         format_tags(summary),
@@ -55,7 +55,7 @@ def match_entry(match: SearchMatch, now: datetime) -> Entry:
         match.source,
         "subagent" if match.parent_ref is not None else "",
         "note" if match.is_note else match.role,
-        f"{match.match_count:,} matches" if match.match_count > 1 else "",
+        pluralize(match.match_count, "match", "matches") if match.match_count > 1 else "",
     ]
     excerpt, highlights = _excerpt(match)
     return Entry(

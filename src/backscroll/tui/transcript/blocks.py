@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, SessionSummary
+from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.annotations import annotation_lines
 from backscroll.render.diffs import diff_lines
@@ -95,13 +96,12 @@ class BlockBuilder:
         match item:
             case SubagentStart(summary):
                 self._ref_stack.append(summary.ref)
-                message_count = summary.message_count
                 return Block(
                     "subagent",
                     session_location(summary.ref),
                     depth=len(self._ref_stack) - 2,
                     heading=f"Subagent  {session_title(summary)}",
-                    right_label="1 message" if message_count == 1 else f"{message_count:,} messages",
+                    right_label=pluralize(summary.message_count, "message"),
                 )
             case SubagentEnd():
                 self._ref_stack.pop()

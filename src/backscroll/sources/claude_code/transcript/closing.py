@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing
+from backscroll.model.plural import pluralize
 from backscroll.sources.claude_code.transcript import subagent_sidecar
 from backscroll.sources.claude_code.transcript.branches import SIDECHAIN
 from backscroll.sources.claude_code.workspace import find_workspace, project_folder
@@ -30,7 +31,7 @@ def build_closing(transcript: "Transcript", *, is_truncated: bool = False) -> Cl
     reasons = [hidden.reason] if hidden is not None else []
     fault_count = state.fault_count + is_truncated
     if fault_count:
-        reasons.append(f"{fault_count} lines cannot be read" if fault_count > 1 else "a line cannot be read")
+        reasons.append(f"{pluralize(fault_count, 'line')} cannot be read")
     first_at = facts.first_at
     modified_at = (
         datetime.fromtimestamp(Path(transcript.unit.path).stat().st_mtime, UTC) if first_at is None else None

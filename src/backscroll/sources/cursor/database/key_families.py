@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from backscroll.model import Fault
+from backscroll.model.plural import pluralize
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode
@@ -123,7 +124,10 @@ def _rows_without_unit(
             family,
             orphan_count,
             False,
-            Fault("orphaned-record", f"{orphan_count} keys of the family '{family}' have no known session"),
+            Fault(
+                "orphaned-record",
+                f"{pluralize(orphan_count, 'key')} of the family '{family}' without a known session",
+            ),
         )
 
 
@@ -153,7 +157,7 @@ def _rows_without_key(connection: Connection) -> Iterator[FamilyCount]:
             "row without key",
             message_count,
             False,
-            Fault("orphaned-record", f"{message_count} rows contain a message but have no key"),
+            Fault("orphaned-record", f"{pluralize(message_count, 'row')} with a message but without a key"),
         )
     binary = connection.execute("select count(*) from cursorDiskKV where key >= x''").fetchone()[0]
     if binary:

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import Fault, Item, Origin, Problem, RecordCounts
+from backscroll.model.plural import pluralize
 from backscroll.readers.sqlite import as_bytes, problem_code
 from backscroll.sources.cursor.database import key_families, keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, decode
@@ -95,7 +96,9 @@ def _report_counts(
         fault = count.fault
         if fault is None:
             counts.add_unknown(f"key family {count.family}", count.row_count)
-            fault = Fault("unknown-type", f"unknown key family '{count.family}' ({count.row_count} rows)")
+            fault = Fault(
+                "unknown-type", f"unknown key family '{count.family}' ({pluralize(count.row_count, 'row')})"
+            )
         yield Problem(Origin(path, count.family), *fault)
     for item in items:
         for fault in item.faults:
@@ -151,11 +154,14 @@ def _check_header_table(connection: Connection, sessions: frozenset[str]) -> _Ta
     lost_count = max(0, row_count - len(session_ids))
     counts = []
     if orphan_count:
-        fault = Fault("orphaned-record", f"{orphan_count} rows of composerHeaders have no known session")
+        fault = Fault(
+            "orphaned-record", f"{pluralize(orphan_count, 'row')} of composerHeaders without a known session"
+        )
         counts.append(FamilyCount("composerHeaders", orphan_count, False, fault))
     if lost_count:
         fault = Fault(
-            "damaged-database", f"{lost_count} rows of composerHeaders are lost: the table is damaged"
+            "damaged-database",
+            f"{pluralize(lost_count, 'row')} of composerHeaders lost: the table is damaged",
         )
         counts.append(FamilyCount("composerHeaders", lost_count, False, fault))
     return counts, []

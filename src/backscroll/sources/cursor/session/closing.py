@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from backscroll.model import Agent, Closing, Completeness, Message, TimeSource, Workspace
+from backscroll.model.plural import pluralize
 from backscroll.sources.cursor.database.decode import as_list, as_map, as_text
 from backscroll.sources.cursor.session import session_facts
 from backscroll.sources.cursor.session.session_facts import SessionFacts
@@ -111,9 +112,9 @@ def build_closing(
 def _completeness(loss: ContentLoss) -> tuple[Completeness, tuple[str, ...]]:
     reasons = list(loss.reasons)
     if loss.missing_count and loss.store != "graph":
-        reasons.append(f"{loss.missing_count} listed messages are missing")
+        reasons.append(f"{pluralize(loss.missing_count, 'listed message')} missing")
     if loss.emptied_count:
-        reasons.append(f"{loss.emptied_count} messages are empty or cannot be read")
+        reasons.append(f"{pluralize(loss.emptied_count, 'message')} empty or unreadable")
     if loss.is_order_inferred:
         reasons.append("the order of messages is inferred from their times")
     if loss.store in ("prompts", "search"):

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from backscroll.model.plural import pluralize
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, make_encodable, unwrap
 
 __all__ = ["error_text", "result_text"]
@@ -102,7 +103,8 @@ def _glob_text(result: Any) -> str | None:
             lines.append(f"{base.rstrip('/')}/{name}" if base and name else base or name)
         total = as_int(folder.get("totalFiles"))
         if total is not None:
-            lines.append(f"[{total} files in {base}]" if base else f"[{total} files]")
+            files = pluralize(total, "file")
+            lines.append(f"[{files} in {base}]" if base else f"[{files}]")
     return "\n".join(line for line in lines if line) or None
 
 

@@ -54,7 +54,7 @@ class Outline:
     def types(self) -> dict[str, dict[str, int]]:
         """Return counts by path and type."""
         found: dict[str, dict[str, int]] = {}
-        for path, types in self._root.told(""):
+        for path, types in self._root.leaves(""):
             known = found.setdefault(path, {})
             for name, number in types.items():
                 known[name] = known.get(name, 0) + number
@@ -62,11 +62,11 @@ class Outline:
 
     def lines(self) -> list[str]:
         """Yield a line per key: its path, its types and their counts."""
-        told = []
+        lines = []
         for path, types in sorted(self.types.items()):
             spelled = ", ".join(f"{name} {number}" for name, number in sorted(types.items()))
-            told.append(f"{path or '(document)'}: {spelled}")
-        return told
+            lines.append(f"{path or '(document)'}: {spelled}")
+        return lines
 
 
 class _Node:
@@ -97,14 +97,14 @@ class _Node:
     def _at(self, key: str) -> "_Node":
         return self._keys.setdefault(key, _Node())
 
-    def told(self, path: str) -> Iterator[tuple[str, dict[str, int]]]:
+    def leaves(self, path: str) -> Iterator[tuple[str, dict[str, int]]]:
         yield path, self.types
         is_map = self._is_map or self._has_nothing_in_common()
         for key, node in self._keys.items():
             shown = "*" if is_map else key
-            yield from node.told(f"{path}.{shown}" if path else shown)
+            yield from node.leaves(f"{path}.{shown}" if path else shown)
         if self._item is not None:
-            yield from self._item.told(f"{path}[]")
+            yield from self._item.leaves(f"{path}[]")
 
     def _has_nothing_in_common(self) -> bool:
         """Return whether no key is in half of the objects. Then the keys are data."""

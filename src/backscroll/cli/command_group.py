@@ -10,7 +10,7 @@ MAX_SUGGESTIONS = 3
 
 
 class CommandGroup(click.Group):
-    """Group that suggests similar commands. Before version 8.4, click suggests only options."""
+    """Group that suggests similar commands, also with versions of click that do not."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

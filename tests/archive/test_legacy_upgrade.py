@@ -477,7 +477,7 @@ def test_a_plan_that_omits_a_row_is_rejected(path: Path, monkeypatch: pytest.Mon
         return plan
 
     monkeypatch.setattr(legacy_schema, "plan", plan_without_a_row)
-    with pytest.raises(DatabaseUnreadableError, match="1 rows would have been changed"):
+    with pytest.raises(DatabaseUnreadableError, match="1 row would have been changed"):
         upgrade_legacy(path)
     assert dump(path) == before
 

@@ -53,6 +53,7 @@ def test_upgrade_json_has_the_same_facts(path: Path) -> None:
         "rows": {"claude_code": 1, "cursor": 2},
         "windows": 1,
         "merged": None,
+        "is_complete": False,  # the archive was never synced
     }
 
 

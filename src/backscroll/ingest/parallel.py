@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from backscroll.sources import Source
 
-__all__ = ["Batch", "Shard", "batches", "keeps_file", "newest_first", "read_batches"]
+__all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
 BATCH_BYTES = 24 * 1024 * 1024
 FIRST_BATCH_BYTES = 2 * 1024 * 1024  # the newest sessions are in the archive after a fraction of a second
@@ -80,16 +80,11 @@ def batches(units: list[Unit]) -> list[Batch]:
     if sum(unit.estimated_bytes for unit in units) < MIN_PARALLEL_BYTES or (os.cpu_count() or 1) < 2:
         return []
     by_source: defaultdict[str, list[Unit]] = defaultdict(list)
-    for unit in newest_first(units):
+    for unit in sorted(units, key=lambda unit: unit.modified_at, reverse=True):
         by_source[unit.source].append(unit)
     found = [batch for of_source in by_source.values() for batch in _split(of_source)]
     found.sort(key=lambda batch: batch.units[0].modified_at, reverse=True)
     return _large_after_head(found)
-
-
-def newest_first(units: Iterable[Unit]) -> list[Unit]:
-    """Return the units in the order in which they are read: the latest sessions are asked for first."""
-    return sorted(units, key=lambda unit: unit.modified_at, reverse=True)
 
 
 def _split(units: list[Unit]) -> Iterator[Batch]:

@@ -67,16 +67,20 @@ def _read_changed(
                 del new[unit.path, unit.key]
             yield size
     rest = [*new.values(), *(change for change in changed if change.known is not None)]
-    for change in sorted(rest, key=lambda change: change.unit.modified_at, reverse=True):
+    for change in _newest_first(rest):
         _read_unit(archive, change, report)
         yield change.unit.size
+
+
+def _newest_first(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
+    return sorted(changed, key=lambda change: change.unit.modified_at, reverse=True)
 
 
 def _first_page(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
     """Return the newest units: enough for the first page of a list, and read in a fraction of a second."""
     found: list[ChangedUnit] = []
     size = session_count = 0
-    for change in sorted(changed, key=lambda change: change.unit.modified_at, reverse=True):
+    for change in _newest_first(changed):
         if size >= FIRST_PAGE_BYTES or session_count >= FIRST_PAGE_SESSIONS:
             break
         if change.unit.estimated_bytes > FIRST_PAGE_BYTES:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive.connection import connect
-from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.query.sessions import SessionQueries
 from backscroll.archive.query.workspaces import workspace_hashes
 from backscroll.errors import WorkspaceNotFoundError
@@ -44,7 +43,7 @@ def db(tmp_path: Path) -> sqlite3.Connection:
 
 
 def matching_ids(db: sqlite3.Connection, filter_: Filter) -> tuple[set[int], set[int]]:
-    return SessionQueries(db, SessionCache(db)).matching_ids(filter_)
+    return SessionQueries(db).matching_ids(filter_)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from backscroll.cli.app import _COMMANDS, app
-from backscroll.cli.hints import command_hint, printable_message, program
+from backscroll.cli.app import _SECTIONS, app
+from backscroll.cli.output.hints import command_hint, printable_message, program
 from tests.cli.run_command import backscroll
 
 
@@ -104,8 +104,11 @@ def test_help_of_an_unknown_command_is_a_usage_error() -> None:
     assert backscroll("help", "list", "more").err.startswith("'backscroll list' has no subcommands.")
 
 
-@pytest.mark.parametrize("name", sorted(_COMMANDS))
-def test_the_list_of_commands_has_the_first_line_of_each_help(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "help_line"),
+    [(name, line) for section in _SECTIONS.values() for name, (_, line) in section.items()],
+)
+def test_the_list_of_commands_has_the_first_line_of_each_help(name: str, help_line: str) -> None:
     command = app.get_command(click.Context(app), name)
     assert command is not None
-    assert (command.help or "").partition("\n")[0] == _COMMANDS[name][1]
+    assert (command.help or "").partition("\n")[0] == help_line

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backscroll.cli.commands.demo import command
+from backscroll.cli.commands.setup.demo import command
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
 from backscroll.history import History

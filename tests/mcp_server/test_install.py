@@ -273,7 +273,7 @@ def test_a_link_to_the_settings_stays_a_link(tmp_path: Path) -> None:
 
 def test_install_does_not_import_the_server() -> None:
     slow_modules = {"mcp", "pydantic", "anyio", "sqlite3"}
-    code = f"import backscroll.cli.commands.mcp, sys; print(sorted({slow_modules} & set(sys.modules)))"
+    code = f"import backscroll.cli.commands.setup.mcp, sys; print(sorted({slow_modules} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
 

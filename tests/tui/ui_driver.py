@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from backscroll.cli.hints import welcome_lines
+from backscroll.cli.output.hints import welcome_lines
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.tui.app import Backscroll

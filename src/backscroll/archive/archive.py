@@ -13,7 +13,6 @@ from backscroll.archive.derive.idle_sessions import close_idle_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.index_queue import IndexQueue
 from backscroll.archive.pending_erasure import PendingErasure
-from backscroll.archive.query.events import Events
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.archive.sync_state import SyncState
 from backscroll.archive.timestamps import to_ms
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     from backscroll.archive.annotations import Annotations
     from backscroll.archive.maintenance.maintenance import Maintenance
+    from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
-    from backscroll.archive.query.session_cache import SessionCache
     from backscroll.archive.query.sessions import SessionQueries
     from backscroll.archive.query.statistics import Statistics
     from backscroll.archive.session_key import SessionKey
@@ -78,22 +77,18 @@ class Archive:
     def sessions(self) -> SessionQueries:
         from backscroll.archive.query.sessions import SessionQueries
 
-        return SessionQueries(self._db, self._session_cache)
+        return SessionQueries(self._db)
 
     @cached_property
     def messages(self) -> MessageQueries:
         from backscroll.archive.query.messages import MessageQueries
 
-        return MessageQueries(self._db, self._session_cache)
-
-    @cached_property
-    def _session_cache(self) -> SessionCache:
-        from backscroll.archive.query.session_cache import SessionCache
-
-        return SessionCache(self._db)
+        return MessageQueries(self._db, self.sessions.cache)
 
     @cached_property
     def events(self) -> Events:
+        from backscroll.archive.query.events import Events
+
         return Events(self._db)
 
     @cached_property

@@ -8,42 +8,56 @@ import click
 
 from backscroll import __version__
 from backscroll.cli.command_group import CommandGroup
-from backscroll.cli.error_output import as_sentence, discard_output
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import program
+from backscroll.cli.output.errors import as_sentence, discard_output
+from backscroll.cli.output.hints import program
 
 __all__ = ["app", "run"]
 
-# Command name: module in backscroll.cli.commands and attribute, first line of its help.
-_COMMANDS = {
-    "archive": ("archive:command", "Manage the archive."),
-    "completion": ("completion:command", "Print a shell completion script."),
-    "demo": ("demo:command", "Write a sample history to try Backscroll on."),
-    "doctor": ("doctor:command", "Check that the whole history can be read."),
-    "export": ("export:command", "Export sessions as Markdown, HTML, JSON, JSON Lines or text."),
-    "handoff": ("handoff:command", "Summarize a session to paste into any assistant."),
-    "help": ("help:command", "Show the help of a command."),
-    "list": ("list:command", "List sessions, newest first."),
-    "mcp": ("mcp:command", "Run the MCP server, or add it to a client."),
-    "note": ("annotate:note", "Add a note to a session, or show its notes."),
-    "open": ("open:command", "Open a session's workspace, or a file from a message."),
-    "recall": ("recall:command", "Find earlier sessions relevant to a task."),
-    "rename": ("annotate:rename", "Change the title of a session."),
-    "resume": ("resume:command", "Resume a session in its tool."),
-    "search": ("search:command", "Search all sessions."),
-    "secrets": ("secrets:command", "Find keys, tokens and passwords in sessions."),
-    "show": ("show:command", "Show a session."),
-    "star": ("annotate:star", "Star a session."),
-    "stats": ("stats:command", "Show statistics: sessions, time, tokens, cost and more."),
-    "sync": ("sync:command", "Read new and changed history into the archive."),
-    "tag": ("annotate:tag", "Add tags to a session."),
-    "tags": ("annotate:tags", "List all tags with their number of sessions."),
-    "tail": ("tail:command", "Follow a running session."),
-    "tui": ("tui:command", "Browse sessions in a full-screen terminal UI."),
-    "unstar": ("annotate:unstar", "Remove the star of a session."),
-    "untag": ("annotate:untag", "Remove tags from a session."),
-    "watch": ("watch:command", "Keep the archive up to date and print changes."),
+# Section of the help: command name: module in backscroll.cli.commands and attribute, first line of its help.
+_SECTIONS = {
+    "Find and read": {
+        "list": ("sessions.list:command", "List sessions, newest first."),
+        "search": ("sessions.search:command", "Search all sessions."),
+        "recall": ("sessions.recall:command", "Find earlier sessions relevant to a task."),
+        "show": ("sessions.show:command", "Show a session."),
+        "tail": ("sessions.tail:command", "Follow a running session."),
+        "stats": ("sessions.stats:command", "Show statistics: sessions, time, tokens, cost and more."),
+        "tui": ("sessions.tui:command", "Browse sessions in a full-screen terminal UI."),
+    },
+    "Continue and share": {
+        "resume": ("sessions.resume:command", "Resume a session in its tool."),
+        "open": ("sessions.open:command", "Open a session's workspace, or a file from a message."),
+        "handoff": ("sessions.handoff:command", "Summarize a session to paste into any assistant."),
+        "export": (
+            "sessions.export:command",
+            "Export sessions as Markdown, HTML, JSON, JSON Lines or text.",
+        ),
+        "secrets": ("sessions.secrets:command", "Find keys, tokens and passwords in sessions."),
+    },
+    "Annotate": {
+        "rename": ("sessions.annotate:rename", "Change the title of a session."),
+        "note": ("sessions.annotate:note", "Add a note to a session, or show its notes."),
+        "tag": ("sessions.annotate:tag", "Add tags to a session."),
+        "untag": ("sessions.annotate:untag", "Remove tags from a session."),
+        "tags": ("sessions.annotate:tags", "List all tags with their number of sessions."),
+        "star": ("sessions.annotate:star", "Star a session."),
+        "unstar": ("sessions.annotate:unstar", "Remove the star of a session."),
+    },
+    "Maintain": {
+        "sync": ("maintenance.sync:command", "Read new and changed history into the archive."),
+        "watch": ("maintenance.watch:command", "Keep the archive up to date and print changes."),
+        "archive": ("maintenance.archive:command", "Manage the archive."),
+        "doctor": ("maintenance.doctor:command", "Check that the whole history can be read."),
+    },
+    "Set up": {
+        "mcp": ("setup.mcp:command", "Run the MCP server, or add it to a client."),
+        "completion": ("setup.completion:command", "Print a shell completion script."),
+        "demo": ("setup.demo:command", "Write a sample history to try Backscroll on."),
+        "help": ("setup.help:command", "Show the help of a command."),
+    },
 }
+_MODULES = {name: place for section in _SECTIONS.values() for name, (place, _) in section.items()}
 
 _GROUPS = ("archive", "mcp")  # commands with subcommands
 
@@ -52,12 +66,12 @@ class _LazyGroup(CommandGroup):
     """Group that imports a command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return sorted(_MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _MODULES:
             return None
-        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        module, _, attribute = _MODULES[cmd_name].partition(":")
         command = getattr(import_module(f"backscroll.cli.commands.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
@@ -78,8 +92,12 @@ class _LazyGroup(CommandGroup):
             ctx.exit(0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_line) for name, (_, help_line) in sorted(_COMMANDS.items())])
+        width = max(map(len, _MODULES))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), help_line) for name, (_, help_line) in commands.items()]
+                )
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

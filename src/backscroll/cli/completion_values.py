@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from backscroll.config import archive_home, this_machine
 from backscroll.errors import BackscrollError
 from backscroll.model.sanitize import one_line
 
@@ -84,7 +85,6 @@ def _query_archive(
 
     Imports neither `History` nor the model: that takes longer than the query.
     """
-    from backscroll.config import archive_home, this_machine
     from backscroll.history import CompletionNames
 
     try:

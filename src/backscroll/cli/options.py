@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from backscroll.cli.completion_values import complete_names, complete_tags
-from backscroll.cli.error_output import as_sentence
-from backscroll.cli.hints import permission_lines
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.errors import as_sentence
+from backscroll.cli.output.hints import command_hint, permission_lines
+from backscroll.cli.output.progress import ProgressBar
 from backscroll.errors import ArchiveError
 from backscroll.model.dates import parse_date_range
 
@@ -259,8 +259,6 @@ def sync_before_reading(
 
 
 def _incomplete_line(status: "SyncStatus") -> str:
-    from backscroll.cli.hints import command_hint  # start-up: only during a long sync
-
     done = f"{status.percent} % done" if status.percent is not None else "just started"
     if status.remaining_seconds is not None:
         done += f", about {_rounded_duration(status.remaining_seconds)} left"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from backscroll.history.parts.exports import Exports
     from backscroll.history.parts.live import Live
     from backscroll.history.parts.resume import Resume
+    from backscroll.history.parts.search import Search
     from backscroll.history.parts.source_files import SourceFiles
     from backscroll.history.parts.statistics import Statistics
     from backscroll.history.parts.transcript import Transcript
@@ -247,11 +248,8 @@ class History:
         scanned messages if the pattern cannot use the index. A redactor replaces secrets. Raises
         `WorkspaceNotFoundError` with the candidates if the workspace is ambiguous.
         """
-        from backscroll.history.search import search_sessions  # start-up: loads index and search
-
         _check_page(limit, offset)
-        return search_sessions(
-            self._stores,
+        return self._search.sessions(
             query,
             limit=limit,
             offset=offset,
@@ -268,9 +266,11 @@ class History:
 
     def find_in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Return ref and position of the messages of a session and its subagents that match a query."""
-        from backscroll.history.search import find_in_session  # start-up: loads index and search
+        return self._search.in_session(summary, query)
 
-        return find_in_session(self._stores, summary, query)
+    def invalid_filters(self, query: str) -> list[str]:
+        """Return the parts of a query that look like filters and are none. They are searched as text."""
+        return self._search.invalid_filters(query)
 
     def recall(
         self,
@@ -299,15 +299,19 @@ class History:
 
     def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
         """Scan a session for named secrets, so that the redactor also replaces them without a name."""
-        from backscroll.history.search import learn_secrets  # start-up: loads index and search
-
-        learn_secrets(self._stores, redactor, summary)
+        self._search.learn_secrets(redactor, summary)
 
     def is_index_pending(self) -> bool:
         """Return whether some messages are not indexed yet. The next sync completes the index."""
         return self._stores.archive.index_queue.is_pending
 
     # Parts, imported on first use: each command needs few of them
+
+    @cached_property
+    def _search(self) -> Search:
+        from backscroll.history.parts.search import Search
+
+        return Search(self._stores)
 
     @cached_property
     def transcript(self) -> Transcript:

@@ -18,7 +18,8 @@ from backscroll.model import (
     Unit,
 )
 from backscroll.model.problem import Audit, AuditedRoot
-from backscroll.readers.file_access import is_folder, read_fault
+from backscroll.readers.file_access import is_folder
+from backscroll.readers.read_faults import read_fault
 from backscroll.sources import Source
 from backscroll.sources.protocols import close
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import uvicorn
 
 from backscroll.errors import DestinationError
 from backscroll.history import History
-from backscroll.http_guard import Guard
+from backscroll.http_guard import Guard, token_in
 from backscroll.mcp.server import McpServer
 
 __all__ = ["serve"]
@@ -20,17 +21,17 @@ def serve(
     open_history: Callable[[], History],
     *,
     port: int,
-    token: str,
+    token_file: Path,
     is_redacted: bool = True,
     started: Callable[[str], None],
 ) -> None:
     """Serve until interrupted. Call `started` with the address. Port 0 selects a free port.
 
-    Raise `DestinationError` if the port is not available.
+    Raise `DestinationError` if the port or the token file is not available.
     """
     mcp_server = McpServer(open_history, is_redacted=is_redacted)
     config = uvicorn.Config(
-        Guard(mcp_server.server.streamable_http_app(host=_HOST), token),
+        Guard(mcp_server.server.streamable_http_app(host=_HOST), token_in(token_file)),
         host=_HOST,
         port=port,
         log_level="critical",

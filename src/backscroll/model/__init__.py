@@ -31,14 +31,21 @@ if TYPE_CHECKING:
     )
     from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
     from backscroll.model.search import SearchMatch, SearchResult
-    from backscroll.model.session import Filter, Note, PaginatedResult, Pagination, Session, SessionSummary
+    from backscroll.model.session import (
+        Completeness,
+        Filter,
+        Note,
+        PaginatedResult,
+        Pagination,
+        Session,
+        SessionSummary,
+    )
     from backscroll.model.stream import (
         STORES,
         Agent,
         Checkpoint,
         Closing,
         ClosingUpdate,
-        Completeness,
         Item,
         Opening,
         RawRow,
@@ -119,9 +126,9 @@ _PLACES = {
     "problem": "PROBLEM_CODES Fault Problem",
     "sync": "Retention",
     "search": "SearchMatch SearchResult",
-    "stream": "STORES Agent Checkpoint Closing ClosingUpdate Completeness Item Opening RawRow"
+    "stream": "STORES Agent Checkpoint Closing ClosingUpdate Item Opening RawRow"
     " RecordCounts Replacement SubagentLink TitleHint ToolResult TrackedFile UsageReport Visibility",
-    "session": "Filter Note PaginatedResult Pagination Session SessionSummary",
+    "session": "Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
     "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
 }

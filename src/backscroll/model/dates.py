@@ -5,9 +5,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 __all__ = ["iso", "parse_date_range"]
 
-_AGO = re.compile(r"(\d{1,5})(h|d|w|m|y)(?:ago)?")
-_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-_WEEK = re.compile(r"\d{4}-?w\d{2}")
+# Strings: compiling them would cost start-up time, and few commands parse a date.
+_AGO = r"(\d{1,5})(h|d|w|m|y)(?:ago)?"
+_DATE = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+_WEEK = r"\d{4}-?w\d{2}"
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _YEARS = range(1970, 9999)
 
@@ -31,7 +32,7 @@ def parse_date_range(
     """
     text = text.strip().lower()
     try:
-        if ago := _AGO.fullmatch(text):
+        if ago := re.fullmatch(_AGO, text):
             begin = now.astimezone(UTC) - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])
             return begin, begin
         if text == "now":
@@ -57,7 +58,7 @@ def _days(text: str, today: date) -> tuple[date, date] | None:
     if text in ("today", "yesterday"):
         begin = today if text == "today" else today - timedelta(days=1)
         return begin, begin + timedelta(days=1)
-    if named := _DATE.fullmatch(text):
+    if named := re.fullmatch(_DATE, text):
         year, month, day = (int(part) if part else None for part in named.groups())
         begin = date(year or 0, month or 1, day or 1)
         if day is not None:
@@ -68,4 +69,4 @@ def _days(text: str, today: date) -> tuple[date, date] | None:
     if len(text) > len("2026-W40-1"):
         return None
     begin = date.fromisoformat(text.upper())
-    return begin, begin + timedelta(days=7 if _WEEK.fullmatch(text) else 1)
+    return begin, begin + timedelta(days=7 if re.fullmatch(_WEEK, text) else 1)

@@ -1,18 +1,16 @@
 """Sessions: summary, content and filter; changes while the tools write."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Generic, Literal, TypeVar, get_args
 
 from msgspec import Struct
 
 from backscroll.model.message import Message
-from backscroll.model.stream import Closing, Completeness
 
 __all__ = [
-    "OWN_TITLES",
     "SORT_KEYS",
     "AgentSession",
+    "Completeness",
     "Filter",
     "FollowedMessage",
     "Note",
@@ -22,12 +20,11 @@ __all__ = [
     "SessionChange",
     "SessionSummary",
     "SortKey",
-    "best_title",
-    "is_titled",
-    "title_rank",
 ]
 
 T = TypeVar("T")
+
+Completeness = Literal["complete", "partial", "lossy"]
 
 
 class Note(Struct, frozen=True, gc=False):
@@ -104,28 +101,6 @@ class AgentSession(Struct, frozen=True, kw_only=True):
     total_duration_ms: int | None  # from the first message to the last; None without timestamps
     total_tokens: int | None
     total_tool_use_count: int
-
-
-# Titles that are not replaced by one from another file, highest priority first.
-OWN_TITLES = ("custom-title", "desktop-title", "ai-title")
-
-
-def title_rank(closing: Closing) -> int:
-    """Return the priority of a title, 0 is the highest. A first message ranks low, no title last."""
-    if not is_titled(closing):
-        return len(OWN_TITLES) + (closing.title is None) + 1
-    source = closing.title_source
-    return OWN_TITLES.index(source) if source in OWN_TITLES else len(OWN_TITLES)
-
-
-def best_title(closings: Iterable[Closing]) -> Closing | None:
-    """Return the closing with the best title; the first one if several are equal."""
-    return min(filter(is_titled, closings), key=title_rank, default=None)
-
-
-def is_titled(closing: Closing) -> bool:
-    """Return whether a session has a title other than its first message."""
-    return closing.title is not None and closing.title_source != "first message"
 
 
 # Times and numbers are sorted in descending order, texts in ascending order.

@@ -9,6 +9,7 @@ needs the whole session in memory.
     RecordCounts
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -26,15 +27,16 @@ from backscroll.model.message import (
     TokenUsage,
 )
 from backscroll.model.problem import Problem
+from backscroll.model.session import Completeness
 from backscroll.model.workspace import Workspace
 
 __all__ = [
+    "OWN_TITLES",
     "STORES",
     "Agent",
     "Checkpoint",
     "Closing",
     "ClosingUpdate",
-    "Completeness",
     "Item",
     "Opening",
     "RawRow",
@@ -46,9 +48,10 @@ __all__ = [
     "TrackedFile",
     "UsageReport",
     "Visibility",
+    "best_title",
+    "is_titled",
+    "title_rank",
 ]
-
-Completeness = Literal["complete", "partial", "lossy"]
 
 # Whether a session is in lists by default, and why not.
 Visibility = Literal[
@@ -290,3 +293,25 @@ class RawRow(Struct, frozen=True, kw_only=True, gc=False):
     is_text: bool = True  # stored by SQLite as text, not as a blob
     blanked: tuple[str, ...] = ()  # fields with removed values
     volatile: tuple[str, ...] = ()  # fields that change often and need not be kept; "" means all
+
+
+# Titles that are not replaced by one from another file, highest priority first.
+OWN_TITLES = ("custom-title", "desktop-title", "ai-title")
+
+
+def title_rank(closing: Closing) -> int:
+    """Return the priority of a title, 0 is the highest. A first message ranks low, no title last."""
+    if not is_titled(closing):
+        return len(OWN_TITLES) + (closing.title is None) + 1
+    source = closing.title_source
+    return OWN_TITLES.index(source) if source in OWN_TITLES else len(OWN_TITLES)
+
+
+def best_title(closings: Iterable[Closing]) -> Closing | None:
+    """Return the closing with the best title; the first one if several are equal."""
+    return min(filter(is_titled, closings), key=title_rank, default=None)
+
+
+def is_titled(closing: Closing) -> bool:
+    """Return whether a session has a title other than its first message."""
+    return closing.title is not None and closing.title_source != "first message"

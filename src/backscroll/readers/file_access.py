@@ -1,15 +1,9 @@
-"""Files and folders that cannot be read. A folder without permission differs from one that does not exist."""
+"""Checks of access to files and folders. A folder without permission differs from one that does not exist."""
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from backscroll.model import Fault, Item, Unit
-
-__all__ = ["is_denied", "is_entry_denied", "is_folder", "read_fault", "read_unlisted_folder"]
+__all__ = ["check_listable", "is_denied", "is_entry_denied", "is_folder"]
 
 
 def is_folder(path: Path | str) -> bool:
@@ -35,7 +29,7 @@ def is_entry_denied(folder: Path | str) -> bool:
     return False
 
 
-def _check_listable(folder: Path | str) -> None:
+def check_listable(folder: Path | str) -> None:
     """Raise `OSError` if a folder cannot be listed or entered."""
     os.scandir(folder).close()
     os.stat(f"{folder}{os.sep}.")  # noqa: PTH116 - as above
@@ -44,28 +38,9 @@ def _check_listable(folder: Path | str) -> None:
 def is_denied(folder: Path | str) -> bool:
     """Return whether a folder exists that the user may not list or enter."""
     try:
-        _check_listable(folder)
+        check_listable(folder)
     except PermissionError:
         return True
     except OSError:
         return False
     return False
-
-
-def read_unlisted_folder(unit: "Unit") -> "Iterator[Item]":
-    """Return a problem if the folder of a unit still cannot be listed. It has no records."""
-    from backscroll.model import Origin, Problem, RecordCounts  # start-up time, as below
-
-    try:
-        _check_listable(unit.path)
-    except OSError as error:
-        yield Problem(Origin(unit.path, "folder"), *read_fault(error))
-    yield RecordCounts()
-
-
-def read_fault(error: OSError) -> "Fault":
-    """Return the fault of a file or folder that could not be read."""
-    from backscroll.model import Fault  # start-up time: a sync without changes needs no problems
-
-    code = "permission-denied" if isinstance(error, PermissionError) else "unreadable-file"
-    return Fault(code, f"cannot be read: {error.strerror or error}")

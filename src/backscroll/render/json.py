@@ -1,15 +1,18 @@
 """JSON documents for other programs. Keys and formats are a public contract: only additions are allowed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
+from backscroll.model import Session
 from backscroll.model.dates import iso
 from backscroll.model.sanitize import escape_json
 
 if TYPE_CHECKING:
+    from backscroll.model import Message, PaginatedResult, SearchResult, SessionSummary
     from backscroll.model.export import FoundSecret
 
 __all__ = [
@@ -120,7 +123,7 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
     }
 
 
-def secrets_document(found: "Iterable[FoundSecret]") -> dict[str, Any]:
+def secrets_document(found: Iterable[FoundSecret]) -> dict[str, Any]:
     """Return kinds and locations of secrets, without their text."""
     data = [
         {

@@ -8,7 +8,7 @@ import msgspec
 from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult
-from backscroll.render.terminal.session_columns import short_id
+from backscroll.render.terminal.humanize import short_id
 
 __all__ = ["recall_document", "recall_lines", "recalled_session_document"]
 

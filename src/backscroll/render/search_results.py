@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line, sanitize
-from backscroll.render.terminal.humanize import format_age
-from backscroll.render.terminal.session_columns import SUBAGENT_MARK, short_id
+from backscroll.render.terminal.humanize import SUBAGENT_MARK, format_age, short_id
 from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 
 __all__ = ["match_lines"]

@@ -30,7 +30,7 @@ from backscroll.archive.storage.strings import StringLookup
 from backscroll.archive.timestamps import from_ms
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.dates import iso
-from backscroll.model.session import OWN_TITLES
+from backscroll.model.stream import OWN_TITLES
 
 __all__ = ["conversation_id", "delete_empty_session", "write_sessions"]
 

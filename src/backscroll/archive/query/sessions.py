@@ -64,9 +64,9 @@ _MAX_PREFIX_MATCHES = 20
 class SessionQueries:
     """Find, list and count sessions and workspaces."""
 
-    def __init__(self, db: sqlite3.Connection, cache: SessionCache) -> None:
+    def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._cache = cache
+        self.cache = SessionCache(db)
 
     def page(
         self,
@@ -132,7 +132,7 @@ class SessionQueries:
 
     def with_copied_messages(self) -> dict[int, set[int]]:
         """Return the ids of sessions with copied messages, each with the sessions that had them first."""
-        return self._cache.first_sessions()
+        return self.cache.first_sessions()
 
     def titles(self, ids: Iterable[int]) -> list[tuple[int, str]]:
         """Return ids and the tools' own titles, without user titles. Untitled sessions are omitted."""
@@ -144,12 +144,12 @@ class SessionQueries:
 
     def list_indexes(self, ids: Iterable[int]) -> dict[int, int]:
         """Return the 1-based positions of sessions in the complete list, by id."""
-        indexes = self._cache.list_indexes()
+        indexes = self.cache.list_indexes()
         return {id_: indexes[id_] for id_ in ids if id_ in indexes}
 
     def _indexed(self, rows: Sequence[tuple[Any, ...]]) -> list[SessionSummary]:
         """Return rows as summaries with their list indexes. Subagents and unlisted sessions have none."""
-        indexes = self._cache.list_indexes() if rows else {}
+        indexes = self.cache.list_indexes() if rows else {}
         return [_summary(row, indexes.get(row[-1])) for row in rows]
 
     def live(self) -> set[tuple[str, str]]:
@@ -207,7 +207,7 @@ class SessionQueries:
 
     def workspace_hashes(self, name: str, *, is_strict: bool = True) -> list[str]:
         """Return the hashes of the workspaces that a name refers to. See `find_workspaces`."""
-        return find_workspaces(self._cache.workspaces(), name, is_strict=is_strict)
+        return find_workspaces(self.cache.workspaces(), name, is_strict=is_strict)
 
     def workspace_hashes_by_id(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the workspace hashes of sessions and subagents, by id."""

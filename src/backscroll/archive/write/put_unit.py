@@ -18,7 +18,7 @@ from backscroll.archive.write.session_writer import MessageObserver
 from backscroll.archive.write.superseded import retain_removed_messages
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Fault, Item, Origin, Problem, RawRow, Unit
-from backscroll.readers.file_access import read_fault
+from backscroll.readers.read_faults import read_fault
 
 __all__ = ["put_unit"]
 

@@ -36,7 +36,7 @@ from backscroll.model import (
     message_for_orphan_result,
     with_result,
 )
-from backscroll.model.session import is_titled
+from backscroll.model.stream import is_titled
 
 if TYPE_CHECKING:
     from backscroll.archive.write.unit_writer import UnitWriter

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.errors import DataNotFoundError, UsageError
-from backscroll.history.search import learn_secrets
+from backscroll.history.parts.search import Search
 from backscroll.history.session_refs import find_session, find_top_session
 from backscroll.history.stores import Stores
 from backscroll.model.export import SecretLocation
@@ -85,7 +85,7 @@ class Resume:
         summary = find_session(archive, ref)
         if redactor is None:
             return build_handoff(summary, archive.messages.of_session(summary), tokens=tokens)
-        learn_secrets(self._stores, redactor, summary)
+        Search(self._stores).learn_secrets(redactor, summary)
         location = SecretLocation(summary.ref, None)
         return build_handoff(
             redactor.redact_summary(summary),

@@ -11,7 +11,6 @@ The metadata is Tantivy's private format. `purge` supports the versions in
 """
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def copy_without_deleted(folder: Path, copy: Path, watermark: str | None) -> boo
         for file in folder.glob(f"{_file_stem(segment)}.*"):
             _link(file, copy / file.name)
     if (folder / _MANAGED).exists():
-        shutil.copyfile(folder / _MANAGED, copy / _MANAGED)
+        (copy / _MANAGED).write_bytes((folder / _MANAGED).read_bytes())
     for segment in with_deletions:
         segment["deletes"]["num_deleted_docs"] = segment["max_doc"] - 1
     (copy / _META).write_bytes(msgspec.json.encode(meta))
@@ -77,6 +76,8 @@ def _link(file: Path, target: Path) -> None:
     try:
         os.link(file, target)
     except OSError:
+        import shutil  # start-up time: every search loads this module
+
         shutil.copyfile(file, target)
 
 

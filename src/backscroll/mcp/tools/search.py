@@ -12,7 +12,7 @@ from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.json import search_document
 from backscroll.render.recall import recall_document, recall_lines
 from backscroll.render.statistics.json import report_document
-from backscroll.render.terminal.session_columns import short_id
+from backscroll.render.terminal.humanize import short_id
 
 __all__ = ["recall", "search_sessions", "stats"]
 

@@ -21,7 +21,7 @@ from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.render.json import summary_document
-from backscroll.render.terminal.session_columns import short_id
+from backscroll.render.terminal.humanize import short_id
 
 __all__ = [
     "export_session",

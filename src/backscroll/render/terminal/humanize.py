@@ -1,12 +1,15 @@
-"""Short forms of ages, counts, costs, durations and percentages."""
+"""Short forms of ages, counts, costs, durations, percentages and ids."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from backscroll.model.sanitize import sanitize
 
 if TYPE_CHECKING:
     from backscroll.model.statistics import Sums
 
 __all__ = [
+    "SUBAGENT_MARK",
     "compact_count",
     "compact_number",
     "format_age",
@@ -14,7 +17,10 @@ __all__ = [
     "format_duration",
     "format_percent",
     "format_usd",
+    "short_id",
 ]
+
+SUBAGENT_MARK = "⤷ "  # before the title
 
 _AGE_UNITS = (("y", 31_557_600), ("mo", 2_629_800), ("w", 604_800), ("d", 86_400), ("h", 3600), ("min", 60))
 
@@ -73,3 +79,14 @@ def format_percent(share: float) -> str:
     if text == "0.0" and share > 0:
         text = "<0.1"
     return f"{text.removesuffix('.0')} %"
+
+
+def short_id(id_: str, parent_ref: str | None = None) -> str:
+    """Return the first 8 characters of an id, or a whole id of the form ``inline-…``.
+
+    Some ids of subagents start with the id of their session. They are shortened to ``SESSION/REST``.
+    """
+    parent_id = (parent_ref or "").partition(":")[2]
+    if parent_id and id_.startswith(f"{parent_id}-"):
+        return sanitize(f"{parent_id[:8]}/{id_.removeprefix(f'{parent_id}-')}")
+    return sanitize(id_ if id_.startswith("inline-") else id_[:8])

@@ -6,22 +6,18 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.sanitize import one_line
 from backscroll.render.annotations import format_tags
-from backscroll.render.terminal.humanize import compact_number, format_age
+from backscroll.render.terminal.humanize import compact_number, format_age, short_id
 
 __all__ = [
     "COLUMNS",
     "PIPE_COLUMNS",
-    "SUBAGENT_MARK",
     "TERMINAL_COLUMNS",
     "Column",
     "ListState",
     "session_states",
-    "short_id",
 ]
-
-SUBAGENT_MARK = "⤷ "  # before the title
 
 _MAX_TEXT_CHARS = 10_000  # of a value in a pipe
 _MAX_CELL_CHARS = 300  # of a value on a terminal
@@ -53,17 +49,6 @@ class Column(Struct, frozen=True, kw_only=True):
     def terminal_text(self, session: SessionSummary, state: ListState) -> str:
         """Return the value for a cell of a table."""
         return one_line((self.cell or self.text)(session, state), _MAX_CELL_CHARS)
-
-
-def short_id(id_: str, parent_ref: str | None = None) -> str:
-    """Return the first 8 characters of an id, or a whole id of the form ``inline-…``.
-
-    Some ids of subagents start with the id of their session. They are shortened to ``SESSION/REST``.
-    """
-    parent_id = (parent_ref or "").partition(":")[2]
-    if parent_id and id_.startswith(f"{parent_id}-"):
-        return sanitize(f"{parent_id[:8]}/{id_.removeprefix(f'{parent_id}-')}")
-    return sanitize(id_ if id_.startswith("inline-") else id_[:8])
 
 
 def session_states(session: SessionSummary, state: ListState) -> list[str]:
@@ -101,6 +86,15 @@ def _short_source(source: str) -> str:
     return last if not first or len(last) <= 3 else first
 
 
+def _number_column(heading: str, value: Callable[[SessionSummary], int | None]) -> Column:
+    return Column(
+        heading=heading,
+        text=lambda session, _: _number(value(session)),
+        cell=lambda session, _: _compact(value(session)),
+        is_right=True,
+    )
+
+
 COLUMNS: dict[str, Column] = {
     "index": Column(heading="#", text=lambda session, _: _number(session.index), is_right=True),
     "updated": Column(
@@ -123,30 +117,10 @@ COLUMNS: dict[str, Column] = {
     "path": Column(heading="path", text=lambda session, _: session.workspace_path or "", max_width=60),
     "branch": Column(heading="branch", text=lambda session, _: session.git_branch or ""),
     "models": Column(heading="models", text=lambda session, _: " ".join(session.models), max_width=30),
-    "messages": Column(
-        heading="msgs",
-        text=lambda session, _: _number(session.message_count),
-        cell=lambda session, _: _compact(session.message_count),
-        is_right=True,
-    ),
-    "prompts": Column(
-        heading="prompts",
-        text=lambda session, _: _number(session.interaction_count),
-        cell=lambda session, _: _compact(session.interaction_count),
-        is_right=True,
-    ),
-    "tokens": Column(
-        heading="tokens",
-        text=lambda session, _: _number(session.total_tokens),
-        cell=lambda session, _: _compact(session.total_tokens),
-        is_right=True,
-    ),
-    "lines": Column(
-        heading="lines",
-        text=lambda session, _: _number(session.total_changes),
-        cell=lambda session, _: _compact(session.total_changes),
-        is_right=True,
-    ),
+    "messages": _number_column("msgs", lambda session: session.message_count),
+    "prompts": _number_column("prompts", lambda session: session.interaction_count),
+    "tokens": _number_column("tokens", lambda session: session.total_tokens),
+    "lines": _number_column("lines", lambda session: session.total_changes),
     "source": Column(
         heading="source",
         text=lambda session, _: session.source,

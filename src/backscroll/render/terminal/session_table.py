@@ -8,10 +8,10 @@ from msgspec import Struct
 from backscroll.model import PaginatedResult, SessionSummary
 from backscroll.model.sanitize import one_line
 from backscroll.render.annotations import format_tags
+from backscroll.render.terminal.humanize import SUBAGENT_MARK
 from backscroll.render.terminal.session_columns import (
     COLUMNS,
     PIPE_COLUMNS,
-    SUBAGENT_MARK,
     TERMINAL_COLUMNS,
     ListState,
     session_states,

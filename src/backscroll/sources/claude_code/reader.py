@@ -8,7 +8,7 @@ import msgspec
 
 from backscroll.model import Checkpoint, Item, Origin, Problem, RawRow, RecordCounts, Unit
 from backscroll.readers import jsonl
-from backscroll.readers.file_access import read_fault, read_unlisted_folder
+from backscroll.readers.read_faults import read_fault, read_unlisted_folder
 from backscroll.sources.claude_code import desktop, legacy_db, legacy_session, prompt_log
 from backscroll.sources.claude_code.folders import LEGACY_STORE
 from backscroll.sources.claude_code.transcript.line_types import RECORD_START

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import lenient_json, timestamps
-from backscroll.readers.file_access import read_fault
 from backscroll.readers.json_outline import safe_name
+from backscroll.readers.read_faults import read_fault
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.locations import SOURCE
 from backscroll.sources.cursor_cli.metadata import Sidecar, read_sidecar

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from backscroll.model import Fault
 from backscroll.readers import lenient_json
-from backscroll.readers.file_access import read_fault
+from backscroll.readers.read_faults import read_fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.secret_fields import is_secret
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.model import Item, RawRow, Unit
-from backscroll.readers.file_access import read_unlisted_folder
+from backscroll.readers.read_faults import read_unlisted_folder
 from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
 from backscroll.sources.cursor_cli.raw_records import read_raw_records

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing, Item, Message, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import timestamps
-from backscroll.readers.file_access import read_fault
+from backscroll.readers.read_faults import read_fault
 from backscroll.sources.cursor_cli import transcript_jsonl, transcript_text, workspace
 from backscroll.sources.cursor_cli.locations import SOURCE, find_transcripts
 from backscroll.sources.cursor_cli.metadata import read_sidecar

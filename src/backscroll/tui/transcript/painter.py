@@ -29,7 +29,7 @@ def make_match_finder(query: str) -> MatchFinder | None:
     """Return a function that finds the words of a query in a text; None if the query has no words."""
     if not query.strip():
         return None
-    from backscroll.history.search import highlighter  # start-up: loads the index
+    from backscroll.history.parts.search import highlighter  # start-up: loads the index
 
     return highlighter(query)
 

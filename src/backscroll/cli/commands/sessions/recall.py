@@ -3,8 +3,8 @@
 import click
 
 from backscroll.cli.global_options import Setup
-from backscroll.cli.json_output import write_json
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading, workspace_option
+from backscroll.cli.output.json_documents import write_json
 from backscroll.history import Redactor
 from backscroll.render.recall import recall_document, recall_lines
 

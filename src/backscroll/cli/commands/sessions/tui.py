@@ -6,8 +6,9 @@ import sys
 import click
 
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import welcome_lines
+from backscroll.cli.install_command import missing_extra_message
 from backscroll.cli.options import SourceParam, no_sync_option
+from backscroll.cli.output.hints import welcome_lines
 from backscroll.cli.query_command import QueryCommand
 from backscroll.errors import BackscrollError, UsageError
 
@@ -39,8 +40,6 @@ def command(
     try:
         import textual  # noqa: F401
     except ImportError as error:
-        from backscroll.cli.install_command import missing_extra_message  # only after an error
-
         raise BackscrollError(missing_extra_message("The terminal UI", "tui")) from error
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(

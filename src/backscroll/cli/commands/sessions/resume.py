@@ -7,12 +7,13 @@ import click
 import msgspec
 
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.error_output import as_sentence
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import command_hint, printable_message, welcome_lines
-from backscroll.cli.json_output import write_json
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
+from backscroll.cli.output.errors import as_sentence
+from backscroll.cli.output.hints import command_hint, printable_message, welcome_lines
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.session_picker import is_interactive, pick_session
 from backscroll.history import History
 from backscroll.model.resume import Resumption
 from backscroll.model.sanitize import sanitize
@@ -67,8 +68,6 @@ def command(
 
 
 def _check_interactive() -> None:
-    from backscroll.cli.session_picker import is_interactive  # start-up time: not needed with a ref
-
     if not is_interactive():
         raise click.UsageError(
             f"Not a terminal: pass the REF of a session. Run '{command_hint('list')}' to see all sessions."
@@ -77,8 +76,6 @@ def _check_interactive() -> None:
 
 def _pick(history: History) -> str:
     """Ask the user for a session and return its ref."""
-    from backscroll.cli.session_picker import pick_session  # start-up time: not needed with a ref
-
     sessions = history.all_sessions()
     if not sessions:
         for line in welcome_lines(history):

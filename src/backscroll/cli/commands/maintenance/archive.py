@@ -11,9 +11,9 @@ import msgspec
 from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import command_hint
-from backscroll.cli.json_output import write_json
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.hints import command_hint
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.progress import ProgressBar
 from backscroll.errors import UsageError
 from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import sanitize

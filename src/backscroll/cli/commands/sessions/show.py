@@ -1,21 +1,26 @@
 """``backscroll show``: show a session."""
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Iterable
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from backscroll.cli.completion_values import complete_refs, complete_roles
-from backscroll.cli.global_options import Setup
 from backscroll.cli.options import read_options, sync_before_reading
-from backscroll.cli.session_output import show_messages, show_records
-from backscroll.cli.terminal import color_option, detect_screen
+from backscroll.cli.output.sessions import show_messages, show_records
+from backscroll.cli.output.terminal import color_option, detect_screen
 from backscroll.model import Role
 from backscroll.render.json import json_chunks
 from backscroll.render.terminal.options import TranscriptOptions
-from backscroll.render.turns import MessageItem, TranscriptItem, is_visible
+from backscroll.render.turns import MessageItem, is_visible
+
+if TYPE_CHECKING:
+    from backscroll.cli.global_options import Setup
+    from backscroll.render.turns import TranscriptItem
 
 __all__ = ["command"]
 

@@ -16,7 +16,7 @@ from backscroll.cli.options import (
     session_filters,
     sync_before_reading,
 )
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.progress import ProgressBar
 from backscroll.history import History, Redactor
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory

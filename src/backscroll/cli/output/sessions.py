@@ -1,20 +1,26 @@
 """Print a session: its messages, or the original records."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
-from backscroll.cli.terminal import Screen
-from backscroll.history import History
-from backscroll.model import Message, SessionSummary
 from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
 from backscroll.render.annotations import annotation_lines
-from backscroll.render.terminal.options import TranscriptOptions
 from backscroll.render.terminal.records import record_lines
 from backscroll.render.terminal.transcript import header_lines, transcript_lines
-from backscroll.render.turns import MessageItem, TranscriptItem
+from backscroll.render.turns import MessageItem
+
+if TYPE_CHECKING:
+    from backscroll.cli.output.terminal import Screen
+    from backscroll.history import History
+    from backscroll.model import Message, SessionSummary
+    from backscroll.render.terminal.options import TranscriptOptions
+    from backscroll.render.turns import TranscriptItem
 
 __all__ = ["show_messages", "show_records"]
 

@@ -8,9 +8,9 @@ import click
 
 from backscroll.cli.completion_values import complete_refs, complete_tags
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import command_hint
-from backscroll.cli.json_output import write_json
 from backscroll.cli.options import sync_before_reading
+from backscroll.cli.output.hints import command_hint
+from backscroll.cli.output.json_documents import write_json
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary

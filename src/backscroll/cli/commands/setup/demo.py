@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from backscroll.cli.hints import command_hint
+from backscroll.cli.output.hints import command_hint
 from backscroll.history.demo import Demo, write_demo
 
 __all__ = ["command"]

@@ -10,6 +10,7 @@ import click
 
 from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.global_options import Setup
+from backscroll.cli.install_command import missing_extra_message
 from backscroll.config import archive_home, named_roots, this_machine
 from backscroll.errors import BackscrollError
 from backscroll.mcp.install import CLIENTS, SettingsChange, plan_install, plan_uninstall, server_entry
@@ -61,14 +62,11 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
 
 
 def _missing_sdk_error() -> BackscrollError:
-    from backscroll.cli.install_command import missing_extra_message  # only after an error
-
     return BackscrollError(missing_extra_message("The MCP server", "mcp"))
 
 
 def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
-    from backscroll.http_guard import token_in  # needs starlette, an optional dependency
-    from backscroll.mcp.http import serve  # the same
+    from backscroll.mcp.http import serve  # needs starlette, an optional dependency
 
     path = setup.history().archive_path.with_name("mcp-token")
 
@@ -77,7 +75,7 @@ def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
         click.echo(f"Send the token in {path} as 'Authorization: Bearer TOKEN'.", err=True)
         click.echo("Press Ctrl-C to stop.", err=True)
 
-    serve(setup.history, port=port, token=token_in(path), is_redacted=is_redacted, started=started)
+    serve(setup.history, port=port, token_file=path, is_redacted=is_redacted, started=started)
 
 
 _client = click.argument("client", type=click.Choice(list(CLIENTS)))

@@ -62,14 +62,25 @@ class Screen(Struct, frozen=True):
 
 def detect_screen(colour: Colour) -> Screen:
     """Return the properties of standard output."""
-    import shutil
-
     is_terminal = sys.stdout.isatty()
-    size = shutil.get_terminal_size()
+    columns, lines = _terminal_size() if is_terminal else (0, 0)
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     is_coloured = colour == "always" or (colour == "auto" and is_terminal and not is_plain)
-    width = max(size.columns, 20) if is_terminal else None
-    return Screen(width, max(size.lines, 5), is_coloured, is_forced=colour == "always")
+    width = max(columns, 20) if is_terminal else None
+    return Screen(width, max(lines, 5), is_coloured, is_forced=colour == "always")
+
+
+def _terminal_size() -> tuple[int, int]:
+    """Return columns and lines, as `shutil.get_terminal_size` does. Importing shutil takes 4 ms."""
+    try:
+        actual = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        actual = os.terminal_size((80, 24))
+    columns, lines = (os.environ.get(name, "") for name in ("COLUMNS", "LINES"))
+    return (
+        int(columns) if columns.isdecimal() and int(columns) else actual.columns or 80,
+        int(lines) if lines.isdecimal() and int(lines) else actual.lines or 24,
+    )
 
 
 @contextmanager

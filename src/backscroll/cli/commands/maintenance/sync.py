@@ -5,7 +5,7 @@ import sys
 import click
 
 from backscroll.cli.global_options import Setup
-from backscroll.cli.sync_output import run_sync
+from backscroll.cli.output.sync import run_sync
 
 __all__ = ["command"]
 

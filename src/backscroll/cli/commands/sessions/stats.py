@@ -9,10 +9,10 @@ import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import welcome_lines
-from backscroll.cli.json_output import write_json
 from backscroll.cli.options import DateParam, make_filter, message_filters, read_options, sync_before_reading
-from backscroll.cli.terminal import Colour, Screen, color_option, detect_screen
+from backscroll.cli.output.hints import welcome_lines
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.terminal import Colour, Screen, color_option, detect_screen
 from backscroll.history import History
 from backscroll.model import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from backscroll.cli.global_options import Setup
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.progress import ProgressBar
 from backscroll.model.sanitize import sanitize
 from backscroll.model.session import SessionChange
 from backscroll.render.json import encode_json_line, summary_document

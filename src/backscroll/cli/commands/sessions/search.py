@@ -5,8 +5,6 @@ from typing import Any
 import click
 
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import command_hint, welcome_lines
-from backscroll.cli.json_output import write_json
 from backscroll.cli.options import (
     make_query_filters,
     message_filters,
@@ -14,10 +12,11 @@ from backscroll.cli.options import (
     read_options,
     sync_before_reading,
 )
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.hints import command_hint, welcome_lines
+from backscroll.cli.output.json_documents import write_search
+from backscroll.cli.output.progress import ProgressBar
+from backscroll.cli.output.terminal import color_option, detect_screen
 from backscroll.cli.query_command import QueryCommand
-from backscroll.cli.terminal import color_option, detect_screen
-from backscroll.render.json import search_document
 from backscroll.render.search_results import match_lines
 
 __all__ = ["command"]
@@ -112,7 +111,7 @@ def command(
                 f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
             )
     if as_json:
-        write_json(search_document(found))
+        write_search(found)
         return
     if is_empty:
         click.echo("\n".join(welcome))
@@ -123,15 +122,9 @@ def command(
     if found.is_relaxed and found.data:
         click.echo("No message contains all words. These messages contain the most of them.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):
-        _warn_invalid_filters(query)
+        for item in history.invalid_filters(query):
+            click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)
     screen = detect_screen(color)
     screen.write(match_lines(found, is_coloured=screen.is_coloured, width=screen.width or DEFAULT_WIDTH))
     if found.is_cut_short:
         click.echo("Time limit reached: results may be missing. A longer pattern is faster.", err=True)
-
-
-def _warn_invalid_filters(query: str) -> None:
-    from backscroll.history.search import invalid_filters  # start-up: loads the index
-
-    for item in invalid_filters(query):
-        click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import welcome_lines
-from backscroll.cli.json_output import write_json
 from backscroll.cli.options import (
     PAGE_SIZE,
     make_filter,
@@ -15,9 +13,10 @@ from backscroll.cli.options import (
     session_filters,
     sync_before_reading,
 )
-from backscroll.cli.terminal import Screen, color_option, detect_screen
+from backscroll.cli.output.hints import welcome_lines
+from backscroll.cli.output.json_documents import write_page
+from backscroll.cli.output.terminal import Screen, color_option, detect_screen
 from backscroll.model.session import SORT_KEYS, SortKey
-from backscroll.render.json import page_document
 from backscroll.render.terminal.session_columns import COLUMNS
 from backscroll.render.terminal.session_table import page_footer, tab_separated_lines, table_lines
 from backscroll.render.terminal.style import Style
@@ -114,7 +113,7 @@ def command(
         welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
         live = history.live_sessions()
     if as_json:
-        write_json(page_document(page))
+        write_page(page)
         return
     screen = detect_screen(color)
     style = Style(is_coloured=screen.is_coloured)

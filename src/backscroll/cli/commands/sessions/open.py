@@ -4,9 +4,9 @@ import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.json_output import write_json
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
+from backscroll.cli.output.json_documents import write_json
 from backscroll.model.sanitize import sanitize
 
 __all__ = ["command"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +28,9 @@ def program() -> str:
     started_as = Path(sys.argv[0])
     if started_as.stem != _NAME or (not started_as.is_absolute() and len(started_as.parts) == 1):
         return _NAME  # found on the PATH, or started with python -c
+    import shlex
+    import shutil  # start-up time: only messages that name a command need them
+
     on_path = shutil.which(_NAME)
     if on_path is not None and _is_same_program(Path(on_path), started_as):
         return _NAME

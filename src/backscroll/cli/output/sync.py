@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.progress import ProgressBar
 
 if TYPE_CHECKING:
     from backscroll.cli.global_options import Setup
@@ -28,7 +28,10 @@ def run_sync(setup: Setup, *, as_json: bool) -> int:
         if is_unchanged and not (events.events or retentions or as_json):
             output = b"Up to date.\n"
         else:
-            from backscroll.cli.sync_report import report_document, report_text  # start-up: not if up to date
+            from backscroll.cli.output.sync_report import (  # start-up: not if up to date
+                report_document,
+                report_text,
+            )
 
             write = report_document if as_json else report_text
             output = write(history, report, retentions, events, now)

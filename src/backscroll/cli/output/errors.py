@@ -40,7 +40,7 @@ def report_errors() -> Iterator[None]:
 
 
 def _exit(message: str, code: int) -> NoReturn:
-    from backscroll.cli.hints import printable_message  # start-up time: only errors need it
+    from backscroll.cli.output.hints import printable_message  # start-up time: only errors need it
 
     sys.stderr.write(f"{printable_message(as_sentence(message))}\n")
     sys.exit(code)

@@ -6,7 +6,6 @@ import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.json_output import write_json
 from backscroll.cli.options import (
     has_filters,
     make_filter,
@@ -14,7 +13,8 @@ from backscroll.cli.options import (
     session_filters,
     sync_before_reading,
 )
-from backscroll.cli.progress import ProgressBar
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.progress import ProgressBar
 from backscroll.model import SessionSummary
 from backscroll.model.export import SecretCategory
 from backscroll.model.plural import pluralize

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from backscroll.cli.error_output import as_sentence
 from backscroll.cli.global_options import Setup
-from backscroll.cli.hints import command_hint
-from backscroll.cli.json_output import write_json
-from backscroll.cli.progress import ProgressBar
-from backscroll.cli.sync_output import RECENT_EVENTS
+from backscroll.cli.output.errors import as_sentence
+from backscroll.cli.output.hints import command_hint
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.progress import ProgressBar
+from backscroll.cli.output.sync import RECENT_EVENTS
 from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from backscroll.cli.hints import command_hint, permission_lines, welcome_lines
+from backscroll.cli.output.hints import command_hint, permission_lines, welcome_lines
 from backscroll.history import History
 from backscroll.model import Retention
 from backscroll.model.plural import pluralize

@@ -1,0 +1,1 @@
+"""Commands that update, check or erase the archive."""

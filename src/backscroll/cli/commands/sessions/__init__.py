@@ -1,0 +1,1 @@
+"""Commands that find, show, annotate, continue or share sessions."""

@@ -1,0 +1,1 @@
+"""Commands that set up Backscroll, try it or explain it."""

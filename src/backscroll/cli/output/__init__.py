@@ -1,0 +1,10 @@
+"""What commands print.
+
+errors.py           errors as messages and exit codes
+hints.py            commands named in messages, welcome and permission messages
+json_documents.py   JSON documents
+progress.py         progress bar with an estimate
+sessions.py         the messages or the original records of a session
+sync.py  sync_report.py   run a sync and print its result
+terminal.py         width, colors and pager
+"""

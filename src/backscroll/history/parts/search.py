@@ -1,0 +1,143 @@
+"""Word and pattern search over index and archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from backscroll.history.stores import Stores
+from backscroll.index import Filter as QueryFilter
+from backscroll.index import Index, Query, exact, parse, regex
+from backscroll.index.query.parser import invalid_filters
+from backscroll.index.results.highlights import find_spans
+from backscroll.model import SearchResult, SessionSummary
+from backscroll.model.export import SecretLocation
+from backscroll.search.known_secrets import learn_named_secrets
+from backscroll.search.search import (
+    By,
+    LearnSecrets,
+    RedactText,
+    find_positions,
+    resolve_filters,
+    search_pattern,
+    search_words,
+)
+
+if TYPE_CHECKING:
+    from backscroll.redact.redactor import Redactor
+
+__all__ = ["Search", "highlighter"]
+
+_MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
+
+
+class Search:
+    """Word and pattern search over index and archive."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def sessions(
+        self,
+        query: str,
+        *,
+        limit: int,
+        offset: int,
+        by: By,
+        context: int,
+        pattern: Literal["words", "exact", "regex"],
+        ignore_case: bool,
+        filters: Mapping[str, str | Sequence[str]],
+        since: datetime | None,
+        until: datetime | None,
+        progress: Callable[[int, int], None] | None,
+        redactor: Redactor | None,
+    ) -> SearchResult:
+        """Return one page of matches."""
+        archive = self._stores.archive
+        workspace = filters.get("workspace", "*")
+        if isinstance(workspace, str) and "*" not in workspace:
+            archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
+        parsed = parse(query) if pattern == "words" else Query()
+        conditions = [
+            QueryFilter(name, value)
+            for name, values in filters.items()
+            for value in ([values] if isinstance(values, str) else values)
+        ]
+        parsed = resolve_filters(archive, parsed.with_filters(*conditions, since=since, until=until))
+        redact, learn = self._redaction(redactor)
+
+        def run(index: Index) -> SearchResult:
+            if pattern == "words":
+                return search_words(
+                    archive,
+                    index,
+                    parsed,
+                    limit=limit,
+                    offset=offset,
+                    by=by,
+                    context=context,
+                    redact=redact,
+                    learn_secrets=learn,
+                )
+            compiled = (exact if pattern == "exact" else regex)(query, ignores_case=ignore_case)
+            return search_pattern(
+                archive,
+                index,
+                compiled,
+                parsed,
+                limit=limit,
+                offset=offset,
+                by=by,
+                context=context,
+                redact=redact,
+                learn_secrets=learn,
+                progress=None if compiled.is_narrow else progress,
+            )
+
+        return self._stores.index.query(run)
+
+    def _redaction(self, redactor: Redactor | None) -> tuple[RedactText | None, LearnSecrets | None]:
+        if redactor is None:
+            return None, None
+
+        def redact(text: str, ref: str, position: int) -> str:
+            return redactor.redact_text(text, SecretLocation(ref, position))
+
+        def learn(sessions: set[int]) -> None:
+            learn_named_secrets(self._stores.archive, self._stores.index.index, redactor, sessions)
+
+        return redact, learn
+
+    def in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
+        """Return ref and position of the messages of a session and its subagents that match a query."""
+        index = self._stores.index.index
+        if not index.is_usable():
+            return []
+        return find_positions(
+            self._stores.archive, index, resolve_filters(self._stores.archive, parse(query)), summary
+        )
+
+    def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
+        """Scan a session for named secrets, so that the redactor also replaces them without a name."""
+        index = self._stores.index.index
+        if not index.is_usable():
+            redactor.scan(islice(self._stores.archive.messages.of_session(summary), _MAX_SCANNED_MESSAGES))
+            return
+        sessions = self._stores.archive.sessions.ids_with_subagents(summary)
+        learn_named_secrets(self._stores.archive, index, redactor, sessions)
+
+    @staticmethod
+    def invalid_filters(query: str) -> list[str]:
+        """Return the parts of a query that look like filters and are none. They are searched as text."""
+        return list(invalid_filters(query))
+
+
+def highlighter(query: str) -> Callable[[str], list[tuple[int, int]]] | None:
+    """Return a function that finds the words of a query in a text; None if the query has no words."""
+    parsed = parse(query)
+    if not parsed.words:
+        return None
+    return lambda text: [(span.start, span.end) for span in find_spans(text, parsed, with_inflections=True)]

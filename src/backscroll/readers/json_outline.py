@@ -54,7 +54,7 @@ class Outline:
     def types(self) -> dict[str, dict[str, int]]:
         """Return counts by path and type."""
         found: dict[str, dict[str, int]] = {}
-        for path, types in self._root.leaves(""):
+        for path, types in self._root.paths(""):
             known = found.setdefault(path, {})
             for name, number in types.items():
                 known[name] = known.get(name, 0) + number
@@ -97,14 +97,14 @@ class _Node:
     def _at(self, key: str) -> "_Node":
         return self._keys.setdefault(key, _Node())
 
-    def leaves(self, path: str) -> Iterator[tuple[str, dict[str, int]]]:
+    def paths(self, path: str) -> Iterator[tuple[str, dict[str, int]]]:
         yield path, self.types
         is_map = self._is_map or self._has_nothing_in_common()
         for key, node in self._keys.items():
             shown = "*" if is_map else key
-            yield from node.leaves(f"{path}.{shown}" if path else shown)
+            yield from node.paths(f"{path}.{shown}" if path else shown)
         if self._item is not None:
-            yield from self._item.leaves(f"{path}[]")
+            yield from self._item.paths(f"{path}[]")
 
     def _has_nothing_in_common(self) -> bool:
         """Return whether no key is in half of the objects. Then the keys are data."""

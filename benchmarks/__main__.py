@@ -25,6 +25,7 @@ BENCHMARKS = (
     "pattern_search",
     "search_quality",
     "recall_quality",
+    "retrieval_quality",
     "token_cost",
     "mcp_latency",
     "export",

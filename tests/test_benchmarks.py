@@ -1,16 +1,19 @@
-"""Benchmark runner: result tables, stored results, the archive check and process measurements."""
+"""Benchmark runner: result tables, the archive check, process measurements and the retrieval corpus."""
 
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from benchmarks import result_table
+from benchmarks import locomo, result_table
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.archive_check import find_differences
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import run_process
 from benchmarks.result_table import PeerResult, Result, markdown, table, write_results
+from benchmarks.retrieval import corpus
+from benchmarks.retrieval.bm25 import Bm25
+from benchmarks.retrieval.history import archived_id, synced_corpus
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
@@ -101,3 +104,57 @@ def test_memory_is_summed_over_a_process_and_its_children() -> None:
 def test_a_failed_process_is_not_a_measurement() -> None:
     with pytest.raises(RuntimeError, match="exited with 3: too bad"):
         run_process([sys.executable, "-c", "import sys; sys.stderr.write('too bad'); sys.exit(3)"])
+
+
+def test_every_question_of_the_retrieval_corpus_names_a_written_session() -> None:
+    sessions = {session.id: session for session in corpus.load_sessions()}
+    questions = [question for half in corpus.HALVES for question in corpus.load_questions(half)]
+    assert len(sessions) >= 120
+    assert len(questions) >= 80
+    assert {question.session for question in questions} <= sessions.keys()
+    assert len({question.session for question in questions}) == len(questions)
+    assert all(2 <= len(question.keywords.split()) <= 5 for question in questions)
+
+
+@pytest.mark.parametrize("half", corpus.HALVES)
+def test_the_half_of_a_retrieval_question_depends_only_on_its_session(half: corpus.Half) -> None:
+    assert {corpus.half_of(question.session) for question in corpus.load_questions(half)} == {half}
+
+
+def test_the_retrieval_corpus_is_searchable_after_a_sync() -> None:
+    expected_ids = {archived_id(session) for session in corpus.load_sessions()}
+    with synced_corpus(scale=0.02) as history:
+        assert expected_ids <= {summary.id for summary in history.all_sessions()}
+        found = {match.session_id for match in history.search_sessions("Etikettendrucker").data}
+    (session,) = (each for each in corpus.load_sessions() if each.id == "de-druckserver-haenger")
+    assert archived_id(session) in found
+
+
+def test_bm25_ranks_a_short_document_with_all_words_first() -> None:
+    bm25 = Bm25({"short": "Redis timeout", "long": "Redis " + "other " * 50 + "timeout", "none": "日本語"})
+    assert bm25.rank("redis timeout") == ["short", "long"]
+    assert bm25.rank("本語") == ["none"]
+
+
+def test_a_locomo_question_is_answered_by_the_session_with_its_evidence() -> None:
+    turns = {
+        1: [("Ann", "I adopted a grey cat."), ("Bo", "How lovely!")],
+        2: [("Ann", "My boat sank."), ("Bo", "Oh no!")],
+    }
+    conversation: dict[str, object] = {"speaker_a": "Ann", "speaker_b": "Bo"}
+    for number, spoken in turns.items():
+        conversation[f"session_{number}_date_time"] = f"1:56 pm on {number} May, 2023"
+        conversation[f"session_{number}"] = [
+            {"speaker": speaker, "dia_id": f"D{number}:{position}", "text": text}
+            for position, (speaker, text) in enumerate(spoken, 1)
+        ]
+    questions = [
+        {"question": "What happened to the boat?", "answer": "It sank", "evidence": ["D2:1"], "category": 1},
+        {"question": "Is Ann rich?", "answer": "Unknown", "evidence": [], "category": 3},
+    ]
+    (query,) = locomo.answer_ranks([{"conversation": conversation, "qa": questions}])
+    assert query.rank == 1
+
+
+def test_evidence_can_name_several_sessions_in_one_entry() -> None:
+    assert locomo.evidence_sessions(["D1:3", "D8:6; D9:17", "D:11:26", "D"]) == {1, 8, 9, 11}

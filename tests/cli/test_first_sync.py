@@ -6,13 +6,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from backscroll.archive import Archive
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.config import NamedRoot
+from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.history.parts import background_sync
 from backscroll.testing.claude_code import Transcript
@@ -150,3 +152,55 @@ def test_a_small_change_is_read_by_the_command_itself(shell: Shell) -> None:
         assert history.background_sync.refresh().is_complete
         assert history.list_sessions().pagination.total == 2
     assert not (shell.home / "sync.log").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tag", "1", "ci"],
+        ["untag", "1", "ci"],
+        ["star", "1"],
+        ["unstar", "1"],
+        ["note", "1", "text"],
+        ["note", "1", "--delete", "1"],
+        ["rename", "1", "title"],
+        ["archive", "forget", "1"],
+    ],
+)
+def test_a_change_during_an_incomplete_sync_requires_an_id(shell: Shell, arguments: list[str]) -> None:
+    shell.run("sync")
+    mark_incomplete(shell)
+    result = shell.run(*arguments)
+    assert result.code == 2
+    assert "The sync is not complete, so index 1 can soon mean another session." in result.err
+    assert f"It is now claude-code:{session_id(shell)} (the first ferry)." in result.err
+    assert "sync' first to complete the sync." in result.err
+
+
+def test_during_an_incomplete_sync_an_id_can_be_changed_and_an_index_can_be_read(shell: Shell) -> None:
+    shell.run("sync")
+    mark_incomplete(shell)
+    assert shell.run("tag", session_id(shell)[:8], "ci").code == 0
+    assert shell.run("note", "1").out.startswith("the first ferry")
+    assert "the first ferry" in shell.run("show", "1", "--no-sync").out
+
+
+def test_the_library_refuses_an_index_for_a_change_during_an_incomplete_sync(shell: Shell) -> None:
+    with open_history(shell) as history:
+        history.sync()
+        mark_incomplete(shell)
+        with pytest.raises(UsageError, match="index 1"):
+            history.annotations.star("1")
+        with pytest.raises(UsageError, match="index 1"):
+            history.archive_admin.forget("1")
+        history.sync()
+        assert history.annotations.star("1").is_starred
+
+
+def mark_incomplete(shell: Shell) -> None:
+    with open_history(shell) as history, closing(Archive(history.archive_path)) as archive:
+        archive.sync_state.mark_incomplete()
+
+
+def session_id(shell: Shell) -> str:
+    return str(shell.run("list", "--columns", "id", "--no-sync").out.strip())

@@ -13,7 +13,7 @@ from backscroll import model, sources
 from backscroll.archive.errors import is_archive_failure, to_archive_error
 from backscroll.config import Machine, NamedRoot, Settings, this_machine
 from backscroll.errors import BackscrollError, SessionNotFoundError, UsageError
-from backscroll.history.session_refs import find_session
+from backscroll.history.session_refs import find_session, find_session_to_change
 from backscroll.history.stores import Stores
 from backscroll.history.sync import sync
 from backscroll.history.workspaces import find_workspace
@@ -180,6 +180,10 @@ class History:
         sessions match, the message lists them.
         """
         return find_session(self._stores.archive, ref)
+
+    def find_to_change(self, ref: str) -> SessionSummary:
+        """Return the session of a ref. Raises `UsageError` for an index while a sync is incomplete."""
+        return find_session_to_change(self._stores.archive, ref)
 
     def get_session(self, ref: str) -> Session:
         """Return a session with all its messages."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backscroll import model, sources
-from backscroll.errors import SessionNotFoundError
+from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.model.sanitize import one_line
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
     from backscroll.model import SessionSummary
 
-__all__ = ["find_session", "find_top_session"]
+__all__ = ["find_session", "find_session_to_change", "find_top_session"]
 
 _MAX_INDEX_DIGITS = 18
 _MAX_TITLE_CHARS = 100
@@ -50,6 +50,22 @@ def find_session(archive: Archive, ref: str) -> SessionSummary:
         return oldest
     names = "\n".join(f"  {one.ref}  {one_line(one.title or '', _MAX_TITLE_CHARS)}".rstrip() for one in found)
     raise SessionNotFoundError(f"{ref!r} matches several sessions. Use a longer prefix:\n{names}", ref)
+
+
+def find_session_to_change(archive: Archive, ref: str) -> SessionSummary:
+    """Return the session of a ref, to change or erase it.
+
+    Raises `UsageError` for an index during an incomplete sync: each session that is read can move the others.
+    """
+    summary = find_session(archive, ref)
+    if ref.strip() == str(summary.index) and not archive.sync_state.is_complete:
+        title = one_line(summary.title or "(untitled)", _MAX_TITLE_CHARS)
+        raise UsageError(
+            f"The sync is not complete, so index {summary.index} can soon mean another session."
+            f" It is now {summary.ref} ({title})."
+            " Use the id, or run 'backscroll sync' first to complete the sync."
+        )
+    return summary
 
 
 def find_top_session(archive: Archive, ref: str) -> SessionSummary:

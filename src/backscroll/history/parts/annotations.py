@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from backscroll.archive.session_key import SessionKey
 from backscroll.errors import UsageError
-from backscroll.history.session_refs import find_session
+from backscroll.history.session_refs import find_session, find_session_to_change
 from backscroll.history.stores import Stores
 from backscroll.model import SessionSummary
 
@@ -66,7 +66,7 @@ class Annotations:
         return self._stores.archive.annotations.tags()
 
     def _session(self, ref: str) -> SessionSummary:
-        summary = find_session(self._stores.archive, ref)
+        summary = find_session_to_change(self._stores.archive, ref)
         if summary.parent_ref is not None:
             raise UsageError(f"{summary.ref} is a subagent. Annotate its session: {summary.parent_ref}")
         return summary

@@ -9,7 +9,7 @@ from backscroll.archive.maintenance.legacy_import import LegacyImport, import_le
 from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
 from backscroll.archive.maintenance.status import Status
 from backscroll.errors import DataNotFoundError, UsageError
-from backscroll.history.session_refs import find_session
+from backscroll.history.session_refs import find_session, find_session_to_change
 from backscroll.history.stores import Stores
 from backscroll.ingest.extract import Extracted, extract
 from backscroll.ingest.rebuild import Rebuilt, forget, rebuild
@@ -44,7 +44,7 @@ class ArchiveAdmin:
 
         The tool's own files are not changed. Messages that another session repeats stay in that session.
         """
-        summary = find_session(self._stores.archive, ref)
+        summary = find_session_to_change(self._stores.archive, ref)
         if summary.parent_ref is not None:
             raise UsageError(
                 f"{summary.ref} is a subagent. Forget the session that started it: {summary.parent_ref}"

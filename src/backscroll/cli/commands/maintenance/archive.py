@@ -155,7 +155,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
       backscroll archive forget 0f3c9a12 --yes
     """
     with setup.history() as history:
-        summary = history.find(ref)
+        summary = history.find_to_change(ref)
         if yes and ref.strip() == str(summary.index):
             raise UsageError(
                 f"--yes requires an id, because an index can mean another session after a sync. Index"

@@ -172,8 +172,9 @@ def note(
             return history.annotations.edit_note(ref, edit, text)
         return history.find(ref) if text is None else history.annotations.add_note(ref, text)
 
-    session = _annotate(setup, ref, apply, as_json=as_json)
-    if not session.notes and text is None and delete is None and not as_json:
+    is_change = text is not None or delete is not None
+    session = _annotate(setup, ref, apply, as_json=as_json, is_change=is_change)
+    if not session.notes and not is_change and not as_json:
         click.echo("No notes.")
 
 
@@ -210,17 +211,19 @@ def _annotate(
     *,
     as_json: bool,
     unchanged: str = "",
+    is_change: bool = True,
 ) -> SessionSummary:
     """Change a session's annotations. Print what has changed, or `unchanged`, and the session.
 
     Syncs only if the ref is unknown: a sync could change the list index that the user has just seen.
     """
     with setup.history() as history:
+        find = history.find_to_change if is_change else history.find
         try:
-            before = history.find(ref)
+            before = find(ref)
         except SessionNotFoundError:
             sync_before_reading(history)
-            before = history.find(ref)
+            before = find(ref)
         after = apply(history, before.ref)
     if as_json:
         write_json(summary_document(after))

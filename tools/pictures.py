@@ -5,11 +5,13 @@ data flow and of the schema are drawn here, the schema from the archive's own fo
 """
 
 import asyncio
+import os
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,8 @@ TIMEOUT_SECONDS = 30.0
 
 
 def main() -> None:
+    os.environ["TZ"] = "UTC"  # the terminal UI shows local times
+    time.tzset()
     PICTURES.mkdir(exist_ok=True)
     with _demo_folder() as demo, TemporaryDirectory() as folder:
         written = write_demo(demo)

@@ -1,7 +1,10 @@
 """Tests of list, search, filters and transcript on the demo history."""
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from textual.events import Key
 from textual.widgets import Input
 
@@ -14,6 +17,33 @@ def test_the_newest_session_is_first_and_its_transcript_is_shown(demo_home: Path
         assert "46 sessions" in ui.lines()[0]
         assert ui.lines()[1].startswith("▌A page about the year")
         await ui.wait_for_text("I want a page about my year")
+
+    run_ui(demo_home, script)
+
+
+@pytest.fixture
+def _kathmandu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "NPT-5:45")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_kathmandu")
+def test_times_are_local(demo_home: Path) -> None:
+    with History(home=demo_home) as history:
+        started = history.find("1").created_at
+    assert started is not None
+    local = f"{started.astimezone():%Y-%m-%d %H:%M}"
+
+    async def script(ui: UiDriver) -> None:
+        await ui.wait_for_text("I want a page about my year")
+        header, prompt, *_ = ui.app.transcript.text_layout.blocks
+        details = header.body[1][0] if header.body else ""
+        assert f"{local} to " in details
+        assert " NPT · " in details
+        assert prompt.right_label == local
 
     run_ui(demo_home, script)
 

@@ -1,6 +1,6 @@
 """Title, header fields and message headings, shared by all formats."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from backscroll.model import Attachment, Message, SessionSummary
 from backscroll.model.sanitize import one_line
@@ -34,11 +34,11 @@ def session_label(summary: SessionSummary) -> str:
     return f"{label} in {workspace}" if workspace else label
 
 
-def format_time(at: datetime | None, *, is_inferred: bool = False) -> str:
-    """Return a time in UTC, with ``~`` before an inferred one; empty if unknown."""
+def format_time(at: datetime | None, *, is_inferred: bool = False, zone: tzinfo | None = UTC) -> str:
+    """Return a time, with ``~`` before an inferred one; empty if unknown. The zone None is local time."""
     if at is None:
         return ""
-    return f"{'~' if is_inferred else ''}{at.astimezone(UTC).strftime('%Y-%m-%d %H:%M')}"
+    return f"{'~' if is_inferred else ''}{at.astimezone(zone).strftime('%Y-%m-%d %H:%M')}"
 
 
 def speaker_label(message: Message, *, is_agent: bool = False) -> str:
@@ -62,10 +62,11 @@ def attachment_label(attachment: Attachment) -> str:
     return one_line(f"{attachment.kind}: {name}" if name else attachment.kind, _MAX_FIELD_CHARS)
 
 
-def header_fields(summary: SessionSummary) -> list[tuple[str, str]]:
-    """Return the known properties of a session as label and value, each in one line."""
-    started, updated = format_time(summary.created_at), format_time(summary.updated_at)
-    time = f"{started} to {updated}" if started and updated and started != updated else started or updated
+def header_fields(summary: SessionSummary, *, zone: tzinfo | None = UTC) -> list[tuple[str, str]]:
+    """Return the known properties of a session as label and value, each in one line.
+
+    The zone None is local time.
+    """
     notes: list[str] = [] if summary.completeness == "complete" else [summary.completeness]
     notes += ["no longer in the tool's history"] if summary.is_gone else []
     fields = [
@@ -73,7 +74,7 @@ def header_fields(summary: SessionSummary) -> list[tuple[str, str]]:
         ("Subagent of", summary.parent_ref or ""),
         ("Workspace", summary.workspace_path or summary.workspace_name or ""),
         ("Branch", summary.git_branch or ""),
-        ("Time", f"{time} UTC" if time else ""),
+        ("Time", _time_range(summary.created_at, summary.updated_at, zone)),
         ("Model", ", ".join(summary.models)),
         ("Messages", f"{summary.message_count:,}"),
         ("Tokens", f"{summary.total_tokens:,}" if summary.total_tokens is not None else ""),
@@ -81,3 +82,11 @@ def header_fields(summary: SessionSummary) -> list[tuple[str, str]]:
         ("Note", ", ".join(notes)),
     ]
     return [(name, one_line(value, _MAX_FIELD_CHARS)) for name, value in fields if value]
+
+
+def _time_range(started: datetime | None, updated: datetime | None, zone: tzinfo | None) -> str:
+    times = [at for at in (started, updated) if at is not None]
+    if not times:
+        return ""
+    text = " to ".join(dict.fromkeys(format_time(at, zone=zone) for at in times))
+    return f"{text} {times[0].astimezone(zone):%Z}"

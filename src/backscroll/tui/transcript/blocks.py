@@ -72,7 +72,7 @@ def session_location(ref: str) -> Location:
 
 def header_block(summary: SessionSummary) -> Block:
     """Return the block before the first message: title, metadata and annotations."""
-    fields = dict(header_fields(summary))
+    fields = dict(header_fields(summary, zone=None))
     ref = fields.pop("Session")
     details = [
         f"{value} {name.lower()}" if name in LABELED_FIELDS else value for name, value in fields.items()
@@ -143,7 +143,7 @@ def _kind(message: Message) -> Kind:
 def _heading(message: Message, base: str | None, *, is_subagent: bool) -> tuple[str, str]:
     """Return the heading and its right label. A path is shortened by the prefix `base`."""
     is_inferred = message.timestamp_source not in (None, "stored")
-    time = format_time(message.timestamp, is_inferred=is_inferred)
+    time = format_time(message.timestamp, is_inferred=is_inferred, zone=None)
     tool = message.tool
     if tool is not None:
         name = one_line(tool.name, MAX_TOOL_NAME_CHARS)

@@ -51,6 +51,26 @@ def test_invalid_arguments_are_a_usage_error_without_a_traceback(shell: Shell, a
     assert "Traceback" not in result.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["list", "--since"], "backscroll list"),
+        (["search", "look", "--since"], "backscroll search"),
+        (["list", "--json=3"], "backscroll list"),
+        (["list", "--nope"], "backscroll list"),
+        (["archive", "extract", "1", "-o"], "backscroll archive extract"),
+        (["archive", "nope"], "backscroll archive"),
+        (["--root"], "backscroll"),
+    ],
+)
+def test_every_usage_error_names_the_help_of_its_command(
+    shell: Shell, arguments: list[str], command: str
+) -> None:
+    result = shell.run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.endswith(f"{command} --help' for usage.\n")
+
+
 @pytest.mark.parametrize("before", [["show"], ["list", "--tag"], ["list", "--branch"], ["note", ID]])
 def test_arguments_that_are_not_utf8_are_reported(shell: Shell, before: list[str]) -> None:
     result = shell.run(*before, "a\udcffb")

@@ -137,8 +137,8 @@ def run() -> None:
     except click.ClickException as error:
         click.echo(as_sentence(error.format_message()), err=True)
         has_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # the message is the help
-        if isinstance(error, click.UsageError) and error.ctx is not None and not has_help:
-            _, *names = error.ctx.command_path.split(" ", 1)
+        if isinstance(error, click.UsageError) and not has_help:
+            _, *names = error.ctx.command_path.split(" ", 1) if error.ctx is not None else [""]
             click.echo(f"Run '{' '.join([program(), *names, '--help'])}' for usage.", err=True)
         sys.exit(error.exit_code)
     except click.Abort:

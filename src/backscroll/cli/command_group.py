@@ -1,4 +1,4 @@
-"""Command groups that suggest similar names for an unknown command."""
+"""Command groups that suggest similar names, and name the command in usage errors."""
 
 from collections.abc import Iterable
 
@@ -19,6 +19,15 @@ class CommandGroup(click.Group):
         if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
         raise click.UsageError(f"No such command {name!r}.{_question(self.similar_commands(ctx, name))}", ctx)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            if error.ctx is None and (command := self.get_command(ctx, ctx.invoked_subcommand or "")):
+                # An error of the option parser does not name its command.
+                error.ctx = click.Context(command, parent=ctx, info_name=ctx.invoked_subcommand)
+            raise
 
     def similar_commands(self, ctx: click.Context, name: str) -> list[str]:
         """Return the commands that start with a name, or else the one with the most similar name."""

@@ -63,6 +63,15 @@ def test_a_removed_tag_no_longer_matches(shell: AnnotationShell) -> None:
     assert shell.search("flaky") == []
 
 
+def test_tags_that_need_no_change_are_reported(shell: AnnotationShell) -> None:
+    shell.run("tag", ONE, "flaky")
+    assert shell.run("tag", ONE, "#Flaky", "ci").out.startswith(
+        "Added #ci.\nAlready set: #flaky.\nquestion 0"
+    )
+    assert shell.run("untag", ONE, "ci", "Never").out.startswith("Removed #ci.\nNot set: #never.\nquestion 0")
+    assert shell.run("untag", ONE, "ci").out.startswith("Not set: #ci.\nquestion 0")
+
+
 @pytest.mark.parametrize(
     ("tag", "message"),
     [("two words", "one word"), ("bad\x1b[31m", "invisible characters"), ("x" * 101, "at most 100")],
@@ -245,9 +254,9 @@ def test_a_command_that_changes_nothing_says_so(shell: AnnotationShell) -> None:
     assert first_line(shell, "unstar", ONE) == "The session has no star."
     shell.run("star", ONE)
     assert first_line(shell, "star", ONE) == "The session already has a star."
-    assert first_line(shell, "untag", ONE, "flaky") == "The session has none of these tags."
+    assert first_line(shell, "untag", ONE, "flaky") == "Not set: #flaky."
     shell.run("tag", ONE, "flaky")
-    assert first_line(shell, "tag", ONE, "flaky") == "The session already has these tags."
+    assert first_line(shell, "tag", ONE, "flaky") == "Already set: #flaky."
     assert first_line(shell, "rename", ONE, "question 0") == "The session already has this title."
     assert shell.run("note", TWO).out.endswith("No notes.\n")
 

@@ -13,6 +13,7 @@ __all__ = [
     "annotation_lines",
     "change_lines",
     "format_tags",
+    "ignored_tag_lines",
     "starred_title",
     "tag_lines",
 ]
@@ -56,6 +57,17 @@ def change_lines(before: SessionSummary, after: SessionSummary) -> Iterator[str]
     elif before.title != after.title:
         title = one_line(before.title or "", _MAX_LINE_CHARS)
         yield f'Renamed from "{title}".' if title else "Renamed."
+
+
+def ignored_tag_lines(
+    before: SessionSummary, *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> Iterator[str]:
+    """Yield the tags to add that a session already had, and the tags to remove that it did not have."""
+    add, remove = (dict.fromkeys(tag.strip().lstrip("#").lower() for tag in tags) for tags in (add, remove))
+    if known := [tag for tag in add if tag in before.tags]:
+        yield f"Already set: {_hashed(known)}."
+    if unknown := [tag for tag in remove if tag not in before.tags]:
+        yield f"Not set: {_hashed(unknown)}."
 
 
 def _note_changes(before: SessionSummary, after: SessionSummary) -> Iterator[str]:

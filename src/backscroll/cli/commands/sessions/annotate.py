@@ -1,7 +1,7 @@
 """``backscroll tag``, ``untag``, ``tags``, ``star``, ``unstar``, ``note`` and ``rename``."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import click
@@ -14,7 +14,12 @@ from backscroll.cli.output.json_documents import write_json
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.render.annotations import annotated_session_lines, change_lines, tag_lines
+from backscroll.render.annotations import (
+    annotated_session_lines,
+    change_lines,
+    ignored_tag_lines,
+    tag_lines,
+)
 from backscroll.render.json import summary_document
 
 __all__ = ["note", "rename", "star", "tag", "tags", "unstar", "untag"]
@@ -54,7 +59,10 @@ def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     def apply(history: History, ref: str) -> SessionSummary:
         return history.annotations.tag(ref, tags)
 
-    _annotate(setup, ref, apply, as_json=as_json, unchanged="The session already has these tags.")
+    def kept(before: SessionSummary) -> Iterator[str]:
+        return ignored_tag_lines(before, add=tags)
+
+    _annotate(setup, ref, apply, as_json=as_json, ignored=kept)
 
 
 @click.command("untag")
@@ -73,7 +81,10 @@ def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     def apply(history: History, ref: str) -> SessionSummary:
         return history.annotations.tag(ref, remove=tags)
 
-    _annotate(setup, ref, apply, as_json=as_json, unchanged="The session has none of these tags.")
+    def missing(before: SessionSummary) -> Iterator[str]:
+        return ignored_tag_lines(before, remove=tags)
+
+    _annotate(setup, ref, apply, as_json=as_json, ignored=missing)
 
 
 @click.command("tags")
@@ -211,9 +222,12 @@ def _annotate(
     *,
     as_json: bool,
     unchanged: str = "",
+    ignored: Callable[[SessionSummary], Iterable[str]] = lambda _: (),
     is_change: bool = True,
 ) -> SessionSummary:
     """Change a session's annotations. Print what has changed, or `unchanged`, and the session.
+
+    `ignored` returns lines about what did not have to be changed.
 
     Syncs only if the ref is unknown: a sync could change the list index that the user has just seen.
     """
@@ -228,7 +242,7 @@ def _annotate(
     if as_json:
         write_json(summary_document(after))
         return after
-    changes = list(change_lines(before, after)) or ([unchanged] if unchanged else [])
+    changes = [*change_lines(before, after), *ignored(before)] or ([unchanged] if unchanged else [])
     for line in (*changes, *annotated_session_lines(after)):
         click.echo(line)
     return after

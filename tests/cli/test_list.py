@@ -81,6 +81,16 @@ def test_columns_do_not_apply_to_json(shell: Shell) -> None:
     assert shell.run("list", "--columns", "id", "--json").code == 2
 
 
+def test_titles_are_sorted_without_regard_to_case_in_any_script(shell: Shell) -> None:
+    for id_, title in zip(IDS, ("ÖFEN", "öfchen", "Étude"), strict=True):
+        shell.run("rename", id_, title)
+    assert ids(shell, "--sort", "title") == [IDS[2], IDS[1], IDS[0]]
+    assert ids(shell, "--sort", "title", "--reverse") == IDS
+    for id_, title in zip(IDS, ("ГОРОД", "город", "Город"), strict=True):
+        shell.run("rename", id_, title)
+    assert ids(shell, "--sort", "title") == ids(shell)  # equal titles: newest first
+
+
 def test_sessions_are_sorted_by_a_column(shell: Shell) -> None:
     assert ids(shell, "--sort", "messages") == IDS
     assert ids(shell, "--sort", "messages", "--reverse") == IDS[::-1]

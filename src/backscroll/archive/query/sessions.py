@@ -49,8 +49,8 @@ _USER_TITLE = (
 _SORT_EXPRESSIONS: dict[SortKey, tuple[str, str]] = {  # and their usual direction
     "updated": ("updated_at", "desc"),
     "created": ("started_at", "desc"),
-    "title": (f"coalesce({_USER_TITLE}, title) collate nocase", "asc"),
-    "workspace": ("workspace_name collate nocase", "asc"),
+    "title": (f"casefold(coalesce({_USER_TITLE}, title))", "asc"),
+    "workspace": ("casefold(workspace_name)", "asc"),
     "messages": ("message_count", "desc"),
     "prompts": ("interaction_count", "desc"),
     "tokens": ("total_tokens", "desc"),
@@ -79,6 +79,9 @@ class SessionQueries:
     ) -> list[SessionSummary]:
         """Return one page of sessions, newest first by default. Unknown values are last in any order."""
         condition, parameters = where_clause(self._db, filter_)
+        if sort in ("title", "workspace"):
+            # The collation NOCASE ignores the case of ASCII letters only.
+            self._db.create_function("casefold", 1, _casefold, deterministic=True)
         rows = self._db.execute(
             f"select * from ({_filtered(condition, filter_)}) listed"  # noqa: S608
             f" order by {_order(sort, is_reversed=is_reversed)} limit :limit offset :offset",
@@ -252,6 +255,10 @@ def _order(sort: SortKey, *, is_reversed: bool) -> str:
     if is_reversed:
         direction = "asc" if direction == "desc" else "desc"
     return f"{expression} is null, {expression} {direction}, {_ORDER}"
+
+
+def _casefold(text: str | None) -> str | None:
+    return text.casefold() if text is not None else None
 
 
 def _json_ids(ids: Iterable[int]) -> dict[str, str]:

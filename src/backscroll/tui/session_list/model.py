@@ -130,4 +130,4 @@ def _sort(summaries: list[SessionSummary], order: Order) -> list[SessionSummary]
         case "tokens":
             return sorted(summaries, key=lambda one: -(one.total_tokens or 0))
         case "title":
-            return sorted(summaries, key=lambda one: (one.title or "~").casefold())
+            return sorted(summaries, key=lambda one: (not one.title, (one.title or "").casefold()))

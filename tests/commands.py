@@ -188,7 +188,7 @@ class Shell:
     def run(self, line: str) -> tuple[str, int]:
         """Return a command's output and exit code. ``export`` sets a variable for later commands.
 
-        ``list`` runs on a terminal, unless its output is piped into ``cat``.
+        ``list`` and ``search`` run on a terminal, unless their output is piped into ``cat``.
         """
         program, *arguments = shlex.split(line.removesuffix(" | cat"))
         if program == "export":
@@ -197,7 +197,7 @@ class Shell:
             self._environ[name] = self._expand(value)
             return "", 0
         assert program == "backscroll", line
-        is_on_terminal = arguments[0] == "list" and not line.endswith(" | cat")
+        is_on_terminal = arguments[0] in ("list", "search") and not line.endswith(" | cat")
         output, code = (_run_on_terminal if is_on_terminal else _run_in_pipe)(
             [sys.executable, "-c", _MAIN, *map(self._expand, arguments)],
             self.home,

@@ -11,6 +11,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, resume, tool_calls
 from tests.cli.run_command import Shell, backscroll
+from tests.cli.terminal import in_terminal
 
 MATCH = {
     "session_ref", "session_id", "session_index", "source", "title", "workspace_name", "message_id",
@@ -202,12 +203,10 @@ def test_matches_of_a_pattern_are_counted_by_session(shell: Shell) -> None:
 
 
 def test_the_total_of_a_pattern_is_exact_if_the_last_match_was_reached(shell: Shell) -> None:
-    every = shell.run("search", "--exact", "e").out.splitlines()[-1]
-    (total,) = re.findall(r"^1 to \d+ of (\d+), ", every)
+    every = in_terminal(*shell.options, "search", "--exact", "e")
+    (total,) = re.findall(r"\n1 to \d+ of (\d+), ", every)
     assert int(total) > 1
-    assert (
-        "1 to 1 of at least 2, " in shell.run("search", "--exact", "e", "--limit", "1").out.splitlines()[-1]
-    )
+    assert "1 to 1 of at least 2, " in shell.run("search", "--exact", "e", "--limit", "1").err
 
 
 def test_has_thinking_shows_the_text_of_the_thinking(shell: Shell) -> None:
@@ -316,7 +315,7 @@ def test_a_page_past_the_last_result_reports_the_total(shell: Shell, kind: list[
     total = shell.json("search", "flaky", "--by", "message" if kind[1:] else "session")["pagination"]["total"]
     found = shell.json("search", "flaky", *kind, "--offset", "7")
     assert (found["data"], found["pagination"]["has_more"]) == ([], False)
-    assert f"({total} in total)" in shell.run("search", "flaky", *kind, "--offset", "7").out
+    assert f"({total} in total)" in shell.run("search", "flaky", *kind, "--offset", "7").err
     assert "(2 in total)" in shell.run("list", "--offset", "7").err
 
 
@@ -324,3 +323,20 @@ def test_partial_matches_are_not_counted_past_the_last_page(shell: Shell) -> Non
     found = shell.json("search", "flaky lighthouse", "--offset", "7")
     assert found["is_relaxed"]
     assert found["pagination"]["total_at_least"] == 0
+
+
+def test_a_pipe_gets_only_matches(shell: Shell) -> None:
+    result = shell.run("search", "flaky")
+    assert " ms\n" not in result.out
+    assert not result.out.endswith("\n\n")
+    assert result.err == ""
+    page = shell.run("search", "flaky", "-n", "1")
+    assert " ms\n" not in page.out
+    assert re.fullmatch(r"1 to 1 of 2, \d+ ms\n", page.err)
+    nothing = shell.run("search", "nonexistent-word")
+    assert (nothing.out, nothing.err) == ("", "No results.\n")
+
+
+def test_a_terminal_also_gets_the_number_of_results(shell: Shell) -> None:
+    assert "\n\n1 to 2 of 2, " in in_terminal(*shell.options, "search", "flaky")
+    assert "No results." in in_terminal(*shell.options, "search", "nonexistent-word")

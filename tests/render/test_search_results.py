@@ -31,7 +31,7 @@ def test_matches_are_highlighted() -> None:
 
 
 def test_a_message_without_text_has_a_placeholder() -> None:
-    assert lines("")[2:4] == ["      │ (no text)", ""]
+    assert lines("")[2:] == ["      │ (no text)"]
 
 
 def test_the_session_id_is_shown() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import sys
@@ -128,7 +129,7 @@ def test_a_sync_after_moving_a_damaged_archive_away_reads_everything(shell: Shel
     overwrite_with_noise(shell.home / "archive.db")
     (shell.home / "archive.db").rename(shell.home / "damaged.db")
     assert shell.run("sync")[1].startswith("Synced: 40 new.")
-    assert "1 to 20 of 40" in shell.run("search", "harbour")[1]
+    assert "1 to 20 of 40" in shell.run("search", "harbour")[2]
 
 
 @pytest.mark.parametrize("shift", range(4 if "KILLS" in os.environ else 1))
@@ -149,17 +150,18 @@ def test_a_damaged_index_is_rebuilt_automatically(shell: Shell, shift: int) -> N
             case "flipped":
                 path.write_bytes(bytes(byte ^ 0x55 if n % 37 == 5 else byte for n, byte in enumerate(data)))
         code, out, err = shell.run("search", "--no-sync", "harbour")
-        assert (code, err) == (0, ""), (name, damage)
-        assert "1 to 20 of 40" in out, (name, damage)
+        assert code == 0, (name, damage)
+        assert out.count("harbour") >= 20, (name, damage)
+        assert re.fullmatch(r"1 to 20 of 40, \d+ ms\n", err), (name, damage)
 
 
 def test_an_index_that_is_a_file_or_has_no_valid_generation_is_rebuilt(shell: Shell) -> None:
     shutil.rmtree(shell.home / "index")
     (shell.home / "index").write_text("")
-    assert "of 40" in shell.run("search", "harbour")[1]
+    assert "of 40" in shell.run("search", "harbour")[2]
     for text in ("", "99", "nonsense", "\xff"):
         (shell.home / "index" / "current").write_text(text, encoding="latin-1")
-        assert "of 40" in shell.run("search", "harbour")[1]
+        assert "of 40" in shell.run("search", "harbour")[2]
 
 
 def test_a_home_that_is_a_file_gives_an_error(shell: Shell) -> None:

@@ -9,7 +9,7 @@ from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.terminal.humanize import SUBAGENT_MARK, format_age, short_id
 from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 
-__all__ = ["match_lines"]
+__all__ = ["match_footer", "match_lines"]
 
 _MAX_WIDTH = 300
 _MIN_WIDTH = 12
@@ -26,7 +26,9 @@ def match_lines(
     now = now or datetime.now(UTC)
     width = max(min(width, _MAX_WIDTH) - len(_MARGIN), _MIN_WIDTH)
     heading_width = width + len(_MARGIN) - len(_INDENT)
-    for match in result.data:
+    for number, match in enumerate(result.data):
+        if number:
+            yield ""
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
         mark = SUBAGENT_MARK if match.parent_ref is not None else ""
         title = mark + one_line(match.title or match.session_ref, 90)
@@ -34,12 +36,14 @@ def match_lines(
         yield _INDENT + truncate(_details(match, now, heading_width), heading_width)
         for line in _snippet_lines(match, width, is_coloured=is_coloured):
             yield (_MARGIN + line).rstrip()
-        yield ""
-    if result.data:
-        total = result.total if result.total is not None else result.total_at_least
-        at_least = "" if result.is_counted else "at least "
-        last = result.offset + len(result.data)
-        yield f"{result.offset + 1} to {last} of {at_least}{total:,}, {result.took_ms:.0f} ms"
+
+
+def match_footer(result: SearchResult) -> str:
+    """Return the range of the page and the duration, such as ``1 to 20 of 46, 4 ms``."""
+    total = result.total if result.total is not None else result.total_at_least
+    at_least = "" if result.is_counted else "at least "
+    last = result.offset + len(result.data)
+    return f"{result.offset + 1} to {last} of {at_least}{total:,}, {result.took_ms:.0f} ms"
 
 
 def _snippet_lines(match: SearchMatch, width: int, *, is_coloured: bool) -> Iterator[str]:

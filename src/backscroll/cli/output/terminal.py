@@ -43,6 +43,13 @@ class Screen(Struct, frozen=True):
             sys.stdout.buffer.write(batch.encode("utf-8", "replace"))
         sys.stdout.flush()
 
+    def write_notice(self, lines: Iterable[str]) -> None:
+        """Print a message for people. In a pipe, standard output is for data only."""
+        if self.width is None:
+            click.echo("\n".join(lines), err=True)
+        else:
+            self.write(lines)
+
     def page(self, lines: Iterable[str]) -> None:
         """Print the lines, through a pager if they do not fit on the terminal.
 

@@ -1,6 +1,5 @@
 """``backscroll list``: list sessions, newest first."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,7 @@ from backscroll.cli.options import (
 )
 from backscroll.cli.output.hints import welcome_lines
 from backscroll.cli.output.json_documents import write_page
-from backscroll.cli.output.terminal import Screen, color_option, detect_screen
+from backscroll.cli.output.terminal import color_option, detect_screen
 from backscroll.model.session import SORT_KEYS, SortKey
 from backscroll.render.terminal.session_columns import COLUMNS
 from backscroll.render.terminal.session_table import page_footer, tab_separated_lines, table_lines
@@ -118,11 +117,11 @@ def command(
     screen = detect_screen(color)
     style = Style(is_coloured=screen.is_coloured)
     if is_empty:
-        _write_notice(screen, welcome)
+        screen.write_notice(welcome)
     elif not page.data:
         total = page.pagination.total
         notice = f"No sessions on this page ({total:,} in total)." if total else "No sessions match."
-        _write_notice(screen, [notice])
+        screen.write_notice([notice])
     elif screen.width is None:
         screen.write(tab_separated_lines(page, columns=columns, style=style, live=live))
         if footer := page_footer(page):
@@ -131,11 +130,3 @@ def command(
         lines = [*table_lines(page, width=screen.width, columns=columns, style=style, live=live)]
         lines += [style("dim", footer)] if (footer := page_footer(page)) else []
         screen.page(lines)
-
-
-def _write_notice(screen: Screen, lines: Sequence[str]) -> None:
-    """Print a message for people. In a pipe, standard output is for data only."""
-    if screen.width is None:
-        click.echo("\n".join(lines), err=True)
-    else:
-        screen.write(lines)

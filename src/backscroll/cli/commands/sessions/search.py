@@ -17,7 +17,7 @@ from backscroll.cli.output.json_documents import write_search
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.cli.output.terminal import color_option, detect_screen
 from backscroll.cli.query_command import QueryCommand
-from backscroll.render.search_results import match_lines
+from backscroll.render.search_results import match_footer, match_lines
 
 __all__ = ["command"]
 
@@ -63,6 +63,8 @@ def command(
     **options: Any,
 ) -> None:
     """Search all sessions.
+
+    In a pipe, prints only the matches, with a blank line between them. --json is easier to parse.
 
     \b
     Query syntax:
@@ -113,18 +115,22 @@ def command(
     if as_json:
         write_search(found)
         return
+    screen = detect_screen(color)
     if is_empty:
-        click.echo("\n".join(welcome))
+        screen.write_notice(welcome)
         return
     if not found.data:
         total = found.total or found.total_at_least
-        click.echo(f"No results on this page ({total:,} in total)." if total else "No results.")
+        screen.write_notice([f"No results on this page ({total:,} in total)." if total else "No results."])
     if found.is_relaxed and found.data:
         click.echo("No message contains all words. These messages contain the most of them.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):
         for item in history.invalid_filters(query):
             click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)
-    screen = detect_screen(color)
     screen.write(match_lines(found, is_coloured=screen.is_coloured, width=screen.width or DEFAULT_WIDTH))
+    if found.data and screen.width is not None:
+        screen.write(["", match_footer(found)])
+    elif found.data and (found.has_more or found.offset):
+        screen.write_notice([match_footer(found)])
     if found.is_cut_short:
         click.echo("Time limit reached: results may be missing. A longer pattern is faster.", err=True)

@@ -101,7 +101,7 @@ def command(
         else:
             report = history.statistics.report(filter_, by=by, zone=zone)
             if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
-                screen.write(welcome_lines(history, no_sync=no_sync))
+                screen.write_notice(welcome_lines(history, no_sync=no_sync))
                 return
             _print_report(report, screen, zone, as_json=as_json, as_csv=as_csv)
 

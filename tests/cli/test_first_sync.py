@@ -1,12 +1,9 @@
 """During a long sync, a terminal gets an answer at once, and a script gets complete data."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,20 +16,8 @@ from backscroll.history import History
 from backscroll.history.parts import background_sync
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
-from tests.cli.terminal import in_terminal, uncoloured
-
-HOLD_LOCK = """
-import sys, time
-from pathlib import Path
-from backscroll.archive.sync_lock import sync_lock
-from backscroll.archive.sync_progress import ProgressFile
-archive = Path(sys.argv[1])
-with sync_lock(archive, None):
-    file = ProgressFile(archive, is_background=True)
-    file.step(30, 100)
-    print("locked", flush=True)
-    time.sleep(60)
-"""
+from tests.cli.syncing_process import syncing_process
+from tests.cli.terminal import in_terminal, type_in_terminal, uncoloured
 
 
 @pytest.fixture
@@ -44,19 +29,6 @@ def shell(tmp_path: Path) -> Shell:
 
 def open_history(shell: Shell) -> History:
     return History(home=shell.home, roots=[NamedRoot("claude-code", shell.root)])
-
-
-@contextmanager
-def syncing_process(archive: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process that holds the sync lock and reports 30 %, as a background sync does."""
-    command = [sys.executable, "-c", HOLD_LOCK, str(archive)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "locked\n"
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_the_first_list_at_a_terminal_shows_the_sessions(shell: Shell) -> None:
@@ -152,6 +124,17 @@ def test_a_small_change_is_read_by_the_command_itself(shell: Shell) -> None:
         assert history.background_sync.refresh().is_complete
         assert history.list_sessions().pagination.total == 2
     assert not (shell.home / "sync.log").exists()
+
+
+def test_quitting_the_terminal_ui_leaves_the_sync_to_the_background(shell: Shell) -> None:
+    with open_history(shell) as history:
+        archive = history.archive_path
+        assert not history.is_complete
+    with syncing_process(archive):
+        typed = [("syncing 30 %", "q")]
+        code, output = type_in_terminal(*shell.options, "tui", typed=typed)
+    assert code == 0
+    assert "Syncing in the background: 30 % done" in output.rpartition("syncing 30 %")[2]
 
 
 @pytest.mark.parametrize(

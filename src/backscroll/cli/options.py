@@ -13,6 +13,7 @@ from backscroll.cli.output.hints import command_hint, permission_lines
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.errors import ArchiveError
 from backscroll.model.dates import parse_date_range
+from backscroll.render.terminal.humanize import format_remaining
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -26,6 +27,7 @@ __all__ = [
     "DateParam",
     "SourceParam",
     "has_filters",
+    "incomplete_line",
     "keep_secrets_option",
     "launch_options",
     "make_filter",
@@ -244,7 +246,7 @@ def sync_before_reading(
                     bar.step, wanted_sessions=wanted_sessions, for_search=for_search
                 )
                 is_current = not status.is_running
-                incomplete = None if status.is_complete else _incomplete_line(status)
+                incomplete = None if status.is_complete else incomplete_line(status)
     except ArchiveError as error:
         if not error.is_readable:
             raise
@@ -258,17 +260,12 @@ def sync_before_reading(
         click.echo(line, err=True)
 
 
-def _incomplete_line(status: "SyncStatus") -> str:
+def incomplete_line(status: "SyncStatus") -> str:
+    """Return the progress of the background sync, and the commands that wait for it or stop it."""
     done = f"{status.percent} % done" if status.percent is not None else "just started"
     if status.remaining_seconds is not None:
-        done += f", about {_rounded_duration(status.remaining_seconds)} left"
+        done += f", {format_remaining(status.remaining_seconds)} left"
     return (
         f"Syncing in the background: {done}. Results are incomplete until then.\n"
         f"Run '{command_hint('sync')}' to wait for it, '{command_hint('sync --stop')}' to stop it."
     )
-
-
-def _rounded_duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(5, 5 * round(seconds / 5))} s"
-    return f"{round(seconds / 60)} min"

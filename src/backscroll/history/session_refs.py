@@ -61,9 +61,9 @@ def find_session_to_change(archive: Archive, ref: str) -> SessionSummary:
     if ref.strip() == str(summary.index) and not archive.sync_state.is_complete:
         title = one_line(summary.title or "(untitled)", _MAX_TITLE_CHARS)
         raise UsageError(
-            f"The sync is not complete, so index {summary.index} can soon mean another session."
-            f" It is now {summary.ref} ({title})."
-            " Use the id, or run 'backscroll sync' first to complete the sync."
+            f"The sync is not complete, so index {summary.index} can soon mean another session.\n"
+            f"It is now {summary.ref} ({title}).\n"
+            "Use the id, or run 'backscroll sync' first to complete the sync."
         )
     return summary
 

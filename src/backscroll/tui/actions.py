@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
+from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, Format
 from backscroll.model.plural import pluralize
+from backscroll.model.sync import SyncStatus
+from backscroll.render.terminal.humanize import format_remaining
 from backscroll.tui.clipboard import copy_with_program
 from backscroll.tui.dialogs import TextDialog
 from backscroll.tui.session_list.panel import SessionListApp
@@ -53,9 +56,16 @@ class SessionActionsApp(SessionListApp):
         if self.closing.is_set():
             return
         _start_resource_tracker()
-        report = history.sync(self._report_progress, wait=False)
-        outcome = "another process is syncing" if report is None else ""
-        self.call_on_ui_thread(lambda: self._finish_sync(outcome))
+        try:
+            for status in history.background_sync.follow(self.closing, self._report_progress):
+                self._report_status(status)
+        except (BackscrollError, OSError):
+            self.call_on_ui_thread(lambda: self._finish_sync("sync failed"))
+            raise
+        if not history.is_complete:
+            self.call_on_ui_thread(lambda: self._finish_sync("sync stopped"))
+            return
+        self.call_on_ui_thread(lambda: self._finish_sync(""))
         for change in history.live.watch(self.closing):
             summary = change.session
             self.call_on_ui_thread(lambda summary=summary: self._session_changed(summary))  # type: ignore[misc]
@@ -70,6 +80,12 @@ class SessionActionsApp(SessionListApp):
             self._last_progress_time = now
             status = f"{SYNCING} {100 * done // total} %" if total else SYNCING
             self.call_on_ui_thread(lambda: self._show_progress(status))
+
+    def _report_status(self, status: SyncStatus) -> None:
+        text = f"{SYNCING} {status.percent} %" if status.percent is not None else SYNCING
+        if status.remaining_seconds is not None:
+            text += f", {format_remaining(status.remaining_seconds)} left"
+        self.call_on_ui_thread(lambda: self._show_progress(text))
 
     def _show_progress(self, status: str) -> None:
         """Update the status line. Also reload the list from time to time, because a first sync is slow."""
@@ -88,6 +104,8 @@ class SessionActionsApp(SessionListApp):
         self.is_watching = True
         self._set_sync_status(outcome)
         self.reload_list()
+        if self.search_result is not None and not self.search_result.has_more:
+            self.search(keep_selection=True)
 
     def _session_changed(self, summary: SessionSummary) -> None:
         """Show a new or changed session."""

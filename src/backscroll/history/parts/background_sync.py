@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import backscroll
@@ -30,6 +31,7 @@ MAX_WAIT_SECONDS = 2.5  # if no session is ready yet, or too few to search
 STOP_TIMEOUT_SECONDS = 10.0
 MAX_LOG_BYTES = 64 * 1024
 POLL_SECONDS = 0.02
+FOLLOW_SECONDS = 0.1
 
 # The process starts in another folder, where a relative path in PYTHONPATH would not lead to this package.
 _WORKER_CODE = (
@@ -70,6 +72,29 @@ class BackgroundSync:
             return self._wait(progress, wanted_sessions, for_search=for_search)
         finally:
             self._detach()
+
+    def follow(self, stop: Event, progress: Progress | None = None) -> Iterator[SyncStatus]:
+        """Sync, and yield the status of a long sync until it ends or ``stop`` is set.
+
+        A long sync runs in a background process, which ``stop`` does not end. A short one runs here, and only
+        ``progress`` reports on it.
+        """
+        if self._stores.archive.sync_state.is_complete:
+            report = sync(self._stores, progress, wait=False, max_bytes=MAX_FOREGROUND_BYTES)
+            if report is not None and not report.is_deferred:
+                return
+        if not self.start():
+            sync(self._stores, progress, wait=True)
+            return
+        try:
+            while self._is_running() and not stop.is_set():
+                yield self.status()
+                stop.wait(FOLLOW_SECONDS)
+            has_failed = self._process is not None and (self._process.poll() or 0) > 0
+        finally:
+            self._detach()
+        if has_failed and not stop.is_set():
+            sync(self._stores, progress, wait=True)  # reports the error here
 
     def start(self) -> bool:
         """Start the process, unless a sync is running. Return False if it cannot be started."""

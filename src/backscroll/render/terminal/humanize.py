@@ -16,6 +16,7 @@ __all__ = [
     "format_cost",
     "format_duration",
     "format_percent",
+    "format_remaining",
     "format_usd",
     "short_id",
 ]
@@ -69,6 +70,11 @@ def format_duration(seconds: float) -> str:
     if minutes >= 60:
         return f"{minutes // 60:,} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60:,} h"
     return f"{minutes} min" if minutes else f"{round(seconds)} s"
+
+
+def format_remaining(seconds: float) -> str:
+    """Return an estimate of the remaining time: ``about 35 s``, ``about 3 min``."""
+    return f"about {max(5, 5 * round(seconds / 5))} s" if seconds < 90 else f"about {round(seconds / 60)} min"
 
 
 def format_percent(share: float) -> str:

@@ -116,7 +116,11 @@ class SessionListApp(TranscriptApp):
                 [match.session_ref for match in matches],
                 lambda index: match_entry(matches[index], now),
                 entry_height=3,
-                notice=("No matches.", "", "Press Esc to show all sessions."),
+                notice=(
+                    "No matches so far. The sync is not complete." if self.is_syncing else "No matches.",
+                    "",
+                    "Press Esc to show all sessions.",
+                ),
                 keep_selection=keep_selection,
             )
         else:
@@ -205,7 +209,7 @@ class SessionListApp(TranscriptApp):
         """Hide the input line."""
         self.query_one("#input-bar").remove_class("-visible")
 
-    def search(self) -> None:
+    def search(self, *, keep_selection: bool = False) -> None:
         """Search for the current query and show the first page. Results of earlier searches are discarded."""
         self._search_id += 1
         search_id, query = self._search_id, self.search_query
@@ -218,7 +222,7 @@ class SessionListApp(TranscriptApp):
         def show(result: SearchResult | None) -> None:
             if result is not None and self._search_id == search_id:
                 self.search_result = result
-                self.show_list(keep_selection=False)
+                self.show_list(keep_selection=keep_selection)
 
         self.run_in_worker("search", self._search_job(search_id, query, FIRST_PAGE_MATCHES, 0), show)
 

@@ -7,7 +7,7 @@ import click
 
 from backscroll.cli.global_options import Setup
 from backscroll.cli.install_command import missing_extra_message
-from backscroll.cli.options import SourceParam, no_sync_option
+from backscroll.cli.options import SourceParam, incomplete_line, no_sync_option
 from backscroll.cli.output.hints import welcome_lines
 from backscroll.cli.query_command import QueryCommand
 from backscroll.errors import BackscrollError, UsageError
@@ -67,4 +67,13 @@ def command(
         )
         # A normal exit would wait for the thread. Killing it is safe: each unit is one transaction.
         os._exit(screen.return_code or 0)
+    if not no_sync:
+        _report_background_sync(setup)
     sys.exit(screen.return_code or 0)
+
+
+def _report_background_sync(setup: Setup) -> None:
+    with setup.history() as history:
+        status = history.background_sync.status()
+    if status.is_running and not status.is_complete:
+        click.echo(incomplete_line(status), err=True)

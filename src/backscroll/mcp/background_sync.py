@@ -1,4 +1,4 @@
-"""Background sync of the MCP server. Tool calls never wait for it."""
+"""Background sync of the MCP server. Tool calls never wait for it. A long sync runs in another process."""
 
 import sys
 import time
@@ -12,7 +12,6 @@ __all__ = ["BackgroundSync"]
 
 START_DELAY_SECONDS = 0.4  # lets the first calls run undisturbed
 LONG_SYNC_SECONDS = 2.0  # after this, results mention that the sync is running
-LOCK_POLL_SECONDS = 1.0  # while another process syncs
 RETRY_SECONDS = 30.0  # after an error
 
 
@@ -62,10 +61,10 @@ class BackgroundSync:
             try:
                 with self._open_history() as history:
                     self._is_first = not history.is_complete
-                    while history.sync(self._report_progress, wait=False) is None:
-                        self._percent = history.background_sync.status().percent
-                        if self._stop.wait(LOCK_POLL_SECONDS):
-                            return
+                    for status in history.background_sync.follow(self._stop, self._report_progress):
+                        self._percent = status.percent
+                    if self._stop.is_set():
+                        return
                     self._started_at = None
                     for _ in history.live.watch(self._stop):
                         pass

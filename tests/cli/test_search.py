@@ -79,6 +79,15 @@ def test_an_excluded_word_excludes_every_session_that_contains_it(shell: Shell, 
     assert "clock" not in json.dumps(messages)
 
 
+def test_a_query_of_negations_counts_sessions_and_no_messages(shell: Shell) -> None:
+    for words in (["-clock"], ["NOT clock", "since:2000"], ["-clock", "--workspace", "web"]):
+        found = shell.json("search", *words)
+        assert [match["match_count"] for match in found["data"]] == [1]
+        assert found["pagination"]["total"] == 1
+    assert "matches" not in shell.run("search", "-clock").out
+    assert shell.json("search", "-clock", "green")["data"][0]["match_count"] == 2
+
+
 def test_an_excluded_word_in_the_title_or_in_a_note_excludes_the_session(shell: Shell) -> None:
     shell.run("note", "20000000", "Ask the harbour master")
     assert ids(shell.json("search", "-harbour")) == ["1"]

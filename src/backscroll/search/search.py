@@ -109,6 +109,9 @@ def search_words(
 ) -> SearchResult:
     """Return the best messages for a query, or the best message of each session."""
     start = time.perf_counter()
+    # Without words to find, excluded words match every message of the other sessions: nothing to count.
+    is_exclusion = any(clause.is_negated and not clause.is_filter for clause in query.clauses)
+    with_counts = bool(query.words) or not is_exclusion
     if by == "session":
         query = exclude_sessions(archive, index, query)
     search = index.start_search(query, limit=limit, offset=offset, by=by)
@@ -121,11 +124,11 @@ def search_words(
     ]
     matches = list(_build_matches(archive, found, context))
     page = index.finish_search(search)  # counting ran in the background until here
-    counts = {_key(hit): hit.match_count for hit in page.hits}
+    counts = {_key(hit): hit.match_count for hit in page.hits} if with_counts else {}
     seen = offset + len(page.hits) if page.hits else 0
     return SearchResult(
         data=tuple(
-            replace(match, match_count=counts[_key(each.hit)])
+            replace(match, match_count=counts.get(_key(each.hit), 1))
             for match, each in zip(matches, found, strict=True)
         ),
         total=page.total,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from backscroll.archive import Archive
 from backscroll.config import NamedRoot
 from backscroll.history import History
@@ -66,3 +68,14 @@ def test_a_sync_that_another_command_stops_is_reported(tmp_path: Path) -> None:
 
     with syncing_process(home / "archive.db"):
         run_ui(home, script, roots=roots, auto_sync=True)
+
+
+def test_unreadable_files_are_named_after_the_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, roots = tmp_path / "home", [NamedRoot("claude-code", tmp_path / "claude")]
+    write_session(roots[0].path, 1, "Why is the ferry late?")
+    monkeypatch.setattr(History, "unreadable_paths", lambda _: ["/locked/a.jsonl", "/locked/b.jsonl"])
+
+    async def script(ui: UiDriver) -> None:
+        await ui.wait_for_text("Cannot read /locked/a.jsonl and 1 more")
+
+    run_ui(home, script, roots=roots, auto_sync=True)

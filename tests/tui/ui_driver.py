@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from backscroll.cli.output.hints import welcome_lines
+from backscroll.cli.output.hints import permission_lines, welcome_lines
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.tui.app import Backscroll
@@ -78,6 +78,7 @@ def run_ui(
             theme="dark",
             auto_sync=auto_sync,
             search_query=search_query,
+            permission_lines=permission_lines,
         )
         async with app.run_test(size=size, notifications=True) as pilot:
             ui = UiDriver(app, pilot)

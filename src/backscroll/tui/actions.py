@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,9 @@ from backscroll.tui.session_list.panel import SessionListApp
 if TYPE_CHECKING:
     from backscroll.model.resume import Command, Resumption
 
-__all__ = ["SessionActionsApp"]
+__all__ = ["PermissionLines", "SessionActionsApp"]
+
+PermissionLines = Callable[[Sequence[str]], Iterable[str]]  # returns a message about unreadable paths
 
 SYNCING = "syncing"
 IGNORE_TRACKER_WARNINGS = "ignore:resource_tracker:UserWarning"
@@ -39,6 +41,7 @@ class SessionActionsApp(SessionListApp):
     """An app with actions on the current session."""
 
     auto_sync = True
+    permission_lines: PermissionLines = staticmethod(lambda _: ())
     sync_status = ""  # progress or outcome, for the status line
     is_watching = False  # the first sync is complete; changes are followed live
     _last_progress_time = 0.0
@@ -65,7 +68,8 @@ class SessionActionsApp(SessionListApp):
         if not history.is_complete:
             self.call_on_ui_thread(lambda: self._finish_sync("sync stopped"))
             return
-        self.call_on_ui_thread(lambda: self._finish_sync(""))
+        warning = " ".join(self.permission_lines(history.unreadable_paths()))
+        self.call_on_ui_thread(lambda: self._finish_sync("", warning))
         for change in history.live.watch(self.closing):
             summary = change.session
             self.call_on_ui_thread(lambda summary=summary: self._session_changed(summary))  # type: ignore[misc]
@@ -100,8 +104,10 @@ class SessionActionsApp(SessionListApp):
     def is_syncing(self) -> bool:
         return self.auto_sync and not self.is_watching
 
-    def _finish_sync(self, outcome: str) -> None:
+    def _finish_sync(self, outcome: str, warning: str = "") -> None:
         self.is_watching = True
+        if warning:
+            self.show_notice(warning, is_warning=True)
         self._set_sync_status(outcome)
         self.reload_list()
         if self.search_result is not None and not self.search_result.has_more:

@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from backscroll.model.plural import pluralize
 from backscroll.render.terminal.width import cell_width, truncate
-from backscroll.tui.actions import SessionActionsApp
+from backscroll.tui.actions import PermissionLines, SessionActionsApp
 from backscroll.tui.dialogs import HelpDialog
 from backscroll.tui.footer import KeyFooter
 from backscroll.tui.session_list.model import ListFilter
@@ -72,8 +72,10 @@ class Backscroll(SessionActionsApp):
         search_query: str = "",
         theme: str | None = None,
         auto_sync: bool = True,
+        permission_lines: PermissionLines = lambda _: (),
     ) -> None:
         super().__init__(open_history, welcome)
+        self.permission_lines = permission_lines
         self.list_filter = list_filter or ListFilter()
         self.search_query = search_query
         self.auto_sync = auto_sync

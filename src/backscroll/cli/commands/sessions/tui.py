@@ -8,7 +8,7 @@ import click
 from backscroll.cli.global_options import Setup
 from backscroll.cli.install_command import missing_extra_message
 from backscroll.cli.options import SourceParam, incomplete_line, no_sync_option
-from backscroll.cli.output.hints import welcome_lines
+from backscroll.cli.output.hints import permission_lines, welcome_lines
 from backscroll.cli.query_command import QueryCommand
 from backscroll.errors import BackscrollError, UsageError
 
@@ -59,6 +59,7 @@ def command(
         search_query=" ".join(words),
         theme=theme,
         auto_sync=not no_sync,
+        permission_lines=permission_lines,
     )
     screen.run()
     if not screen.wait_for_workers(QUIT_TIMEOUT_SECONDS):

@@ -78,7 +78,7 @@ def test_every_place_prints_which_messages_it_counts(shell: Shell) -> None:
     first, second = (summary["message_count"] for summary in shell.json("list", "--reverse")["data"])
     status = shell.run("archive", "status").out.splitlines()
     assert status[1:3] == [f"  2 sessions, {first + second} messages", "  1 subagent, 2 messages"]
-    assert status[3].endswith("stored in total, with system messages, abandoned branches and copies")
+    assert status[3].endswith("in total, with system messages, abandoned branches and copies")
     doctor = shell.run("doctor").out.splitlines()
     assert f"  sessions   2, {first + second} messages" in doctor
     assert "  subagents  1, 2 messages" in doctor

@@ -101,13 +101,32 @@ def test_a_dumb_terminal_gets_no_control_sequences(shell: Shell) -> None:
     assert "\x1b" in in_terminal(*shell.options, "search", "look")
 
 
-@pytest.mark.parametrize("command", ["list", "stats", "search"])
+@pytest.mark.parametrize("command", ["list", "stats", "search", "recall"])
 def test_without_history_commands_print_the_searched_folders(empty: Shell, command: str) -> None:
-    words = ["anything"] if command == "search" else []
+    words = ["anything"] if command in ("search", "recall") else []
     synced, unsynced = empty.run(command, *words), empty.run(command, *words, "--no-sync")
     assert str(empty.root) in synced.out + synced.err
     assert "backscroll sync" in unsynced.out + unsynced.err
     assert synced.out + unsynced.out == "", "a pipe gets data only"
+
+
+def test_a_root_that_is_a_broken_link_or_empty_is_named_so(empty: Shell) -> None:
+    assert f"{empty.root} (contains no sessions)\n" in empty.run("list").err
+    empty.root.rmdir()
+    empty.root.symlink_to(empty.folder / "unmounted")
+    assert f"{empty.root} (broken link)\n" in empty.run("list").err
+
+
+def test_recall_wraps_lines_between_words_on_a_terminal(shell: Shell) -> None:
+    words = " ".join(f"harbour{number}" for number in range(12))
+    Transcript(seed=6).user(words).assistant("done").write(shell.root)
+    lines = in_terminal(*shell.options, "recall", "harbour3").splitlines()
+    shown = [line for line in lines if "harbour" in line]
+    assert len(shown) > 1
+    assert max(map(len, shown)) <= 80
+    assert {word.strip(",:…") for line in shown for word in line.split() if "harbour" in word} <= {
+        *words.split()
+    }
 
 
 def test_secrets_reports_no_sessions_and_no_secrets(shell: Shell) -> None:

@@ -63,9 +63,15 @@ def welcome_lines(history: History, *, no_sync: bool = False) -> Iterator[str]:
         yield from (f"  {one_line(path, MAX_PATH_CHARS)}: permission denied" for path in denied)
         return
     yield "No history found. Searched these folders:"
-    yield from (f"  {source.name:<12} {path}" for source, path in history.roots())
+    yield from (f"  {source.name:<12} {path}{_folder_state(path)}" for source, path in history.roots())
     yield ""
     yield f"To try Backscroll on sample data, run '{command_hint('demo DIR')}'."
+
+
+def _folder_state(path: Path) -> str:
+    if path.is_dir():
+        return " (contains no sessions)"
+    return " (broken link)" if path.is_symlink() else ""
 
 
 def permission_lines(paths: Sequence[str]) -> Iterator[str]:

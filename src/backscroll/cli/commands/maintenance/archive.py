@@ -67,7 +67,7 @@ def status(setup: Setup, as_json: bool) -> None:
     ):
         click.echo(f"  {pluralize(count, noun)}" + (f", {pluralize(messages, 'message')}" if count else ""))
     stored = pluralize(found.messages, "message")
-    click.echo(f"  {stored} stored in total, with system messages, abandoned branches and copies")
+    click.echo(f"  {stored} in total, with system messages, abandoned branches and copies")
     click.echo(f"  {pluralize(found.units, 'unit')} read, {found.gone:,} since deleted by the tools")
     if line := events_line(events, datetime.now(UTC)):
         click.echo(f"  {line}")

@@ -4,9 +4,12 @@ import click
 
 from backscroll.cli.global_options import Setup
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading, workspace_option
+from backscroll.cli.output.hints import welcome_lines
 from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.terminal import detect_screen
 from backscroll.history import Redactor
 from backscroll.render.recall import recall_document, recall_lines
+from backscroll.render.terminal.width import wrap
 
 __all__ = ["command"]
 
@@ -51,10 +54,14 @@ def command(
             token_budget=tokens,
             redactor=None if keep_secrets else Redactor(),
         )
+        is_empty = not found.sessions and not history.list_sessions(limit=1).data
+        welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
     if as_json:
         write_json(recall_document(found))
         return
+    screen = detect_screen("auto")
     if not found.sessions:
-        click.echo("No relevant sessions found.")
-    for line in recall_lines(found):
-        click.echo(line)
+        screen.write_notice(welcome or ["No relevant sessions found."])
+    lines = recall_lines(found)
+    width = screen.width
+    screen.write(lines if width is None else (part for line in lines for part in wrap(line, width)))

@@ -121,7 +121,7 @@ def _print_report(
     elif as_csv:
         sys.stdout.buffer.write(report_csv(report).encode("utf-8", "replace"))
     elif not report.total.sessions:
-        screen.write(["No sessions match."])
+        screen.write_notice(["No sessions match."])
     else:
         style = Style(is_coloured=screen.is_coloured)
         screen.page(report_lines(report, style=style, width=screen.width or DEFAULT_WIDTH, zone=zone))

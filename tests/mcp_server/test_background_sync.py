@@ -26,7 +26,7 @@ def make_sync(folder: Path) -> BackgroundSync:
     return BackgroundSync(lambda: History(home=folder / "home", roots=roots))
 
 
-def test_the_first_sync_runs_in_a_process_that_outlives_the_server(tmp_path: Path) -> None:
+def test_the_first_sync_runs_in_another_process(tmp_path: Path) -> None:
     sync = make_sync(tmp_path)
     sync.start()
     assert sync.is_incomplete

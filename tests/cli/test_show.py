@@ -65,6 +65,7 @@ def test_all_includes_marked_abandoned_messages_and_keeps_turn_numbers(shell: Sh
     assert shown_prompts(text) == {"first prompt", "taken back", "second prompt", "third prompt"}
     assert "── You (abandoned) · " in text
     assert "── 3 · You · " in text
+    assert shell.show("--everything") == text
 
 
 @pytest.mark.parametrize(

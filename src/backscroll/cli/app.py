@@ -26,9 +26,15 @@ _SECTIONS = {
         "tui": ("sessions.tui:command", "Browse sessions in a full-screen terminal UI."),
     },
     "Continue and share": {
-        "resume": ("sessions.resume:command", "Resume a session in its tool."),
-        "open": ("sessions.open:command", "Open a session's workspace, or a file from a message."),
-        "handoff": ("sessions.handoff:command", "Summarize a session to paste into any assistant."),
+        "resume": ("sessions.resume:command", "Resume a session in the tool it came from."),
+        "open": (
+            "sessions.open:command",
+            "Open a session's workspace, or a file that a message changed or read.",
+        ),
+        "handoff": (
+            "sessions.handoff:command",
+            "Print a summary of a session to paste into another assistant.",
+        ),
         "export": (
             "sessions.export:command",
             "Export sessions as Markdown, HTML, JSON, JSON Lines or text.",
@@ -40,18 +46,24 @@ _SECTIONS = {
         "note": ("sessions.annotate:note", "Add a note to a session, or show its notes."),
         "tag": ("sessions.annotate:tag", "Add tags to a session."),
         "untag": ("sessions.annotate:untag", "Remove tags from a session."),
-        "tags": ("sessions.annotate:tags", "List all tags with their number of sessions."),
+        "tags": ("sessions.annotate:tags", "List all tags and how many sessions have each."),
         "star": ("sessions.annotate:star", "Star a session."),
-        "unstar": ("sessions.annotate:unstar", "Remove the star of a session."),
+        "unstar": ("sessions.annotate:unstar", "Remove the star from a session."),
     },
     "Maintain": {
         "sync": ("maintenance.sync:command", "Read new and changed history into the archive."),
         "watch": ("maintenance.watch:command", "Keep the archive up to date and print changes."),
-        "archive": ("maintenance.archive:command", "Manage the archive."),
+        "archive": (
+            "maintenance.archive:command",
+            "Manage the archive, the local database that keeps all sessions.",
+        ),
         "doctor": ("maintenance.doctor:command", "Check that the whole history can be read."),
     },
     "Set up": {
-        "mcp": ("setup.mcp:command", "Run the MCP server, or add it to a client."),
+        "mcp": (
+            "setup.mcp:command",
+            "Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.",
+        ),
         "completion": ("setup.completion:command", "Print a shell completion script."),
         "demo": ("setup.demo:command", "Write a sample history to try Backscroll on."),
         "help": ("setup.help:command", "Show the help of a command."),
@@ -106,14 +118,15 @@ class _LazyGroup(CommandGroup):
     "--home",
     type=click.Path(path_type=Path, readable=False),
     metavar="DIR",
-    help="Archive folder. [env: BACKSCROLL_HOME]",
+    help="Folder of the archive. Default: see 'backscroll archive path'. [env: BACKSCROLL_HOME]",
 )
 @click.option(
     "--root",
     "roots",
     multiple=True,
     metavar="SOURCE=DIR",
-    help="Read this folder as the home of SOURCE, and no other folders. Repeatable. [env: BACKSCROLL_ROOTS]",
+    help="Read SOURCE from DIR instead of its usual folders. Sources without --root are not read. Repeatable."
+    " [env: BACKSCROLL_ROOTS]",
 )
 @click.pass_context
 def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backscroll.model.sync import SyncStatus
 
 __all__ = [
+    "EVERYTHING_HELP",
     "PAGE_SIZE",
     "DateParam",
     "SourceParam",
@@ -37,13 +38,20 @@ __all__ = [
     "page_options",
     "read_options",
     "session_filters",
+    "stats_filters",
     "sync_before_reading",
+    "sync_options",
     "workspace_option",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+EVERYTHING_HELP = "Include messages that were rewound or retried, and text that the tool added itself."
 PAGE_SIZE = 20
+
+_DATE_FORMATS = "Dates: 2026-10-03, 2026-10, yesterday or 7d."
+_SESSION_BRANCH = "Only sessions started on this git branch."
+_SESSION_MODEL = "Only sessions that used a model with this text in its name."
 
 
 class DateParam(click.ParamType[datetime]):
@@ -92,7 +100,7 @@ def workspace_option(command: F) -> F:
     return click.option(
         "--workspace",
         shell_complete=complete_names("workspace"),
-        help="Only this workspace: its path, its name, the end of its path, or its host.",
+        help="Only this workspace: its path, its name, the end of its path or, if remote, its host.",
     )(command)
 
 
@@ -102,19 +110,15 @@ def keep_secrets_option(command: F) -> F:
     return click.option("--keep-secrets", is_flag=True, help=help_)(command)
 
 
-def _add_filters(command: F, *, since: str, until: str, branch: str) -> F:
+def _add_filters(command: F, *, since: str, until: str, branch: str, model: str) -> F:
     for option in reversed(
         [
             click.option("--source", type=SourceParam(), help="Only sessions from this source."),
             workspace_option,
-            click.option("--since", type=DateParam(), help=since),
+            click.option("--since", type=DateParam(), help=f"{since} {_DATE_FORMATS}"),
             click.option("--until", type=DateParam(is_end=True), help=until),
             click.option("--branch", shell_complete=complete_names("branch"), help=branch),
-            click.option(
-                "--model",
-                shell_complete=complete_names("model"),
-                help="Only models with this text in their name.",
-            ),
+            click.option("--model", shell_complete=complete_names("model"), help=model),
             click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
             click.option("--gone", is_flag=True, help="Only sessions that the tool has deleted."),
             click.option(
@@ -138,7 +142,8 @@ def session_filters(command: F) -> F:
         click.option("--subagents", is_flag=True, help="Include subagents.")(command),
         since="Only sessions active on or after this date.",
         until="Only sessions started on or before this date.",
-        branch="Only sessions started on this git branch.",
+        branch=_SESSION_BRANCH,
+        model=_SESSION_MODEL,
     )
 
 
@@ -149,6 +154,18 @@ def message_filters(command: F) -> F:
         since="Only messages on or after this date.",
         until="Only messages on or before this date.",
         branch="Only messages on this git branch.",
+        model="Only messages from models with this text in their name.",
+    )
+
+
+def stats_filters(command: F) -> F:
+    """Add options that select sessions, and the time range in which their messages count."""
+    return _add_filters(
+        command,
+        since="Only messages on or after this date.",
+        until="Only messages on or before this date.",
+        branch=_SESSION_BRANCH,
+        model=_SESSION_MODEL,
     )
 
 
@@ -193,15 +210,15 @@ def make_filter(options: dict[str, Any]) -> "Filter":
 
 
 def read_options(command: F) -> F:
-    """Add ``--json`` and ``--no-sync`` to a command that reads sessions."""
-    command = no_sync_option(command)
+    """Add ``--json``, ``--no-sync`` and ``--no-wait`` to a command that reads sessions."""
+    command = _sync_options(command, waiting="--json and pipes wait")
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
 
 
 def launch_options(command: F) -> F:
-    """Add ``--print``, ``--json`` and ``--no-sync`` to a command that starts another program."""
+    """Add ``--print``, ``--json``, ``--no-sync`` and ``--no-wait`` to a command that starts a program."""
+    command = _sync_options(command, waiting="--json and pipes wait")
     for option in (
-        no_sync_option,
         click.option("--json", "as_json", is_flag=True, help="Print the command as JSON; do not run it."),
         click.option("--print", "only_print", is_flag=True, help="Print the command; do not run it."),
     ):
@@ -209,15 +226,25 @@ def launch_options(command: F) -> F:
     return command
 
 
+def sync_options(command: F) -> F:
+    """Add ``--no-sync`` and ``--no-wait`` to a command without ``--json``."""
+    return _sync_options(command, waiting="pipes wait")
+
+
+def _sync_options(command: F, *, waiting: str) -> F:
+    return no_sync_option(
+        click.option(
+            "--no-wait",
+            is_flag=True,
+            expose_value=False,
+            callback=_set_no_wait,
+            help=f"Do not wait for a long sync. Without this, {waiting} until it is complete.",
+        )(command)
+    )
+
+
 def no_sync_option(command: F) -> F:
-    """Add ``--no-sync`` and ``--no-wait`` to a command."""
-    command = click.option(
-        "--no-wait",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_no_wait,
-        help="Do not wait for a long sync, even with --json or in a pipe.",
-    )(command)
+    """Add ``--no-sync`` to a command."""
     help_ = "Use the archive as it is; do not sync first."
     return click.option("--no-sync", is_flag=True, help=help_)(command)
 

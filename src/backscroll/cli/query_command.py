@@ -18,6 +18,12 @@ class QueryCommand(click.Command):
             ctx.exit()
         return super().parse_args(ctx, self._words_last(ctx, args))
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        option = super().get_help_option(ctx)
+        if option is not None and "-h" not in option.opts:
+            option.help = "Show this message and exit. Also -h, if it is the only argument."
+        return option
+
     def _words_last(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the options with their values, then ``--``, then the words."""
         names = {name: param for param in self.get_params(ctx) for name in param.opts}

@@ -1,4 +1,4 @@
-"""``backscroll archive``: manage the archive."""
+"""``backscroll archive``: manage the archive, the local database that keeps all sessions."""
 
 import sys
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
 
 @click.group("archive", cls=CommandGroup)
 def command() -> None:
-    """Manage the archive.
+    """Manage the archive, the local database that keeps all sessions.
 
     \b
     Examples:
@@ -111,11 +111,11 @@ def verify(setup: Setup, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
-    """Write the original files of a session.
+    """Write a session's original files to a folder.
 
     Works even if the tool has deleted them. Files are restored byte for byte. A session from a database is
     written as a new database that contains its rows; use the folder with --root to read it. Existing files
-    are never overwritten.
+    are never overwritten. REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -147,7 +147,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
 
     Erases its messages, subagents, original files and search index entries. Later syncs do not read it again.
     The tool's own files are not changed. Shows title and workspace and asks for confirmation. --yes requires
-    an id: an index can mean another session after a sync.
+    an id: an index can mean another session after a sync. REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -196,9 +196,10 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def rebuild(setup: Setup, as_json: bool) -> None:
-    """Rebuild sessions and search index.
+    """Rebuild sessions and search index from the stored originals.
 
-    Parses all stored original files and rows again. Can be interrupted and run again at any time.
+    Originals are the files and database rows that the tools wrote. Can be interrupted and run again at any
+    time.
     """
     with setup.history() as history, ProgressBar("Rebuilding") as bar:
         try:
@@ -236,10 +237,10 @@ def compact(setup: Setup, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
-    """Upgrade another program's database.
+    """Upgrade a database that another program wrote.
 
-    Changes it from the old to the current schema of conversations. First writes a verified backup next to the
-    database. If the upgrade fails, the database is not changed.
+    The database has an older version of the tables of this archive; they are changed to the current version.
+    First writes a verified backup next to the database. If the upgrade fails, the database is not changed.
 
     \b
     Examples:

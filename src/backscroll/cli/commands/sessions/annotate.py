@@ -49,7 +49,7 @@ def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     """Add tags to a session.
 
     Tags are stored in the archive only. Use 'list --tag TAG' and 'search tag:TAG' to find tagged sessions.
-    'tags' lists all tags.
+    'tags' lists all tags. REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -73,6 +73,8 @@ def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
 def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     """Remove tags from a session.
 
+    REF: see 'backscroll show --help'.
+
     \b
     Examples:
       backscroll untag 1 flaky
@@ -91,7 +93,7 @@ def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def tags(setup: Setup, as_json: bool) -> None:
-    """List all tags with their number of sessions.
+    """List all tags and how many sessions have each.
 
     In a pipe, tag and number are separated by a tab.
 
@@ -119,7 +121,7 @@ def star(setup: Setup, ref: str, off: bool, as_json: bool) -> None:
     """Star a session.
 
     Stars are stored in the archive only. Use 'list --starred' and 'search is:starred' to find starred
-    sessions. 'unstar' or --off removes the star.
+    sessions. 'unstar' or --off removes the star. REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -134,7 +136,9 @@ def star(setup: Setup, ref: str, off: bool, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def unstar(setup: Setup, ref: str, as_json: bool) -> None:
-    """Remove the star of a session.
+    """Remove the star from a session.
+
+    REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -164,7 +168,7 @@ def note(
     """Add a note to a session, or show its notes.
 
     Without TEXT, the session's notes are shown. A session can have several notes. Notes are stored in the
-    archive only, and 'search' finds them.
+    archive only, and 'search' finds them. REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -199,7 +203,7 @@ def rename(setup: Setup, ref: str, title: str | None, reset: bool, as_json: bool
     """Change the title of a session.
 
     The new title is stored in the archive only; the tool's files are not changed. 'search' finds the session
-    by both titles.
+    by both titles. REF: see 'backscroll show --help'.
 
     \b
     Examples:

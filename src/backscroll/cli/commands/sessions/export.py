@@ -10,11 +10,12 @@ import click
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.options import (
+    EVERYTHING_HELP,
     has_filters,
     make_filter,
-    no_sync_option,
     session_filters,
     sync_before_reading,
+    sync_options,
 )
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.history import History, Redactor
@@ -88,7 +89,7 @@ class _Categories(click.ParamType[tuple[SecretCategory, ...]]):
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="Output format. Default: taken from the suffix of PATH, or md.",
+    help="Output format. Default: from the extension of PATH, else md.",
 )
 @click.option(
     "-o",
@@ -107,9 +108,9 @@ class _Categories(click.ParamType[tuple[SecretCategory, ...]]):
     help="Replace keys, tokens and passwords with placeholders. --redact=emails,paths also replaces e-mail"
     " addresses and home folders.",
 )
-@click.option("--everything", is_flag=True, help="Include abandoned branches and injected text.")
+@click.option("--everything", is_flag=True, help=EVERYTHING_HELP)
 @session_filters
-@no_sync_option
+@sync_options
 @click.pass_obj
 def command(
     setup: Setup,
@@ -127,9 +128,9 @@ def command(
 ) -> None:
     """Export sessions as Markdown, HTML, JSON, JSON Lines or text.
 
-    A single session is written to standard output unless PATH is given. Several sessions are written to a
-    folder, one file each; the HTML format adds an index page. The folder that contains PATH must exist. To
-    continue an interrupted export, use --missing.
+    A single session is written to standard output unless --output is given. Several sessions are written to a
+    folder, one file each; the HTML format adds an index page. The parent folder of PATH must exist. To
+    continue an interrupted export, use --missing. REF: see 'backscroll show --help'.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``backscroll handoff``: summarize a session to paste into any assistant."""
+"""``backscroll handoff``: print a summary of a session to paste into another assistant."""
 
 import click
 
@@ -26,10 +26,11 @@ __all__ = ["command"]
 @read_options
 @click.pass_obj
 def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bool, no_sync: bool) -> None:
-    """Summarize a session to paste into any assistant.
+    """Print a summary of a session to paste into another assistant.
 
     Prints the goal, decisions, files, commands, open questions and last state of the session. They are
     extracted by rules on this machine: no model is used and nothing is sent.
+    REF: see 'backscroll show --help'.
 
     \b
     Examples:

@@ -60,7 +60,7 @@ class ColumnNames(click.ParamType[tuple[str, ...]]):
     type=click.Choice(SORT_KEYS),
     default="updated",
     show_default=True,
-    help="Sort by this column: the latest, the largest or A to Z first.",
+    help="Sort by this column: times newest first, numbers largest first, text from A to Z.",
 )
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option(
@@ -68,7 +68,8 @@ class ColumnNames(click.ParamType[tuple[str, ...]]):
     type=ColumnNames(),
     metavar="NAMES",
     default=(),
-    help=f"Columns to print, comma-separated: {', '.join(COLUMNS)}.",
+    help=f"Columns to print, comma-separated: {', '.join(COLUMNS)}. prompt: the first prompt; lines: changed"
+    " lines; state: live, gone, partial, lossy, starred or subagent.",
 )
 @session_filters
 @color_option
@@ -90,8 +91,8 @@ def command(
     """List sessions, newest first.
 
     On a terminal, prints columns that fit its width. In a pipe, prints one line per session with complete
-    values, separated by tabs: index, time of the last message in UTC, id, source, workspace, messages,
-    tokens, title, tags and state. Unknown values are empty.
+    values, separated by tabs. The values are index, time of the last message in UTC, id, source, workspace,
+    messages, tokens, title, tags and state. Unknown values are empty.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``backscroll open``: open a session's workspace, or a file from a message."""
+"""``backscroll open``: open a session's workspace, or a file that a message changed or read."""
 
 import click
 
@@ -20,11 +20,11 @@ __all__ = ["command"]
 def command(
     setup: Setup, ref: str, message: str | None, only_print: bool, as_json: bool, no_sync: bool
 ) -> None:
-    """Open a session's workspace, or a file from a message.
+    """Open a session's workspace, or a file that a message changed or read.
 
-    With MESSAGE, a number or id from 'show', opens the file that the message changed or read. Uses the editor
-    in VISUAL or EDITOR, else an installed one, else the system's default. A remote workspace opens on its
-    host, in Cursor or an editor like it.
+    MESSAGE is a number or id from 'show'. Uses the editor in VISUAL or EDITOR, else an installed one, else
+    the system's default. A remote workspace opens on its host, in Cursor or an editor like it.
+    REF: see 'backscroll show --help'.
 
     \b
     Examples:

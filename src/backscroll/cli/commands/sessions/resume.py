@@ -1,4 +1,4 @@
-"""``backscroll resume``: resume a session in its tool."""
+"""``backscroll resume``: resume a session in the tool it came from."""
 
 import sys
 from typing import Any
@@ -23,17 +23,21 @@ __all__ = ["command"]
 
 @click.command("resume")
 @click.argument("ref", required=False, shell_complete=complete_refs)
-@click.option("--restore", is_flag=True, help="First restore the files that the tool has deleted.")
+@click.option(
+    "--restore", is_flag=True, help="First restore the session's transcript files that the tool has deleted."
+)
 @launch_options
 @click.pass_obj
 def command(
     setup: Setup, ref: str | None, only_print: bool, restore: bool, as_json: bool, no_sync: bool
 ) -> None:
-    """Resume a session in its tool.
+    """Resume a session in the tool it came from.
 
     Without REF, shows a list to choose from, newest first; type to filter it.
+    REF: see 'backscroll show --help'.
     Starts the tool in the folder of the session. If the tool has deleted the session, --restore writes its
-    files back first. Existing files are never overwritten. Without --restore, the files are only listed.
+    files back first. Existing files are never overwritten. Without --restore, prints the files that it would
+    restore and exits with code 1.
 
     \b
     Examples:

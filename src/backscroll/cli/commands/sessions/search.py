@@ -31,7 +31,10 @@ WANTED_SESSIONS = 200  # to search, during the first sync
 @click.option("--exact", is_flag=True, help="Search for the words as one string, including punctuation.")
 @click.option("--regex", is_flag=True, help="Search for a regular expression.")
 @click.option(
-    "-i", "--ignore-case", is_flag=True, help="Ignore case with --exact or --regex. Words always ignore it."
+    "-i",
+    "--ignore-case",
+    is_flag=True,
+    help="Ignore case with --exact or --regex. A word search always does.",
 )
 @click.option(
     "--by",
@@ -70,7 +73,8 @@ def command(
     Query syntax:
       flaky test           both words, in any order
       "flaky test"         the phrase
-      flaky -test          sessions without the second word; also NOT test
+      flaky -test          the first word, in sessions without the second
+      flaky NOT test       the same
       flaky OR slow        either word
       pars*                words with this prefix
       role:user            filters: role, source, workspace, tool, model, file,

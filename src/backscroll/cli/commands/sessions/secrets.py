@@ -46,7 +46,7 @@ def command(
     """Find keys, tokens and passwords in sessions.
 
     Lists where they are without printing them. Searches the given sessions, or all sessions that match the
-    filters. Subagents are always included.
+    filters. Subagents are always included. REF: see 'backscroll show --help'.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from backscroll.cli.completion_values import complete_refs, complete_roles
-from backscroll.cli.options import read_options, sync_before_reading
+from backscroll.cli.options import EVERYTHING_HELP, read_options, sync_before_reading
 from backscroll.cli.output.sessions import show_messages, show_records
 from backscroll.cli.output.terminal import color_option, detect_screen
 from backscroll.model import Role
@@ -72,9 +72,13 @@ class Roles(click.ParamType[frozenset[str]]):
 @click.option(
     "--turn", "turns", type=TurnRange(), metavar="N", help="Only these turns: 3, 3-5, 3-, or -1 for the last."
 )
-@click.option("--message", metavar="ID", help="Start at this message, shown in full: its #number or its id.")
+@click.option(
+    "--message",
+    metavar="ID",
+    help="Start at this message and show it in full. ID is its #number or its id.",
+)
 @click.option("--alone", is_flag=True, help="With --message: show only this message.")
-@click.option("--all", "everything", is_flag=True, help="Include abandoned branches and injected text.")
+@click.option("--all", "--everything", "everything", is_flag=True, help=EVERYTHING_HELP)
 @click.option("--full", is_flag=True, help="Show everything in full, including messages of subagents.")
 @click.option("--agents", is_flag=True, help="Include messages of subagents.")
 @click.option("--raw", is_flag=True, help="Print the original record of each message, as the tool wrote it.")
@@ -100,7 +104,8 @@ def command(
     """Show a session.
 
     REF is an index, an id, or an unambiguous prefix of an id. An index is the number that 'list' and 'search'
-    print. On a terminal, long output goes to the pager named by PAGER.
+    print. It changes when newer sessions appear; ids do not. On a terminal, long output goes to the pager
+    named by PAGER.
 
     \b
     Examples:

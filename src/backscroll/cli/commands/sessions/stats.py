@@ -9,7 +9,7 @@ import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.options import DateParam, make_filter, message_filters, read_options, sync_before_reading
+from backscroll.cli.options import DateParam, make_filter, read_options, stats_filters, sync_before_reading
 from backscroll.cli.output.hints import welcome_lines
 from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.terminal import Colour, Screen, color_option, detect_screen
@@ -34,14 +34,19 @@ DEFAULT_WIDTH = 100  # columns, if not a terminal
 
 
 @click.command("stats")
-@click.option("--by", type=click.Choice(_GROUPS), help="Group by this; one row per group.")
+@click.option(
+    "--by",
+    type=click.Choice(_GROUPS),
+    help=f"Print one row per {', '.join(_GROUPS[:-1])} or {_GROUPS[-1]}.",
+)
 @click.option(
     "--explain",
     metavar="REF|DATE",
     shell_complete=complete_refs,
-    help="List every usage record of a session or day, and the total.",
+    help="List the token usage of every response of a session or day, and the total."
+    " REF: see 'backscroll show --help'.",
 )
-@click.option("--year", type=click.IntRange(1970, 9998), help="Review of a year, on one page.")
+@click.option("--year", type=click.IntRange(1970, 9998), help="Print a one-page review of the given year.")
 @click.option(
     "--format",
     "form",
@@ -52,7 +57,7 @@ DEFAULT_WIDTH = 100  # columns, if not a terminal
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @click.option("--utc", "is_utc", is_flag=True, is_eager=True, help="Use UTC days instead of local days.")
-@message_filters
+@stats_filters
 @color_option
 @read_options
 @click.pass_obj
@@ -72,9 +77,9 @@ def command(
 ) -> None:
     """Show statistics: sessions, time, tokens, cost and more.
 
-    Also shows prompts, messages, changed lines and tool calls. Each response is counted once, in the session
-    that first contained it. Costs are what the provider's API would charge. Models without a known price are
-    listed and not included in the cost.
+    Counts sessions, active time, prompts, messages, tokens, cost, changed lines, accepted edits and tool
+    calls. Each response is counted once, in the session that first contained it. Costs are what the
+    provider's API would charge. Models without a known price are listed and not included in the cost.
 
     \b
     Examples:

@@ -35,7 +35,7 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
 
     Without REF, follows the session with the latest activity. If REF is a complete id that does not exist
     yet, waits for it. Prints one line when a tool is called and another when it returns. Press Ctrl-C to
-    stop.
+    stop. REF: see 'backscroll show --help'.
 
     \b
     Examples:

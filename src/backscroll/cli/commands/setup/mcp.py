@@ -1,4 +1,4 @@
-"""``backscroll mcp``: run the MCP server, or add it to a client."""
+"""``backscroll mcp``: run the MCP server, or add it to a client's settings."""
 
 import json
 import sys
@@ -33,11 +33,11 @@ _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 )
 @click.pass_context
 def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bool) -> None:
-    """Run the MCP server, or add it to a client.
+    """Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.
 
     The server gives assistants read-only access to your history and keeps the archive up to date while it
     runs. Without a subcommand, it serves over standard input and output; clients start it this way. With
-    --http, it serves until Ctrl-C and requires a token.
+    --http, it serves until Ctrl-C. Requests need the token in the file that it names at start.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import TokenUsage
-from backscroll.sources.claude_code.transcript.line_types import ApiMessage, as_count, parse_usage
+from backscroll.sources.claude_code.transcript.line_structs import ApiMessage, as_count, parse_usage
 from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.read_helpers import calls_of, read_session, texts_of
 

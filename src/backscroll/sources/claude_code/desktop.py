@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts, Unit, Workspace
 from backscroll.readers import lenient_json, timestamps
-from backscroll.sources.claude_code.transcript.line_types import as_text
+from backscroll.sources.claude_code.transcript.line_structs import as_text
 
 __all__ = ["DESKTOP_TITLE", "read"]
 

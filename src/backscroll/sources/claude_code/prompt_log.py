@@ -29,7 +29,7 @@ from backscroll.model import (
     normalize_path,
 )
 from backscroll.readers import jsonl, timestamps
-from backscroll.sources.claude_code.transcript.line_types import as_text
+from backscroll.sources.claude_code.transcript.line_structs import as_text
 
 __all__ = ["read"]
 

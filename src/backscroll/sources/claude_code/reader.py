@@ -11,7 +11,7 @@ from backscroll.readers import jsonl
 from backscroll.readers.read_faults import read_fault, read_unlisted_folder
 from backscroll.sources.claude_code import desktop, legacy_db, legacy_session, prompt_log
 from backscroll.sources.claude_code.folders import LEGACY_STORE
-from backscroll.sources.claude_code.transcript.line_types import RECORD_START
+from backscroll.sources.claude_code.transcript.line_structs import RECORD_START
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
 __all__ = ["UnitReader"]

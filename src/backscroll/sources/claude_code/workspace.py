@@ -7,7 +7,7 @@ from typing import Any
 from backscroll.model import Workspace
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.project_key import matches, project_key
-from backscroll.sources.claude_code.transcript.line_types import as_text
+from backscroll.sources.claude_code.transcript.line_structs import as_text
 from backscroll.sources.claude_code.transcript.state_lines import Facts
 
 __all__ = ["find_workspace", "project_folder"]

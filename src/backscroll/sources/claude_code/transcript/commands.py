@@ -24,7 +24,7 @@ from backscroll.sources.claude_code.transcript.branches import (
     DIALOG,
     META,
 )
-from backscroll.sources.claude_code.transcript.line_types import Line, LineOrigin
+from backscroll.sources.claude_code.transcript.line_structs import Line, LineOrigin
 from backscroll.sources.claude_code.transcript.user_text import Part
 
 if TYPE_CHECKING:

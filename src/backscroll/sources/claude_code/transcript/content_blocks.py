@@ -6,7 +6,7 @@ from msgspec.json import encode
 
 from backscroll.model import Attachment
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import Block, ImageData, as_text
+from backscroll.sources.claude_code.transcript.line_structs import Block, ImageData, as_text
 
 __all__ = ["blocks_of", "fallback_result_text", "result_text", "to_attachment"]
 

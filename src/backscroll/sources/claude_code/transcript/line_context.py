@@ -7,7 +7,7 @@ import msgspec
 from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
 from backscroll.readers import jsonl, lenient_json
 from backscroll.sources.claude_code.transcript.branches import SIDECHAIN
-from backscroll.sources.claude_code.transcript.line_types import (
+from backscroll.sources.claude_code.transcript.line_structs import (
     ApiMessage,
     ForkedFrom,
     Line,

@@ -10,7 +10,7 @@ from backscroll.model import Attachment, Role
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript import user_text
 from backscroll.sources.claude_code.transcript.content_blocks import to_attachment
-from backscroll.sources.claude_code.transcript.line_types import Block, Line, as_text
+from backscroll.sources.claude_code.transcript.line_structs import Block, Line, as_text
 from backscroll.sources.claude_code.transcript.queue import content_text, typed_prompt_text
 
 __all__ = ["Notice", "is_known_attachment", "is_typed", "parse_notice", "parse_prompt"]

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from backscroll.model import Attachment, Origin, SubagentLink
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import as_text
+from backscroll.sources.claude_code.transcript.line_structs import as_text
 
 __all__ = ["Queue", "QueuedPrompt", "content_text", "find_links", "typed_prompt_text"]
 

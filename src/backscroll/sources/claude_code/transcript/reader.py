@@ -6,7 +6,7 @@ ids, parents and positions stay in memory.
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -29,18 +29,18 @@ from backscroll.model import (
     UsageReport,
 )
 from backscroll.readers import jsonl, timestamps
-from backscroll.sources.claude_code.transcript import (
-    assistant_lines,
-    state_lines,
-    subagent_sidecar,
-    system_lines,
-    user_lines,
-)
+from backscroll.sources.claude_code.transcript import state_lines, subagent_sidecar, system_lines
 from backscroll.sources.claude_code.transcript.branches import Tree
 from backscroll.sources.claude_code.transcript.checkpoint import ReaderState
 from backscroll.sources.claude_code.transcript.closing import build_closing
 from backscroll.sources.claude_code.transcript.line_context import LineContext, full_record, record_position
-from backscroll.sources.claude_code.transcript.line_types import (
+from backscroll.sources.claude_code.transcript.line_parsers import (
+    RECORD_PARSERS,
+    TREE_PARSERS,
+    TreeParser,
+    is_ignored,
+)
+from backscroll.sources.claude_code.transcript.line_structs import (
     RECORD_START,
     ApiMessage,
     Line,
@@ -56,15 +56,6 @@ MAX_BUFFERED_BYTES = 2 * 1024 * 1024  # smaller files are read once, for the par
 _PRECEDENCE = {"parsed": 2, "problems": 1, "ignored": 0}  # for a line with several records
 
 _Verdict: TypeAlias = Literal["parsed", "ignored", "problems"]
-
-# Parsers of the lines that form the tree. All other lines are state lines.
-_PARSERS: dict[str, Callable[[LineContext], None]] = {
-    "assistant": assistant_lines.parse,
-    "user": user_lines.parse,
-    "system": system_lines.parse_system,
-    "attachment": system_lines.parse_attachment,
-    "progress": system_lines.parse_progress,
-}
 
 
 class Transcript:
@@ -158,13 +149,13 @@ class Transcript:
         """Parse one record. Return its type and verdict."""
         kind = value.type
         if isinstance(kind, str):
-            parse = _PARSERS.get(kind)
+            parse = TREE_PARSERS.get(kind)
             if parse is None:
                 return kind, self._parse_state_line(kind, value, line, index)
             return kind, self._parse_tree_line(LineContext(self, value, line, index), parse)
         if isinstance(value.message, ApiMessage) and value.message.role in ("user", "assistant"):
             role = str(value.message.role)
-            return role, self._parse_tree_line(LineContext(self, value, line, index), _PARSERS[role])
+            return role, self._parse_tree_line(LineContext(self, value, line, index), TREE_PARSERS[role])
         return "(no type)", self._add_unknown("record type (no type)", line)
 
     def _add_unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
@@ -179,28 +170,18 @@ class Transcript:
     def _parse_state_line(self, kind: str, value: Line, line: jsonl.Line[Line], index: int) -> _Verdict:
         facts = self.state.facts
         facts.update(value)
-        if state_lines.is_ignored(kind):
+        if is_ignored(kind):
             return "ignored"
         record = full_record(line.value_bytes(index))
         if state_lines.apply_state_line(facts, kind, record):
             return "ignored"
+        parse = RECORD_PARSERS.get(kind)
+        if parse is None or not record:
+            return self._add_unknown(f"record type {kind}", line)
         origin = Origin(self.unit.path, f"line {line.number}")
-        position = record_position(line, index)
-        if kind == "summary":
-            title, leaf = as_text(record.get("summary")), as_text(record.get("leafUuid"))
-            if title is not None and leaf is not None:
-                self._buffer.append(TitleHint(leaf, title, origin))
-            return "ignored"
-        if kind == "queue-operation":
-            return (
-                "parsed" if system_lines.parse_queue_operation(record, origin, position, self) else "ignored"
-            )
-        if kind in ("tool_use", "tool_result") and record:
-            system_lines.parse_bare_tool(record, origin, position, self)
-            return "parsed"
-        return self._add_unknown(f"record type {kind}", line)
+        return "parsed" if parse(record, origin, record_position(line, index), self) else "ignored"
 
-    def _parse_tree_line(self, context: LineContext, parse: Callable[[LineContext], None]) -> _Verdict:
+    def _parse_tree_line(self, context: LineContext, parse: TreeParser) -> _Verdict:
         state = self.state
         state.facts.update(context.value)
         if state.parent_id is None and self.agent_id is not None:
@@ -254,6 +235,10 @@ class Transcript:
     def add_problem(self, problem: Problem) -> None:
         """Emit a problem without opening the session."""
         self._buffer.append(problem)
+
+    def add_title_hint(self, hint: TitleHint) -> None:
+        """Emit the title of the session that contains a message, without opening this session."""
+        self._buffer.append(hint)
 
     def emit(self, item: Item) -> None:
         """Emit an item of the session. The first one opens the session."""

@@ -11,32 +11,9 @@ from msgspec import Struct, field
 
 from backscroll.model import TrackedFile
 from backscroll.readers import timestamps
-from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Line, as_count, as_text
+from backscroll.sources.claude_code.transcript.line_structs import ForkedFrom, Line, as_count, as_text
 
-__all__ = ["IGNORED_TYPES", "STATE_HANDLERS", "Facts", "apply_state_line", "is_ignored"]
-
-# State lines without content that the archive shows.
-IGNORED_TYPES = frozenset(
-    {
-        "atis-latch",
-        "isolation-latch",
-        "attribution-snapshot",
-        "observer-ref",
-        "dev-mods",
-        "memory-mode",
-        "history-suppression",
-        "speculation-accept",
-        "agent_metadata",
-        "content-replacement",
-        "bridge-session",
-        "started",
-        "result",
-        "rewind-pointer",
-        "auto-mode-denial",
-        "permission-denial",
-    }
-)
-_IGNORED_PREFIXES = ("artifact-", "api-request", "marble-origami-", "workflow-")
+__all__ = ["STATE_HANDLERS", "Facts", "apply_state_line"]
 
 
 class Facts(Struct):
@@ -231,11 +208,6 @@ STATE_HANDLERS: dict[str, Callable[[Facts, dict[str, Any]], None]] = {
     "fork-context-ref": _set_fork,
     "ended-by-model": _set_ended,
 }
-
-
-def is_ignored(kind: str) -> bool:
-    """Return whether lines of this type are ignored."""
-    return kind in IGNORED_TYPES or kind.startswith(_IGNORED_PREFIXES)
 
 
 def apply_state_line(facts: Facts, kind: str, record: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Agent, SubagentLink
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import as_text
+from backscroll.sources.claude_code.transcript.line_structs import as_text
 
 __all__ = ["HiddenReason", "find_hidden_reason", "load_sidecar", "sidecar_link", "with_sidecar"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import Agent, SubagentLink
-from backscroll.sources.claude_code.transcript.line_types import (
+from backscroll.sources.claude_code.transcript.line_structs import (
     Line,
     Progress,
     ToolUseResult,

@@ -7,7 +7,7 @@ from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript import notices
 from backscroll.sources.claude_code.transcript.content_blocks import fallback_result_text
 from backscroll.sources.claude_code.transcript.line_context import LineContext
-from backscroll.sources.claude_code.transcript.line_types import Attached, as_text, parse_params
+from backscroll.sources.claude_code.transcript.line_structs import Attached, as_text, parse_params
 from backscroll.sources.claude_code.transcript.queue import QueuedPrompt, find_links, typed_prompt_text
 from backscroll.sources.claude_code.transcript.subagents import progress_link
 
@@ -115,10 +115,10 @@ def emit_queued_prompt(prompt: QueuedPrompt, transcript: "Transcript") -> None:
     )
 
 
-def parse_bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> None:
+def parse_bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
     """Emit a tool call or result that is a line of its own. Some third-party programs write these.
 
-    A result without an id belongs to the oldest call of the same tool.
+    A result without an id belongs to the oldest call of the same tool. Returns True.
     """
     name = as_text(record.get("name")) or "unknown"
     bare_calls = transcript.state.bare_calls
@@ -127,7 +127,7 @@ def parse_bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript
         bare_calls.setdefault(name, []).append(new_id)
         tool = ToolCall(new_id, name, parse_params(record.get("input")))
         transcript.emit(Message(id=f"line-{id_}", role="tool", content="", origin=origin, tool=tool))
-        return
+        return True
     call_id = as_text(record.get("tool_use_id"))
     call_ids = bare_calls.get(name, [])
     if call_id is not None:
@@ -139,3 +139,4 @@ def parse_bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript
         bare_calls.pop(name, None)
     result = fallback_result_text(record.get("output", record.get("content")))
     transcript.emit(ToolResult(tool_call_id=call_id, result=result, origin=origin))
+    return True

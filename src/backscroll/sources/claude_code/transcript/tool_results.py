@@ -12,7 +12,7 @@ import msgspec
 
 from backscroll.model import Decision, Edit, Hunk, Status
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import Patch, ToolUseResult, as_text
+from backscroll.sources.claude_code.transcript.line_structs import Patch, ToolUseResult, as_text
 
 __all__ = [
     "AGENT_TOOLS",

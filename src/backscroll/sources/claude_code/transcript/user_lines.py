@@ -20,7 +20,7 @@ from backscroll.sources.claude_code.transcript.content_blocks import (
     to_attachment,
 )
 from backscroll.sources.claude_code.transcript.line_context import LineContext
-from backscroll.sources.claude_code.transcript.line_types import (
+from backscroll.sources.claude_code.transcript.line_structs import (
     Block,
     Line,
     LineOrigin,

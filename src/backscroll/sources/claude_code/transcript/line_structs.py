@@ -1,4 +1,4 @@
-"""Types of a transcript line.
+"""Structs that a transcript line is decoded to.
 
 Every field accepts any JSON value, because the format changes weekly. Large values that are rarely needed
 (image data, signatures) stay undecoded, as a view into the line.

@@ -16,13 +16,13 @@ from backscroll.testing.demo.cursor_cli_session import CursorCliSession
 from backscroll.testing.demo.cursor_session import CursorIdeSession
 from backscroll.testing.demo.git_repository import find_git, write_files, write_repository
 from backscroll.testing.demo.projects import (
-    ferry_autumn,
-    ferry_july,
-    ferry_summer,
-    importer_autumn,
-    importer_summer,
-    linter_autumn,
-    linter_summer,
+    lintel_autumn,
+    lintel_summer,
+    saltern_autumn,
+    saltern_summer,
+    tideline_autumn,
+    tideline_july,
+    tideline_summer,
     website,
 )
 from backscroll.testing.demo.sample_history import SampleHistory
@@ -35,13 +35,13 @@ _DELETED_SESSION = "tideline/clock-change-tests"
 
 # Chronological within a project. A session that edits two projects follows the earlier ones of both.
 _PROJECT_MODULES = (
-    ferry_july,
-    ferry_summer,
-    importer_summer,
-    ferry_autumn,
-    importer_autumn,
-    linter_summer,
-    linter_autumn,
+    tideline_july,
+    tideline_summer,
+    saltern_summer,
+    tideline_autumn,
+    saltern_autumn,
+    lintel_summer,
+    lintel_autumn,
     website,
 )
 
@@ -130,7 +130,7 @@ def _write_projects(history: SampleHistory, projects: Path, git: str | None) -> 
             write_repository(git, repository, projects)
         for checkout in (repository, *repository.worktrees):
             write_files(checkout, projects / checkout.name)
-    write_code_workspace(projects / ferry_autumn.WORKSPACE, ["tideline", "saltern"])
+    write_code_workspace(projects / tideline_autumn.WORKSPACE, ["tideline", "saltern"])
 
 
 def _summarize(history: SampleHistory, folder: Path, *, has_git: bool) -> Demo:

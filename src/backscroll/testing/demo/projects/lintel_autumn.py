@@ -1,7 +1,7 @@
 """Lintel, a checker of Markdown links in Rust with an npm wrapper in TypeScript: September to November."""
 
 from backscroll.testing.claude_code import Call, tool_calls
-from backscroll.testing.demo.projects import linter_files as files
+from backscroll.testing.demo.projects import lintel_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["add_sessions"]

@@ -1,7 +1,7 @@
 """Lintel, a checker of Markdown links in Rust: July and August."""
 
 from backscroll.testing import cursor
-from backscroll.testing.demo.projects import linter_files as files
+from backscroll.testing.demo.projects import lintel_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["add_sessions"]

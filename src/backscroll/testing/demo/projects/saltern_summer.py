@@ -3,7 +3,7 @@
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import resume, tool_calls
 from backscroll.testing.demo.claude_session import SubagentTask
-from backscroll.testing.demo.projects import importer_files as files
+from backscroll.testing.demo.projects import saltern_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["add_sessions"]

@@ -2,7 +2,7 @@
 
 from backscroll.testing.claude_code import tool_calls
 from backscroll.testing.demo.claude_session import SubagentTask
-from backscroll.testing.demo.projects import importer_files as files
+from backscroll.testing.demo.projects import saltern_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["add_sessions"]

@@ -1,6 +1,6 @@
 """Tideline, a web service for ferry timetables: July, with time zones."""
 
-from backscroll.testing.demo.projects import ferry_files as files
+from backscroll.testing.demo.projects import tideline_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["add_sessions"]

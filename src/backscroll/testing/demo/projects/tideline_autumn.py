@@ -4,8 +4,8 @@ from backscroll.testing import cursor
 from backscroll.testing.claude_code import Call, tool_calls
 from backscroll.testing.claude_code.side_files import write_tasks
 from backscroll.testing.demo.claude_session import SubagentTask
-from backscroll.testing.demo.projects import ferry_files as files
-from backscroll.testing.demo.projects import importer_files
+from backscroll.testing.demo.projects import saltern_files
+from backscroll.testing.demo.projects import tideline_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["WORKSPACE", "add_sessions"]
@@ -55,7 +55,7 @@ def _levels_on_the_board(history: SampleHistory) -> None:
         "worse than none."
     )
     session.prompt("Good. The name of the field is level_cm on both sides.")
-    session.write("saltern/export.py", importer_files.EXPORT, repository=saltern)
+    session.write("saltern/export.py", saltern_files.EXPORT, repository=saltern)
     session.write("tideline/levels.py", files.LEVELS)
     session.write("tests/test_levels.py", files.LEVELS_TEST)
     session.shell("python -m pytest -q tests/test_levels.py", "..\n2 passed in 0.04s")

@@ -6,7 +6,7 @@ from backscroll.testing.claude_code import fork, tool_calls
 from backscroll.testing.claude_code.side_files import write_plan
 from backscroll.testing.demo.claude_session import SubagentTask
 from backscroll.testing.demo.image import chart
-from backscroll.testing.demo.projects import ferry_files as files
+from backscroll.testing.demo.projects import tideline_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
 __all__ = ["add_sessions"]

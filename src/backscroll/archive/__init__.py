@@ -13,6 +13,8 @@ index_queue.py      sessions that the search index does not contain yet
 pending_erasure.py  marker file of an unfinished `forget`
 session_key.py      SessionKey: platform and id
 sync_lock.py        one sync at a time, across processes
+sync_progress.py    progress of a running sync, for other processes
+sync_state.py       whether the last sync is complete
 timestamps.py       times as integer milliseconds
 errors.py           SQLite errors as `ArchiveError`
 """

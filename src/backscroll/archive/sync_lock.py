@@ -1,4 +1,8 @@
-"""Inter-process sync lock. The operating system releases it when the process exits."""
+"""Inter-process sync lock. The operating system releases it when the process exits.
+
+The caller chooses how long to wait for another process. `history.sync` waits until the other sync ends, or
+not at all. `ingest.watch` waits for its LOCK_TIMEOUT_SECONDS.
+"""
 
 import sqlite3
 import time

@@ -1,15 +1,15 @@
 """The public library. Everything an interface can do is reachable from here.
 
     history.py         History: the contract's methods, and its parts as attributes
-    parts/             transcript, annotations, statistics, exports, resume and more
+    parts/             transcript, search, annotations, statistics, exports, resume and more
     stores.py          the archive and the index of one home
     index_access.py    build, update and query the index
     session_refs.py    find a session by ref
     workspaces.py      find a workspace by name
     sync.py            read changes into the archive
-    search.py          word and pattern search
+    sync_worker.py     the process that completes a long sync in the background
     recall.py          sessions that help with a task
-    demo.py            write a made-up history
+    demo.py            write the sample history
 
 Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.
 """

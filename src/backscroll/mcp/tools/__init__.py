@@ -1,8 +1,9 @@
 """The MCP tools.
 
-registry    name, description, argument and result type of every tool
-arguments   argument types with their limits
-results     result types
-search      search_sessions, recall, stats
-sessions    list_sessions, get_session, get_agent_session, export_session, list_workspaces
+registry       name, description, argument and result type of every tool
+arguments      argument types with their limits
+results        result types
+message_pages  pages of messages
+search         search_sessions, recall, stats
+sessions       list_sessions, get_session, get_agent_session, export_session, list_workspaces
 """

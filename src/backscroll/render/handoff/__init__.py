@@ -7,6 +7,7 @@ commands      commands, failures and commits
 tasks         unfinished entries of task lists
 sentences     split prose into sentences and classify them
 output        Markdown and JSON
+types         value types of a handoff
 """
 
 from backscroll.render.handoff.builder import build_handoff

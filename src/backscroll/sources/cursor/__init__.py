@@ -9,6 +9,7 @@ user_data       open databases and cached lists of one root
 database/       rows and session lists of one database
 session/        parse one session
 workspace       the folder of a session
+uri             addresses in Cursor's records: paths, file URIs, remote hosts
 prompt_log      prompts of a workspace that has no session
 side_databases  titles and models from the editor's other databases
 raw_rows        rows that the archive keeps, with list_entries

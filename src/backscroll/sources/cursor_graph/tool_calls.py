@@ -1,4 +1,7 @@
-"""Parse the arguments of a tool call, and its result as readable text."""
+"""Parse the arguments of a tool call in the conversation graph, and its result as readable text.
+
+`cursor.session.tool_calls` parses the tool calls of bubbles.
+"""
 
 import re
 from typing import Any

@@ -10,6 +10,7 @@ side_files   files next to the transcripts: prompts, settings, tasks, plans
 legacy_db    the database of Claude Code 0.2
 damage       every known kind of file damage
 odd_records  valid JSON with unexpected types
+project_key  name of the folder of a project
 bulk         large histories for benchmarks
 """
 

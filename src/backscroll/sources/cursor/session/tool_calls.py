@@ -1,4 +1,7 @@
-"""Parse a tool record into a call: name, arguments, result, decision and edits."""
+"""Parse a tool record of a bubble into a call: name, arguments, result, decision and edits.
+
+`cursor_graph.tool_calls` parses the calls of the conversation graph.
+"""
 
 from typing import Any, NamedTuple
 

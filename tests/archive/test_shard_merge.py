@@ -13,7 +13,7 @@ from backscroll.archive.connection import connect
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.shard_merge import reduced_page_cache
 from backscroll.archive.write.unit_store import UnitStore
-from backscroll.ingest import parallel, read_units
+from backscroll.ingest import first_page, parallel
 from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.ingest.sync import sync
 from backscroll.model import Unit
@@ -107,7 +107,7 @@ def test_a_sync_merges_the_other_shards_if_a_unit_of_one_was_stored_meanwhile(
         other.close()
         yield from read_batches(work, exclusions, folder)
 
-    monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
+    monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
@@ -123,7 +123,7 @@ def test_finished_shards_are_merged_when_the_sync_is_interrupted(
         yield from islice(read_batches(work, exclusions, folder), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
+    monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
@@ -147,7 +147,7 @@ def test_finished_shards_are_not_read_again_when_the_readers_die(
         found.append(unit.path)
         return put(archive, unit, *rest, **how)
 
-    monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
+    monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
     monkeypatch.setattr(UnitStore, "put", note)

@@ -3,6 +3,7 @@
 sync.py             the steps of a sync
 changes.py          which units are new, changed or gone
 read_units.py       read changed units, one by one or in bulk
+first_page.py       the newest units, read first in a long sync
 bulk_read.py        read many units in parallel, merge and index them in rounds
 parallel.py         worker processes, each with a shard of its own
 index_documents.py  documents for the index, made while reading

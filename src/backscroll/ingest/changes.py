@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder
 
-__all__ = ["ChangedUnit", "Changes", "find_changes"]
+__all__ = ["ChangedUnit", "Changes", "find_changes", "newest_first"]
 
 
 class ChangedUnit:
@@ -28,6 +28,11 @@ class ChangedUnit:
         self.source = source
         self.unit = unit
         self.known = known  # its state in the archive; None if it is new
+
+
+def newest_first(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
+    """Return the units by time of modification, the newest first."""
+    return sorted(changed, key=lambda change: change.unit.modified_at, reverse=True)
 
 
 class Changes:

@@ -1,6 +1,6 @@
 """Read changed units into the archive."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from backscroll.archive import Archive
@@ -9,7 +9,8 @@ from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.index import Index
 from backscroll.ingest import parallel
 from backscroll.ingest.bulk_read import bulk_read
-from backscroll.ingest.changes import ChangedUnit
+from backscroll.ingest.changes import ChangedUnit, newest_first
+from backscroll.ingest.first_page import first_page
 from backscroll.model import Checkpoint, Unit
 from backscroll.model.sync import SyncReport
 from backscroll.sources import Source
@@ -17,8 +18,6 @@ from backscroll.sources.protocols import PathLookup, raw_rows
 
 __all__ = ["read_units"]
 
-FIRST_PAGE_SESSIONS = 20  # read before the workers start, which takes half a second
-FIRST_PAGE_BYTES = 8 * 1024 * 1024
 MAX_ATTEMPTS = 3  # to read a file that changes while it is read
 
 
@@ -55,7 +54,7 @@ def _read_changed(
     new = {(change.unit.path, change.unit.key): change for change in changed if change.known is None}
     batches = parallel.batches([change.unit for change in new.values()])
     if batches:
-        for change in _first_page(new.values()):
+        for change in first_page(new.values()):
             _read_unit(archive, change, report)
             del new[change.unit.path, change.unit.key]
             yield change.unit.size
@@ -67,28 +66,9 @@ def _read_changed(
                 del new[unit.path, unit.key]
             yield size
     rest = [*new.values(), *(change for change in changed if change.known is not None)]
-    for change in _newest_first(rest):
+    for change in newest_first(rest):
         _read_unit(archive, change, report)
         yield change.unit.size
-
-
-def _newest_first(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
-    return sorted(changed, key=lambda change: change.unit.modified_at, reverse=True)
-
-
-def _first_page(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
-    """Return the newest units: enough for the first page of a list, and read in a fraction of a second."""
-    found: list[ChangedUnit] = []
-    size = session_count = 0
-    for change in _newest_first(changed):
-        if size >= FIRST_PAGE_BYTES or session_count >= FIRST_PAGE_SESSIONS:
-            break
-        if change.unit.estimated_bytes > FIRST_PAGE_BYTES:
-            continue
-        found.append(change)
-        size += change.unit.estimated_bytes
-        session_count += change.unit.kind == "session"
-    return found
 
 
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:

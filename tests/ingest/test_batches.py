@@ -24,7 +24,7 @@ def test_every_unit_is_in_exactly_one_batch() -> None:
 
 
 def test_batches_are_small_at_the_start_and_at_the_end() -> None:
-    sizes = [batch.size for batch in batches(_units(*[_MB] * 500))]
+    sizes = [batch.estimated_bytes for batch in batches(_units(*[_MB] * 500))]
     peak = sizes.index(max(sizes))
     assert sizes[0] == 2 * _MB
     assert sizes[peak] == 24 * _MB
@@ -41,7 +41,7 @@ def test_the_newest_units_are_read_first() -> None:
 
 def test_very_large_units_are_read_after_the_newest_and_before_the_others() -> None:
     found = batches(_units(*[_MB] * 150, 300 * _MB, *[_MB] * 150, 200 * _MB))
-    sizes = [batch.size for batch in found]
+    sizes = [batch.estimated_bytes for batch in found]
     first = sizes.index(300 * _MB)
     assert sizes[first + 1] == 200 * _MB
     assert 128 * _MB <= sum(sizes[:first]) <= 160 * _MB

@@ -18,7 +18,7 @@ class SyncProgress(NamedTuple):
     pid: int
     is_background: bool  # a process of its own, which can be stopped
     started_at: float  # seconds since 1970
-    done: int = 0  # bytes, or rows of a database
+    done: int = 0  # estimated bytes
     total: int = 0
 
     @property

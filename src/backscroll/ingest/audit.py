@@ -25,7 +25,7 @@ from backscroll.sources.protocols import close
 
 __all__ = ["Progress", "audit"]
 
-Progress = Callable[[int, int], None]  # bytes or rows read, and in total
+Progress = Callable[[int, int], None]  # estimated bytes: read, and in total
 
 _Key = tuple[str, bool]  # id, and whether it is a subagent. A resumed session repeats inlined subagents.
 _NOTES = "notes"  # the store with notes about sessions of other stores
@@ -87,7 +87,7 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
             problems.append(Problem(Origin(str(root), "folder"), *read_fault(error)))
             continue
         plan.append((source, audited, list(source.units(root)) if audited.exists else []))
-    total = sum(unit.size for _, _, units in plan for unit in units)
+    total = sum(unit.estimated_bytes for _, _, units in plan for unit in units)
     done = 0
     found: list[tuple[str, AuditedRoot, dict[_Key, _Session]]] = []
     for source, audited, units in plan:
@@ -98,7 +98,7 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
                 known = sessions.get(key)
                 if known is None or _is_better(session, known):
                     sessions[key] = session
-            done += unit.size
+            done += unit.estimated_bytes
             if progress is not None:
                 progress(done, total)
         close(source)

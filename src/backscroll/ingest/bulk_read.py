@@ -28,10 +28,10 @@ def bulk_read(
 ) -> Iterator[tuple[int, list[Batch]]]:
     """Read batches in several processes, and index the finished ones in rounds.
 
-    Yields the bytes that were read, and the batches that were merged into the archive.
+    Yields the estimated bytes that were read, and the batches that were merged into the archive.
     """
     spooled = SpooledDocuments()
-    remaining = sum(batch.size for batch in batches)
+    remaining = sum(batch.estimated_bytes for batch in batches)
     done = 0
     pending: list[Shard] = []  # read, not merged yet
     with (
@@ -41,10 +41,10 @@ def bulk_read(
     ):
         try:
             for shard in parallel.read_batches(batches, archive.units.exclusions, folder):
-                done += shard.batch.size
-                remaining -= shard.batch.size
+                done += shard.batch.estimated_bytes
+                remaining -= shard.batch.estimated_bytes
                 pending.append(shard)
-                yield shard.batch.size, []
+                yield shard.batch.estimated_bytes, []
                 size = sum(one.documents.stat().st_size for one in pending)
                 is_round = spooled.size + size > _round_bytes(
                     spooled.total_size + size, remaining / max(1, done)

@@ -53,10 +53,6 @@ class Batch(Struct, frozen=True):
     units: tuple[Unit, ...]
 
     @property
-    def size(self) -> int:
-        return sum(unit.size for unit in self.units)
-
-    @property
     def estimated_bytes(self) -> int:
         return sum(unit.estimated_bytes for unit in self.units)
 

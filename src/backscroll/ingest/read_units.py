@@ -32,7 +32,7 @@ def read_units(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Read the changed units, then the change markers. Derived sessions are added to ``updated``."""
-    total = sum(one.unit.size for one in changed)
+    total = sum(one.unit.estimated_bytes for one in changed)
     done = 0
     for size in _read_changed(archive, changed, report, updated, index):
         # Units that another process added in the meantime are read again and count twice.
@@ -50,14 +50,14 @@ def _read_changed(
     updated: set[SessionKey],
     index: Callable[[], Index] | None,
 ) -> Iterator[int]:
-    """Read large amounts of new units in parallel and the rest one by one. Yield the sizes."""
+    """Read large amounts of new units in parallel and the rest one by one. Yield the estimated bytes."""
     new = {(change.unit.path, change.unit.key): change for change in changed if change.known is None}
     batches = parallel.batches([change.unit for change in new.values()])
     if batches:
         for change in first_page(new.values()):
             _read_unit(archive, change, report)
             del new[change.unit.path, change.unit.key]
-            yield change.unit.size
+            yield change.unit.estimated_bytes
         updated |= archive.derive()
         batches = parallel.batches([change.unit for change in new.values()])
         for size, merged in bulk_read(archive, batches, updated, index):
@@ -68,7 +68,7 @@ def _read_changed(
     rest = [*new.values(), *(change for change in changed if change.known is not None)]
     for change in newest_first(rest):
         _read_unit(archive, change, report)
-        yield change.unit.size
+        yield change.unit.estimated_bytes
 
 
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:

@@ -66,7 +66,7 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
     report = Rebuilt()
     originals = archive.originals.units_with_file()
     databases = archive.originals.units_with_rows()
-    total = sum(one.size for one in (*originals, *databases))
+    total = sum(one.estimated_bytes for one in (*originals, *databases))
     done = 0
     for units, reparse in ((originals, _reparse_files), (databases, reparse_rows)):
         for (name, root), group in groupby(units, key=lambda one: (one.source, one.root)):
@@ -75,7 +75,7 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
                 for original, is_parsed in reparse(archive, source, Path(root), group):
                     report.units += is_parsed
                     report.kept += not is_parsed
-                    done += original.size
+                    done += original.estimated_bytes
                     if progress is not None:
                         progress(done, total)
             finally:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "sync"]
 
-Progress = Callable[[int, int], None]  # bytes or rows read, and in total
+Progress = Callable[[int, int], None]  # estimated bytes: read, and in total
 
 
 def sync(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["Unit"]
+__all__ = ["Unit", "estimate_bytes"]
 
 ROW_BYTES = 8 * 1024  # estimate for a database row with its blobs
 
@@ -24,4 +24,9 @@ class Unit(NamedTuple):
     @property
     def estimated_bytes(self) -> int:
         """The size. For a session in a database, an estimate from its number of rows."""
-        return self.size * ROW_BYTES if self.key else self.size
+        return estimate_bytes(self.size, self.key)
+
+
+def estimate_bytes(size: int, key: str) -> int:
+    """Return the size of a unit in bytes. With a key, the size is a number of rows."""
+    return size * ROW_BYTES if key else size

@@ -12,6 +12,7 @@ from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.raw_rows import has_same_rows, read_rows
 from backscroll.model import STORES, RawRow, SessionSummary
 from backscroll.model.resume import Resumable, Store
+from backscroll.model.unit import estimate_bytes
 
 __all__ = ["Original", "Originals"]
 
@@ -26,11 +27,16 @@ class Original(msgspec.Struct, frozen=True):
     platform: str
     root: str
     path: str
-    size: int
+    size: int  # bytes, or rows of a database
     modified_at: int | None  # milliseconds
     key: str = ""
     fingerprint: str = ""  # when it was last read
     is_gone: bool = False
+
+    @property
+    def estimated_bytes(self) -> int:
+        """The size. For a session in a database, an estimate from its number of rows."""
+        return estimate_bytes(self.size, self.key)
 
 
 class Originals:

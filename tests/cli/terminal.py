@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cli.run_command import COMMAND
 
-__all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "uncoloured"]
+__all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "uncolored"]
 
 TIMEOUT_SECONDS = 60.0
 TERMINATE = "terminate"  # in place of keys: sends SIGTERM
@@ -85,5 +85,5 @@ def type_in_terminal(
     return code, output.decode().replace("\r\n", "\n")
 
 
-def uncoloured(text: str) -> str:
+def uncolored(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)

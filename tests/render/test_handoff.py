@@ -230,5 +230,5 @@ def test_prose_is_split_into_sentences_without_code() -> None:
         ("I left out the rest.", True, False),
     ],
 )
-def test_open_items_are_recognised(sentence: str, is_last: bool, expected: bool) -> None:
+def test_open_items_are_recognized(sentence: str, is_last: bool, expected: bool) -> None:
     assert is_open_item(sentence, is_last=is_last) is expected

@@ -134,10 +134,10 @@ def test_only_web_links_are_links() -> None:
 
 def test_code_is_highlighted_without_changing_it() -> None:
     code = "\n\ndef f(x):\n    return '<b>'  # ok\n\n"
-    coloured = highlight_code(code, "python")
-    assert '<span class="k-k">def</span>' in coloured
+    colored = highlight_code(code, "python")
+    assert '<span class="k-k">def</span>' in colored
     plain = StrictParser()
-    plain.feed(f'<pre class="x">{coloured}</pre>')
+    plain.feed(f'<pre class="x">{colored}</pre>')
     assert plain.texts["pre.x"] == [code]
     assert highlight_code(code, "no such language") == ""
     assert highlight_code("x" * 1_000_000, "python") == ""

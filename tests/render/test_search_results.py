@@ -12,7 +12,7 @@ from backscroll.render.terminal.width import cell_width
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def lines(text: str, *highlights: tuple[int, int], is_coloured: bool = False, **more: Any) -> list[str]:
+def lines(text: str, *highlights: tuple[int, int], is_colored: bool = False, **more: Any) -> list[str]:
     width = more.pop("width", 300)
     fields: dict[str, Any] = {
         "session_ref": "claude-code:0f3c9a12-0000", "session_id": "0f3c9a12-0000", "session_index": 3,
@@ -22,11 +22,11 @@ def lines(text: str, *highlights: tuple[int, int], is_coloured: bool = False, **
     }  # fmt: skip
     match = SearchMatch(**fields | more)
     result = SearchResult(data=(match,), total=1, limit=20, offset=0, has_more=False, took_ms=1)
-    return list(match_lines(result, is_coloured=is_coloured, width=width, now=NOW))
+    return list(match_lines(result, is_colored=is_colored, width=width, now=NOW))
 
 
 def test_matches_are_highlighted() -> None:
-    assert lines("so flaky today", (3, 8), is_coloured=True)[2].endswith("so \x1b[1;33mflaky\x1b[0m today")
+    assert lines("so flaky today", (3, 8), is_colored=True)[2].endswith("so \x1b[1;33mflaky\x1b[0m today")
     assert "\x1b" not in "".join(lines("so flaky today", (3, 8)))
 
 
@@ -51,7 +51,7 @@ def test_a_subagent_is_labeled_with_its_session() -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_long_line_is_shortened_around_the_match(width: int) -> None:
     text = "a " * 100 + "needle" + " b" * 30
-    shown = lines(text, (200, 206), width=width, is_coloured=True)[2]
+    shown = lines(text, (200, 206), width=width, is_colored=True)[2]
     assert "\x1b[1;33mneedle\x1b[0m" in shown
     assert "…" in shown
     assert len(shown.replace("\x1b[1;33m", "").replace("\x1b[0m", "")) <= width
@@ -93,6 +93,6 @@ def test_control_sequences_in_messages_do_not_reach_the_terminal(hostile: str) -
     text = f"a{hostile}needle{hostile}b"
     at = text.index("needle")
     for highlights in ((at, at + 6), (at - 1, at + 2), (0, 2)):
-        shown = "".join(lines(text, highlights, title=hostile, workspace_name=hostile, is_coloured=True))
+        shown = "".join(lines(text, highlights, title=hostile, workspace_name=hostile, is_colored=True))
         plain = shown.replace("\x1b[1;33m", "").replace("\x1b[0m", "")
         assert not {"\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066"} & set(plain)

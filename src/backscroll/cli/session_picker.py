@@ -113,7 +113,7 @@ class _Screen:
     def __init__(self, picker: Picker, question: str) -> None:
         self._picker = picker
         self._question = question
-        self._style = Style(is_coloured=not os.environ.get("NO_COLOR"))
+        self._style = Style(is_colored=not os.environ.get("NO_COLOR"))
         self._now = datetime.now(UTC)
         self._size = shutil.get_terminal_size()
 

@@ -194,7 +194,7 @@ def _without_main_module() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Initialise a worker: ignore Ctrl-C, and exit when the parent process ends."""
+    """Initialize a worker: ignore Ctrl-C, and exit when the parent process ends."""
     from multiprocessing import parent_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,7 +13,7 @@ __all__ = [
     "Charge",
     "Consumption",
     "Explanation",
-    "Favourite",
+    "Favorite",
     "LongestSession",
     "MostEdited",
     "Report",
@@ -178,7 +178,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     zone: str
 
 
-class Favourite(Struct, frozen=True):
+class Favorite(Struct, frozen=True):
     """A name and its count."""
 
     name: str
@@ -227,9 +227,9 @@ class Year(Struct, frozen=True, kw_only=True):
     longest_session: LongestSession | None
     projects: tuple[Sums, ...]  # workspaces with the most activity
     files: tuple[MostEdited, ...]
-    tools: tuple[Favourite, ...]  # by calls
-    models: tuple[Favourite, ...]  # by messages
+    tools: tuple[Favorite, ...]  # by calls
+    models: tuple[Favorite, ...]  # by messages
     topics: tuple[
-        Favourite, ...
+        Favorite, ...
     ]  # words and pairs of words, by sessions with them in the title or first prompt
     prices_checked: date

@@ -1,4 +1,4 @@
-"""Normalise the model names of tools, clouds and gateways."""
+"""Normalize the model names of tools, clouds and gateways."""
 
 import re
 

@@ -41,7 +41,7 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class PriceTable:
-    """Prices by normalised model name."""
+    """Prices by normalized model name."""
 
     def __init__(self, prices: Mapping[str, Sequence[Price]], checked: date) -> None:
         self._prices = {name: tuple(sorted(some, key=_first_day)) for name, some in prices.items()}

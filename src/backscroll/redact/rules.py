@@ -1,7 +1,7 @@
-"""Rules that recognise keys, tokens and passwords.
+"""Rules that recognize keys, tokens and passwords.
 
-Most issuers give their keys a recognisable format: a prefix, a length, an alphabet. A secret without such
-a format is recognised by the name before it.
+Most issuers give their keys a recognizable format: a prefix, a length, an alphabet. A secret without such
+a format is recognized by the name before it.
 """
 
 from collections.abc import Callable, Mapping

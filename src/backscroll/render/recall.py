@@ -58,16 +58,16 @@ def _heading(session: RecalledSession) -> str:
 
 def _excerpt_lines(excerpt: Excerpt) -> Iterator[str]:
     if excerpt.asked:
-        yield from _labelled_lines("asked", excerpt.asked)
+        yield from _labeled_lines("asked", excerpt.asked)
     position = f"[{excerpt.message_index}]"
     if excerpt.agent_ref:
         position = f"[{excerpt.message_index} of subagent {one_line(excerpt.agent_ref, _MAX_FIELD_CHARS)}]"
-    yield from _labelled_lines(f"{position} {_ROLES.get(excerpt.role, excerpt.role)}", excerpt.text)
+    yield from _labeled_lines(f"{position} {_ROLES.get(excerpt.role, excerpt.role)}", excerpt.text)
     if excerpt.outcome:
-        yield from _labelled_lines("outcome", excerpt.outcome)
+        yield from _labeled_lines("outcome", excerpt.outcome)
 
 
-def _labelled_lines(label: str, text: str) -> Iterator[str]:
+def _labeled_lines(label: str, text: str) -> Iterator[str]:
     first, *others = sanitize(text).splitlines() or [""]
     yield f"   {label}: {first}"
     yield from (f"     {line}" for line in others)

@@ -20,7 +20,7 @@ _Spans = Sequence[tuple[int, int]]
 
 
 def match_lines(
-    result: SearchResult, *, is_coloured: bool, width: int = _MAX_WIDTH, now: datetime | None = None
+    result: SearchResult, *, is_colored: bool, width: int = _MAX_WIDTH, now: datetime | None = None
 ) -> Iterator[str]:
     """Yield each match: session, message, and the matching line with context, at most `width` cells wide."""
     now = now or datetime.now(UTC)
@@ -34,7 +34,7 @@ def match_lines(
         title = mark + one_line(match.title or match.session_ref, 90)
         yield f"{index}  {truncate(title, heading_width)}"
         yield _INDENT + truncate(_details(match, now, heading_width), heading_width)
-        for line in _snippet_lines(match, width, is_coloured=is_coloured):
+        for line in _snippet_lines(match, width, is_colored=is_colored):
             yield (_MARGIN + line).rstrip()
 
 
@@ -46,13 +46,13 @@ def match_footer(result: SearchResult) -> str:
     return f"{result.offset + 1} to {last} of {at_least}{total:,}, {result.took_ms:.0f} ms"
 
 
-def _snippet_lines(match: SearchMatch, width: int, *, is_coloured: bool) -> Iterator[str]:
+def _snippet_lines(match: SearchMatch, width: int, *, is_colored: bool) -> Iterator[str]:
     """Yield the matching line and its context."""
     if not any(map(str.strip, match.context)):
         yield "(no text)"
         return
     text, spans = _shorten(*_clean_line(match.match, match.highlights), width)
-    highlighted = _highlight(text, spans) if is_coloured else text
+    highlighted = _highlight(text, spans) if is_colored else text
     for line in match.context:
         yield highlighted if line == match.match else truncate(_clean_line(line, ())[0], width)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive
 from backscroll.archive.query.statistics import ActivityTotals, GroupTotals, Statistics
 from backscroll.model import Filter
-from backscroll.model.statistics import Favourite, LongestSession, MostEdited, Streak, Sums, Year
+from backscroll.model.statistics import Favorite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
 from backscroll.stats.calendar import bucket_start, midnight, zone_name
 from backscroll.stats.topics import topics_of
@@ -53,8 +53,8 @@ def review(
         longest_session=_longest_session(counted, done),
         projects=_busiest(by_place.rows),
         files=tuple(MostEdited(*one) for one in counted.edited_files(MAX_RANKED)),
-        tools=_favourites(counted.by_tool(), by_calls=True),
-        models=_favourites(counted.by_model(), by_calls=False),
+        tools=_favorites(counted.by_tool(), by_calls=True),
+        models=_favorites(counted.by_model(), by_calls=False),
         topics=_topics(counted, {one.session_id for one in done}),
         prices_checked=prices.checked,
     )
@@ -94,18 +94,18 @@ def _busiest(rows: Iterable[Sums]) -> tuple[Sums, ...]:
     return tuple(sorted(named, key=lambda row: (-(row.messages or 0), row.key or ""))[:MAX_RANKED])
 
 
-def _favourites(parts: Iterable[GroupTotals], *, by_calls: bool) -> tuple[Favourite, ...]:
+def _favorites(parts: Iterable[GroupTotals], *, by_calls: bool) -> tuple[Favorite, ...]:
     counts: Counter[str] = Counter()
     for part in parts:
         if part.name is not None:
             counts[part.name] += part.calls if by_calls else part.messages
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Favourite(name, count) for name, count in ranked[:MAX_RANKED] if count)
+    return tuple(Favorite(name, count) for name, count in ranked[:MAX_RANKED] if count)
 
 
-def _topics(counted: Statistics, ids: Iterable[int]) -> tuple[Favourite, ...]:
+def _topics(counted: Statistics, ids: Iterable[int]) -> tuple[Favorite, ...]:
     texts = []
     for id_ in ids:
         session = counted.sessions[id_]
         texts.append("\n".join(dict.fromkeys(filter(None, (session.title, session.preview)))))
-    return tuple(Favourite(*topic) for topic in topics_of(texts, 2 * MAX_RANKED))
+    return tuple(Favorite(*topic) for topic in topics_of(texts, 2 * MAX_RANKED))

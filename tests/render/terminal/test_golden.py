@@ -32,7 +32,7 @@ SESSIONS = {
     "demo-ruby": "0ac395fe",
 }
 OPTIONS = {
-    "terminal": TranscriptOptions(width=80, is_coloured=True),
+    "terminal": TranscriptOptions(width=80, is_colored=True),
     "full": TranscriptOptions(width=80, is_full=True, with_agents=True),
     "lines": TranscriptOptions(),
 }
@@ -84,13 +84,13 @@ def test_a_session_is_shown_as_expected(
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_list_fits_the_terminal(history: History, width: int, update_golden: bool) -> None:
-    lines = list(table_lines(_stable_page(history), width=width, style=Style(is_coloured=False), now=NOW))
+    lines = list(table_lines(_stable_page(history), width=width, style=Style(is_colored=False), now=NOW))
     assert max(map(len, lines)) <= width
     compare("\n".join(lines) + "\n", f"list.{width}.txt", update_golden)
 
 
 def test_a_piped_list_is_tab_separated(history: History, update_golden: bool) -> None:
-    lines = tab_separated_lines(_stable_page(history), style=Style(is_coloured=False))
+    lines = tab_separated_lines(_stable_page(history), style=Style(is_colored=False))
     compare("\n".join(lines) + "\n", "list.tsv", update_golden)
 
 

@@ -12,7 +12,7 @@ from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width
 from tests.render.sessions import AT, SUMMARY, texts
 
-PLAIN = Style(is_coloured=False)
+PLAIN = Style(is_colored=False)
 
 
 def page(*data: SessionSummary, offset: int = 0, total: int | None = None) -> PaginatedResult[SessionSummary]:

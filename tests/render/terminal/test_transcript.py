@@ -52,7 +52,7 @@ def test_only_the_selected_message_is_expanded() -> None:
 
 def test_an_edit_is_a_diff_and_a_long_one_is_truncated() -> None:
     edit = Edit("/home/zoe/ferry/a.py", (Hunk((), tuple(str(number) for number in range(90))),))
-    lines = shown(items(call("done", edits=(edit,), status="completed")), is_coloured=True)
+    lines = shown(items(call("done", edits=(edit,), status="completed")), is_colored=True)
     assert lines[3] == "    \x1b[32m+0\x1b[0m"
     assert "… 71 more lines" in lines[-1]
     whole = shown(items(call("done", edits=(edit,), status="completed")), is_full=True)
@@ -124,10 +124,10 @@ def test_markdown_is_styled_without_changing_a_character() -> None:
     text = "# Title\n\nUse `x` **now**:\n\n```py\nif x:\n    **y**\n```\nend"
     plain = shown(items(message("assistant", text)))
     assert "\n".join(plain[2:]) == text
-    coloured = shown(items(message("assistant", text)), is_coloured=True)
-    assert "\x1b[1m# Title\x1b[0m" in coloured
-    assert "\x1b[36m    **y**\x1b[0m" in coloured
-    assert "Use \x1b[36m`x`\x1b[0m \x1b[1m**now**\x1b[0m:" in coloured
+    colored = shown(items(message("assistant", text)), is_colored=True)
+    assert "\x1b[1m# Title\x1b[0m" in colored
+    assert "\x1b[36m    **y**\x1b[0m" in colored
+    assert "Use \x1b[36m`x`\x1b[0m \x1b[1m**now**\x1b[0m:" in colored
 
 
 @pytest.mark.parametrize("width", [None, 40])

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeVar
 import click
 from msgspec import Struct
 
-__all__ = ["Colour", "Screen", "color_option", "detect_screen"]
+__all__ = ["Color", "Screen", "color_option", "detect_screen"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Colour = Literal["auto", "always", "never"]
+Color = Literal["auto", "always", "never"]
 
 BATCH_LINES = 200  # lines per write
 
@@ -34,7 +34,7 @@ class Screen(Struct, frozen=True):
 
     width: int | None  # columns; None if not a terminal
     height: int
-    is_coloured: bool
+    is_colored: bool
     is_forced: bool = False  # --color always
 
     def write(self, lines: Iterable[str]) -> None:
@@ -67,14 +67,14 @@ class Screen(Struct, frozen=True):
             click.echo_via_pager(_batches(chain(first, remaining)), color=True if self.is_forced else None)
 
 
-def detect_screen(colour: Colour) -> Screen:
+def detect_screen(color: Color) -> Screen:
     """Return the properties of standard output."""
     is_terminal = sys.stdout.isatty()
     columns, lines = _terminal_size() if is_terminal else (0, 0)
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    is_coloured = colour == "always" or (colour == "auto" and is_terminal and not is_plain)
+    is_colored = color == "always" or (color == "auto" and is_terminal and not is_plain)
     width = max(columns, 20) if is_terminal else None
-    return Screen(width, max(lines, 5), is_coloured, is_forced=colour == "always")
+    return Screen(width, max(lines, 5), is_colored, is_forced=color == "always")
 
 
 def _terminal_size() -> tuple[int, int]:

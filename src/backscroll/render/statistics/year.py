@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from backscroll.model.plural import pluralize
 from backscroll.model.sanitize import one_line
-from backscroll.model.statistics import Favourite, Sums, Year
+from backscroll.model.statistics import Favorite, Sums, Year
 from backscroll.render.markdown_escape import code_span, escape_markdown
 from backscroll.render.statistics.charts import bar
 from backscroll.render.terminal.humanize import compact_number, format_cost, format_duration
@@ -123,7 +123,7 @@ class _Bars:
             chart = f"{pad(chart, self._length)}  " if suffix else chart
             yield f"  {pad(name, width)}  {value:>{digits},}  {self._style('accent', chart)}{suffix}".rstrip()
 
-    def counts(self, title: str, entries: Sequence[Favourite]) -> Iterator[str]:
+    def counts(self, title: str, entries: Sequence[Favorite]) -> Iterator[str]:
         names = [one_line(entry.name, _MAX_NAME_CHARS) for entry in entries]
         return self(title, names, [entry.count for entry in entries])
 
@@ -201,7 +201,7 @@ def _code(text: str) -> str:
     return code_span(text).replace("|", "\\|")
 
 
-def _count_table(title: str, names: Sequence[str], entries: Sequence[Favourite]) -> Iterator[str]:
+def _count_table(title: str, names: Sequence[str], entries: Sequence[Favorite]) -> Iterator[str]:
     return _table(title, names, [(escape_markdown(entry.name), f"{entry.count:,}") for entry in entries])
 
 

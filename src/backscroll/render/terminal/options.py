@@ -19,7 +19,7 @@ class TranscriptOptions(Struct, frozen=True, kw_only=True, dict=True):
     """Width, styling and level of detail of a transcript."""
 
     width: int | None = None  # cells of the terminal; None: lines are not wrapped
-    is_coloured: bool = False
+    is_colored: bool = False
     is_full: bool = False  # collapse and truncate nothing
     only: Collection[str] = ()  # roles; empty: all. "error" includes failed tool calls
     unfolded: int | None = None  # position of a message that is shown in full
@@ -27,7 +27,7 @@ class TranscriptOptions(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def style(self) -> Style:
-        return Style(is_coloured=self.is_coloured)
+        return Style(is_colored=self.is_colored)
 
     def selects(self, message: Message) -> bool:
         """Return whether a message has one of the selected roles."""

@@ -46,7 +46,7 @@ def prose_lines(
             yield style("code", line)
         elif is_markdown and _HEADING.match(line):
             yield from (style("strong", part) for part in _wrap_prose(line, width))
-        elif is_markdown and style.is_coloured:
+        elif is_markdown and style.is_colored:
             for part in _wrap_prose(line, width):
                 yield _INLINE.sub(lambda match: _style_inline(match, style), part)
         else:

@@ -61,7 +61,7 @@ def tab_separated_lines(
     columns = columns or PIPE_COLUMNS
     for session in page.data:
         texts = [COLUMNS[name].pipe_text(session, state) for name in columns]
-        if style.is_coloured:
+        if style.is_colored:
             styles = [_PIPE_STYLES.get(name, "dim") for name in columns]
             texts = [style(code, text) if code else text for code, text in zip(styles, texts, strict=True)]
         yield "\t".join(texts)

@@ -22,12 +22,12 @@ _ANSI_CODES = {
 
 
 class Style:
-    """Applies ANSI codes by name. Without colours it returns the text unchanged."""
+    """Applies ANSI codes by name. Without colors it returns the text unchanged."""
 
-    def __init__(self, *, is_coloured: bool) -> None:
-        self.is_coloured = is_coloured
+    def __init__(self, *, is_colored: bool) -> None:
+        self.is_colored = is_colored
 
     def __call__(self, name: str, text: str) -> str:
-        if not self.is_coloured or not text:
+        if not self.is_colored or not text:
             return text
         return f"\x1b[{_ANSI_CODES[name]}m{text}\x1b[0m"

@@ -116,7 +116,7 @@ def command(
         write_page(page)
         return
     screen = detect_screen(color)
-    style = Style(is_coloured=screen.is_coloured)
+    style = Style(is_colored=screen.is_colored)
     if is_empty:
         screen.write_notice(welcome)
     elif not page.data:

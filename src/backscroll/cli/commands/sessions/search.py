@@ -131,7 +131,7 @@ def command(
     if (found.is_relaxed or not found.data) and not (exact or regex):
         for item in history.invalid_filters(query):
             click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)
-    screen.write(match_lines(found, is_coloured=screen.is_coloured, width=screen.width or DEFAULT_WIDTH))
+    screen.write(match_lines(found, is_colored=screen.is_colored, width=screen.width or DEFAULT_WIDTH))
     if found.data and screen.width is not None:
         screen.write(["", match_footer(found)])
     elif found.data and (found.has_more or found.offset):

@@ -142,7 +142,7 @@ def command(
             )
         transcript_options = TranscriptOptions(
             width=screen.width,
-            is_coloured=screen.is_coloured,
+            is_colored=screen.is_colored,
             is_full=full,
             only=only or (),
             unfolded=start if message is not None else None,

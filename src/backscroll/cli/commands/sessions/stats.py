@@ -12,7 +12,7 @@ from backscroll.cli.global_options import Setup
 from backscroll.cli.options import DateParam, make_filter, read_options, stats_filters, sync_before_reading
 from backscroll.cli.output.hints import welcome_lines
 from backscroll.cli.output.json_documents import write_json
-from backscroll.cli.output.terminal import Colour, Screen, color_option, detect_screen
+from backscroll.cli.output.terminal import Color, Screen, color_option, detect_screen
 from backscroll.history import History
 from backscroll.model import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
@@ -70,7 +70,7 @@ def command(
     form: Literal["text", "md"],
     as_csv: bool,
     is_utc: bool,
-    color: Colour,
+    color: Color,
     as_json: bool,
     no_sync: bool,
     **options: Any,
@@ -128,7 +128,7 @@ def _print_report(
     elif not report.total.sessions:
         screen.write_notice(["No sessions match."])
     else:
-        style = Style(is_coloured=screen.is_coloured)
+        style = Style(is_colored=screen.is_colored)
         screen.page(report_lines(report, style=style, width=screen.width or DEFAULT_WIDTH, zone=zone))
 
 
@@ -138,7 +138,7 @@ def _print_explanation(
     if as_json:
         write_json(explanation_document(explanation))
     else:
-        screen.page(explanation_lines(explanation, style=Style(is_coloured=screen.is_coloured), zone=zone))
+        screen.page(explanation_lines(explanation, style=Style(is_colored=screen.is_colored), zone=zone))
 
 
 def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None:
@@ -150,7 +150,7 @@ def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None
         screen.write(year_markdown(year))
     else:
         screen.page(
-            year_lines(year, style=Style(is_coloured=screen.is_coloured), width=screen.width or DEFAULT_WIDTH)
+            year_lines(year, style=Style(is_colored=screen.is_colored), width=screen.width or DEFAULT_WIDTH)
         )
 
 

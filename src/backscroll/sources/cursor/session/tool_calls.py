@@ -99,7 +99,7 @@ def _texts_of_keys(keys: tuple[str, ...], extra: dict[str, Any]) -> list[str]:
 
 
 def _arguments(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the model's arguments, else the editor's normalised ones, else the undecodable text."""
+    """Return the model's arguments, else the editor's normalized ones, else the undecodable text."""
     undecodable = ""
     for value in (record.get("rawArgs"), record.get("params")):
         decoded = unwrap(value)

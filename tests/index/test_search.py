@@ -141,8 +141,9 @@ def test_prose_ranks_before_tool_text(index: Index) -> None:
 
 
 def test_short_tool_text_ranks_before_long_prose(index: Index) -> None:
-    prose = [message("ferry " + "oar " * 300, number) for number in range(400)]
-    index.write([*prose, message("ferry", 1000, role="tool")])
+    prose = [message("ferry " + "oar " * 300, number // 100, number % 100) for number in range(400)]
+    others = [message("oar " * 30, 4, number, role="tool") for number in range(100)]
+    index.write([*prose, *others, message("ferry", 1000, role="tool")])
     assert index.search(parse("ferry"), limit=1).hits[0].session == 1000
 
 

@@ -224,3 +224,18 @@ def test_an_attached_file_is_found_by_its_path(tmp_path: Path, pattern: Kind) ->
         history.sync()
         (match,) = history.search_sessions("moon/tides.py", pattern=pattern).data
         assert [match.match[start:end] for start, end in match.highlights] == ["moon/tides.py"]
+
+
+def test_two_messages_are_shown_if_the_words_are_spread(tmp_path: Path) -> None:
+    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/shop")
+    one.user("The ferry was late").assistant("I looked at the weather.").user("It was the fog")
+    one.write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        (match,) = history.search_sessions("ferry late fog").data
+        assert match.match == "The ferry was late"
+        assert match.second is not None
+        assert match.second.match == "It was the fog"
+        assert [match.second.match[start:end] for start, end in match.second.highlights] == ["fog"]
+        (match,) = history.search_sessions("ferry late").data
+        assert match.second is None

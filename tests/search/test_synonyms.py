@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.search.synonyms import is_common_word, synonyms
+from backscroll.index.query.parser import is_common_word
+from backscroll.search.synonyms import synonyms
 from backscroll.testing.claude_code import Transcript
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -10,6 +11,7 @@ from backscroll.archive.index_queue import IndexJob
 from backscroll.index import Index, IndexSession
 from backscroll.index.engine.background import BackgroundTask
 from backscroll.index.engine.encode import EncodedMessage, encode_message
+from backscroll.index.engine.session_text import prose_in, window_start
 from backscroll.ingest.index_documents import SpooledDocuments, annotations_document, message_document
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
@@ -170,15 +172,27 @@ class Indexer:
         copies: set[int],
     ) -> None:
         messages = self._archive.messages
+        window = window_start(first)  # its session document is written again
         if first:
             writer.delete_from(session.session, first)
-        if fragment_id is None:
-            documents = _documents(first, messages.of_session(summary, first))
-        else:
-            documents = _documents(first, messages.of_fragment(fragment_id, first))
+            writer.delete_window(session.session, window)
+        in_window = (
+            messages.of_session(summary, window)
+            if fragment_id is None
+            else messages.of_fragment(fragment_id, window)
+        )
+        numbered = enumerate(in_window, start=window)
+        earlier_prose = [
+            prose_in(document.fields)
+            for document in _documents(
+                (position, message)
+                for position, message in islice(numbered, first - window)
+                if message.role in ("user", "assistant")
+            )
+        ]
         # The title is indexed with the first message that is not a copy.
         with_title = all(position in copies for position in range(first))
-        writer.add_session(session, documents, with_title=with_title)
+        writer.add_session(session, _documents(numbered), with_title=with_title, earlier_prose=earlier_prose)
 
 
 def _write_annotations(
@@ -207,8 +221,8 @@ def _index_session(id_: int, summary: SessionSummary, workspace: str) -> IndexSe
     )
 
 
-def _documents(first: int, messages: Iterable[Message]) -> Iterator[EncodedMessage]:
-    """Yield the documents of the messages that are not copies, from a position on."""
-    for position, message in enumerate(messages, start=first):
+def _documents(numbered: Iterable[tuple[int, Message]]) -> Iterator[EncodedMessage]:
+    """Yield the documents of the messages that are not copies. Each message comes with its position."""
+    for position, message in numbered:
         if message.copied_from is None:
             yield encode_message(message_document(position, message))

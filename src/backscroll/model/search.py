@@ -6,7 +6,35 @@ from msgspec import Struct
 
 from backscroll.model.message import Role
 
-__all__ = ["Excerpt", "RecallResult", "RecalledSession", "SearchMatch", "SearchResult"]
+__all__ = [
+    "Excerpt",
+    "RecallResult",
+    "RecalledSession",
+    "SearchMatch",
+    "SearchRanks",
+    "SearchResult",
+    "SecondMatch",
+]
+
+
+class SearchRanks(Struct, frozen=True, gc=False):
+    """Ranks of a session, from 1, that its score is computed from. None if it is not in a ranking."""
+
+    all_words: int | None  # sessions with every word in one message
+    some_words: int | None  # sessions with some of the words in a message
+    session: int | None  # sessions in which the words were said, in any messages
+
+
+class SecondMatch(Struct, frozen=True, kw_only=True, gc=False):
+    """Another message of a session, with words of the query that the first one does not contain."""
+
+    message_id: str
+    message_index: int  # position in the session, from 0
+    role: Role
+    timestamp: datetime | None
+    match: str
+    highlights: tuple[tuple[int, int], ...]  # in the match
+    line_number: int
 
 
 class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
@@ -29,6 +57,8 @@ class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
     score: float
     match_count: int  # matching messages of the session
     parent_ref: str | None = None  # of a subagent: the session that started it
+    second: SecondMatch | None = None  # if the words are spread over several messages
+    ranks: SearchRanks | None = None  # None if messages or a single word were searched
     is_note: bool = False  # the match is in the user's annotations; the message is the first of the session
 
 

@@ -12,7 +12,7 @@ from backscroll.model.dates import iso
 from backscroll.model.sanitize import escape_json
 
 if TYPE_CHECKING:
-    from backscroll.model import Message, PaginatedResult, SearchResult, SessionSummary
+    from backscroll.model import Message, PaginatedResult, SearchMatch, SearchResult, SessionSummary
     from backscroll.model.export import FoundSecret
 
 __all__ = [
@@ -65,11 +65,18 @@ def search_document(found: SearchResult) -> dict[str, Any]:
     if found.total is None:
         page["total_at_least"] = found.total_at_least
     return {
-        "data": [msgspec.structs.asdict(match) | {"timestamp": iso(match.timestamp)} for match in found.data],
+        "data": [_match_document(match) for match in found.data],
         "pagination": page,
         "took_ms": found.took_ms,
         "is_relaxed": found.is_relaxed,
     }
+
+
+def _match_document(match: SearchMatch) -> dict[str, Any]:
+    document = msgspec.structs.asdict(match) | {"timestamp": iso(match.timestamp)}
+    if match.second is not None:
+        document["second"] = msgspec.structs.asdict(match.second) | {"timestamp": iso(match.second.timestamp)}
+    return document
 
 
 def session_document(session: Session, *, is_complete: bool = True) -> dict[str, Any]:

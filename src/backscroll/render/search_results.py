@@ -20,7 +20,12 @@ _Spans = Sequence[tuple[int, int]]
 
 
 def match_lines(
-    result: SearchResult, *, is_colored: bool, width: int = _MAX_WIDTH, now: datetime | None = None
+    result: SearchResult,
+    *,
+    is_colored: bool,
+    width: int = _MAX_WIDTH,
+    now: datetime | None = None,
+    with_ranks: bool = False,
 ) -> Iterator[str]:
     """Yield each match: session, message, and the matching line with context, at most `width` cells wide."""
     now = now or datetime.now(UTC)
@@ -34,8 +39,27 @@ def match_lines(
         title = mark + one_line(match.title or match.session_ref, 90)
         yield f"{index}  {truncate(title, heading_width)}"
         yield _INDENT + truncate(_details(match, now, heading_width), heading_width)
+        if with_ranks:
+            yield _INDENT + truncate(_score_line(match), heading_width)
         for line in _snippet_lines(match, width, is_colored=is_colored):
             yield (_MARGIN + line).rstrip()
+        if match.second is not None:
+            second = match.second
+            yield f"{_INDENT}{second.role} #{second.message_index}"
+            text, spans = _shorten(*_clean_line(second.match, second.highlights), width)
+            yield (_MARGIN + (_highlight(text, spans) if is_colored else text)).rstrip()
+
+
+def _score_line(match: SearchMatch) -> str:
+    """Return the score and the ranks that it is computed from."""
+    if match.ranks is None:
+        return f"score {match.score:.3f}"
+    ranks = (
+        ("all words in a message", match.ranks.all_words),
+        ("some words in a message", match.ranks.some_words),
+        ("whole session", match.ranks.session),
+    )
+    return f"score {match.score:.3f}: " + ", ".join(f"{name} #{rank}" for name, rank in ranks if rank)
 
 
 def match_footer(result: SearchResult) -> str:

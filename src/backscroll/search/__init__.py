@@ -1,12 +1,13 @@
 """Search over index and archive: the index finds messages, the archive provides their text.
 
-search          word search and pattern search
-hit_text        the text of a hit
-title_hits      session titles that match a pattern
-byte_prefilter  skip stored messages that cannot match, without decoding them
-recall          sessions that are relevant to a task
-recall_scoring  score of each session for a task
-excerpts        excerpts of a recalled session within a token budget
-known_secrets   named secrets to redact
-synonyms        synonyms (data in synonyms.txt)
+search             word search and pattern search
+excluded_sessions  sessions that contain an excluded word
+hit_text           the text of a hit
+second_match       another message, if the words are spread over a session
+title_hits         session titles that match a pattern
+byte_prefilter     skip stored messages that cannot match, without decoding them
+recall             sessions that are relevant to a task
+excerpts           excerpts of a recalled session within a token budget
+known_secrets      named secrets to redact
+synonyms           synonyms (data in synonyms.txt)
 """

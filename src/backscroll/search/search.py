@@ -35,6 +35,7 @@ from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.search.byte_prefilter import required_bytes
 from backscroll.search.excluded_sessions import exclude_sessions
 from backscroll.search.hit_text import load_hit_texts
+from backscroll.search.second_match import find_second_matches
 from backscroll.search.title_hits import TitleMatcher, title_of
 
 __all__ = [
@@ -119,16 +120,27 @@ def search_words(
     if learn_secrets is not None:
         learn_secrets({hit.session for hit in search.hits})
     locate = partial(find_spans, query=query, with_inflections=search.with_inflections)
+    locate_forms = partial(find_spans, query=query, with_inflections=True)
     found = [
-        _locate_words(hit, *texts[_key(hit)], redact, locate) for hit in search.hits if _key(hit) in texts
+        _locate_words(
+            hit, *texts[_key(hit)], redact, locate if hit.is_strict or hit.ranks is None else locate_forms
+        )
+        for hit in search.hits
+        if _key(hit) in texts
     ]
+    spread = {
+        each.hit.session: (each.hit.position, set(each.spans.terms))
+        for each in found
+        if each.hit.ranks is not None and not each.hit.is_strict and isinstance(each.spans, SpanStream)
+    }
+    second = find_second_matches(archive, index, query, spread, locate_forms, redact)
     matches = list(_build_matches(archive, found, context))
     page = index.finish_search(search)  # counting ran in the background until here
     counts = {_key(hit): hit.match_count for hit in page.hits} if with_counts else {}
     seen = offset + len(page.hits) if page.hits else 0
     return SearchResult(
         data=tuple(
-            replace(match, match_count=counts.get(_key(each.hit), 1))
+            replace(match, match_count=counts.get(_key(each.hit), 1), second=second.get(each.hit.session))
             for match, each in zip(matches, found, strict=True)
         ),
         total=page.total,
@@ -318,6 +330,7 @@ def _build_matches(archive: Archive, found: list[_FoundMessage], context: int) -
             score=hit.score,
             match_count=hit.match_count,
             parent_ref=summary.parent_ref,
+            ranks=hit.ranks,
             is_note=is_note,
         )
 

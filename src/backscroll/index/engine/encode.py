@@ -11,7 +11,8 @@ from functools import lru_cache
 import msgspec
 
 from backscroll.index.engine.documents import IndexMessage, IndexSession
-from backscroll.index.engine.schema import path_tokens, tag
+from backscroll.index.engine.schema import LONG_TAG, LONG_TEXT_CHARS, path_tokens, tag
+from backscroll.index.engine.session_text import SessionText
 from backscroll.index.text.normalize import normalize_words
 from backscroll.index.text.tokenize import MAX_WORD_BYTES, AnalyzedText, analyze, non_ascii_bytes
 
@@ -67,15 +68,24 @@ def encode_message(message: IndexMessage) -> EncodedMessage:
             message.is_error,
             message.is_edit,
             analyzed.is_irregular,
+            len(text) > LONG_TEXT_CHARS,
         ),
     )
     return EncodedMessage(message.position, message.branch is not None, fields)
 
 
 def encode_session(
-    session: IndexSession, messages: Iterable[EncodedMessage], *, with_title: bool = True
+    session: IndexSession,
+    messages: Iterable[EncodedMessage],
+    *,
+    with_title: bool = True,
+    earlier_prose: Iterable[bytes] = (),
 ) -> Iterator[str]:
-    """Complete encoded messages of one session to JSON documents. The title is added to the first."""
+    """Complete encoded messages of one session to JSON documents, followed by the session documents.
+
+    The title is added to the first message. ``earlier_prose`` is what was said before the first message in
+    its window.
+    """
     tags = [tag("source", session.source), tag("workspace", session.workspace_hash)]
     if session.workspace_name:
         tags.append(tag("workspace", session.workspace_name))
@@ -83,12 +93,23 @@ def encode_session(
     start = b'{"session":%d,' % session.session
     end, end_with_branch = _end(tags), _end([*tags, *branch])
     title = session.title if with_title else None
+    session_text = SessionText(session, _title_words(session), earlier_prose)
     for message in messages:
         fields = message.fields
+        for document in session_text.add(message.position, fields):
+            yield document.decode()
         if title:
             fields = _add_title(fields, title)
             title = None
         yield b"".join((start, fields, end if message.has_branch else end_with_branch)).decode()
+    for document in session_text.finish():
+        yield document.decode()
+
+
+def _title_words(session: IndexSession) -> bytes:
+    """Return the words and bigrams of title and workspace, as JSON without quotes."""
+    analyzed = analyze(" ".join(filter(None, (session.title, session.workspace_name))))
+    return b"%b %b" % (_words(analyzed), _encode(analyzed.cjk_bigrams)[1:-1])
 
 
 def _join_fields(
@@ -183,6 +204,7 @@ def _tags(
     is_error: bool,
     is_edit: bool,
     is_irregular: bool,
+    is_long: bool,
 ) -> bytes:
     """Return the tags of a message as JSON without quotes. Many messages share the same tags."""
     optional = (("tool", tool), ("model", model), ("branch", branch), ("kind", kind))
@@ -193,4 +215,6 @@ def _tags(
         tags.append(tag("is", "edit"))
     if is_irregular:
         tags.append(tag("irregular"))
+    if is_long:
+        tags.append(LONG_TAG)
     return _encode(" ".join(tags))[1:-1]

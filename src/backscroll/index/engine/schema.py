@@ -14,7 +14,10 @@ from backscroll.index.text.normalize import fold_accents
 from backscroll.index.text.tokenize import MAX_WORD_BYTES, bigrams, has_cjk_pair, split_cjk, to_nfc
 
 __all__ = [
+    "LONG_TAG",
+    "LONG_TEXT_CHARS",
     "METADATA_TAG",
+    "SESSION_TAG",
     "TEXT_FIELDS",
     "VERSION",
     "open_index",
@@ -25,10 +28,13 @@ __all__ = [
     "tokens_of",
 ]
 
-VERSION = 5  # increment with every change to the fields, the tokenization or the tags
+VERSION = 6  # increment with every change to the fields, the tokenization or the tags
 
 TEXT_FIELDS = ("prose", "tool_text")  # each message has exactly one of them
-METADATA_TAG = "metadata:"  # marks the one document that is not a message: it holds version and watermark
+METADATA_TAG = "metadata:"  # marks the document with version and watermark
+SESSION_TAG = "document:session"  # marks the documents of whole sessions
+LONG_TAG = "long:"  # marks messages of more than `LONG_TEXT_CHARS` characters
+LONG_TEXT_CHARS = 20_000
 _MAX_TAG_CHARS = 200
 _WHITE_SPACE = re.compile(r"\s+")
 _TAG_SPACE = "\u2423"  # replaces white space inside a tag
@@ -41,6 +47,8 @@ def schema() -> tantivy.Schema:
     for name in TEXT_FIELDS:
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("subwords", tokenizer_name="words", index_option="freq")
+    builder.add_text_field("session_text", tokenizer_name="words", index_option="freq")
+    builder.add_text_field("session_title", tokenizer_name="words", index_option="freq")
     builder.add_text_field("cjk_bigrams", tokenizer_name="spaced", index_option="position")
     builder.add_text_field("files", tokenizer_name="words", index_option="position")
     builder.add_text_field("tags", tokenizer_name="spaced", index_option="basic")

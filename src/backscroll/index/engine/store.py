@@ -19,7 +19,7 @@ from backscroll.index.engine.schema import VERSION, open_index
 from backscroll.index.engine.writer import IndexMetadata, Writer, is_lock_error
 from backscroll.index.pattern.candidates import candidate_queries
 from backscroll.index.pattern.pattern import Pattern
-from backscroll.index.query.compile import CompiledQuery
+from backscroll.index.query.compile import CompiledQuery, Synonyms
 from backscroll.index.query.counts import count_by_session
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import Hit
@@ -184,12 +184,14 @@ class Index:
         by: By = "session",
         match_any: bool = False,
         with_counts: bool = True,
+        synonyms: Synonyms = lambda _: (),
     ) -> PendingSearch:
         """Return the same page as `search` while counting continues in the background.
 
-        With ``match_any``, messages with some of the words match even if others have all of them.
+        With ``match_any``, messages with some of the words match even if others have all of them. Synonyms
+        count in the text of whole sessions.
         """
-        compiled = CompiledQuery(query)
+        compiled = CompiledQuery(query, synonyms)
         with self._damage_errors():
             return self._latest_snapshot().search(
                 compiled,

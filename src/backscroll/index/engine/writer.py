@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import groupby
 
 import msgspec
 import tantivy
 
 from backscroll.index.engine.documents import Document, IndexSession
 from backscroll.index.engine.encode import EncodedMessage, encode_message, encode_session
-from backscroll.index.engine.schema import METADATA_TAG, VERSION, schema
+from backscroll.index.engine.schema import METADATA_TAG, SESSION_TAG, VERSION, schema
 from backscroll.index.engine.throttle import Throttle
 
 __all__ = ["IndexMetadata", "Writer", "is_lock_error"]
@@ -55,28 +56,38 @@ class Writer:
     def delete_from(self, session: int, position: int) -> None:
         """Delete the messages of a session from a position on."""
         self._is_committed = False
-        conditions = [
-            tantivy.Query.term_query(schema(), "session", session),
-            tantivy.Query.range_query(
-                schema(), "position", tantivy.FieldType.Unsigned, lower_bound=position, upper_bound=None
-            ),
-        ]
-        both = tantivy.Query.boolean_query([(tantivy.Occur.Must, condition) for condition in conditions])
-        self._writer.delete_documents_by_query(both)
+        self._writer.delete_documents_by_query(_from_position(session, position))
+
+    def delete_window(self, session: int, position: int) -> None:
+        """Delete the session documents from a position on."""
+        self._is_committed = False
+        self._writer.delete_documents_by_query(
+            _from_position(session, position, tantivy.Query.term_query(schema(), "tags", SESSION_TAG))
+        )
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add messages of any sessions."""
-        for document in documents:
-            if not document.is_copy:
-                self.add_session(_session_of(document), [encode_message(document)])
+        own = (document for document in documents if not document.is_copy)
+        for _, group in groupby(own, key=lambda document: document.session):
+            messages = list(group)
+            self.add_session(_session_of(messages[0]), map(encode_message, messages))
 
     def add_session(
-        self, session: IndexSession, messages: Iterable[EncodedMessage], *, with_title: bool = True
+        self,
+        session: IndexSession,
+        messages: Iterable[EncodedMessage],
+        *,
+        with_title: bool = True,
+        earlier_prose: Iterable[bytes] = (),
     ) -> None:
-        """Add messages of one session, in order. The title is indexed with the first of them."""
+        """Add messages of one session, in order, and its session documents.
+
+        The title is indexed with the first message. ``earlier_prose`` is what was said before it in its
+        window.
+        """
         self._is_committed = False
         add = self._writer.add_json
-        for text in encode_session(session, messages, with_title=with_title):
+        for text in encode_session(session, messages, with_title=with_title, earlier_prose=earlier_prose):
             self._throttle.add(len(text))
             try:
                 add(text)
@@ -100,6 +111,15 @@ class Writer:
             if not self._is_committed:
                 self._writer.rollback()  # this also stops the merges of earlier commits
             self._writer.wait_merging_threads()
+
+
+def _from_position(session: int, position: int, *conditions: tantivy.Query) -> tantivy.Query:
+    """Match the documents of a session from a position on."""
+    position_query = tantivy.Query.range_query(
+        schema(), "position", tantivy.FieldType.Unsigned, lower_bound=position, upper_bound=None
+    )
+    queries = [tantivy.Query.term_query(schema(), "session", session), position_query, *conditions]
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
 
 
 @contextmanager

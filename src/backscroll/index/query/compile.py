@@ -1,14 +1,33 @@
 """Compilation of a parsed query to Tantivy queries."""
 
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import tantivy
 from msgspec import Struct
 from tantivy import Occur
 
-from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, path_tokens, schema, tag, tokens_of
-from backscroll.index.query.parser import Clause, Filter, Not, Phrase, Query, SessionIds, Term, Word
+from backscroll.index.engine.schema import (
+    LONG_TAG,
+    METADATA_TAG,
+    SESSION_TAG,
+    TEXT_FIELDS,
+    path_tokens,
+    schema,
+    tag,
+    tokens_of,
+)
+from backscroll.index.query.parser import (
+    Clause,
+    Filter,
+    Not,
+    Phrase,
+    Query,
+    SessionIds,
+    Term,
+    Word,
+    is_common_word,
+)
 from backscroll.index.text.inflections import inflections
 from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
 from backscroll.model import workspace_hash
@@ -16,6 +35,7 @@ from backscroll.model import workspace_hash
 __all__ = [
     "CompiledQuery",
     "QueryPart",
+    "Synonyms",
     "adjacent",
     "all_of",
     "any_of",
@@ -24,11 +44,18 @@ __all__ = [
 ]
 
 _FIELD_WEIGHTS = {"prose": 2.0, "tool_text": 1.0, "subwords": 0.5}
+_SESSION_FIELD_WEIGHTS = {"session_text": 1.0, "session_title": 1.0}
+_SESSION_TIE_BREAKER = 0.3  # weight of the other field or form
 _INFLECTION_WEIGHT = 0.7
+_SYNONYM_WEIGHT = 0.7
+_COMMON_WORD_WEIGHT = 0.3
 _MAX_SESSION_TERMS = 128
 _KINDS_WITHOUT_TEXT = ("signed", "redacted", "empty")  # of thinking
 # Characters with a meaning in Tantivy's regex syntax. Others must not be escaped: \< matches a word start.
 _REGEX_SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
+
+
+Synonyms = Callable[[str], Sequence[str]]  # of a word in lower case
 
 
 class QueryPart(Struct, frozen=True):
@@ -36,18 +63,28 @@ class QueryPart(Struct, frozen=True):
 
     query: tantivy.Query
     terms: tuple[tuple[str, str], ...]  # field and term
+    in_session: tantivy.Query | None = None  # matches session documents
+    in_title: tantivy.Query | None = None  # matches session documents by title and workspace
+    weight: float = 1.0  # less for words that say little
+
+    @property
+    def anywhere(self) -> tantivy.Query:
+        """Match messages, and session documents by their title."""
+        return self.query if self.in_title is None else any_of([self.query, self.in_title])
 
 
 class CompiledQuery:
     """The Tantivy queries of one parsed query, from strict to relaxed."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, synonyms: Synonyms = lambda _: ()) -> None:
         self.query = query
+        self._synonyms = synonyms
         self._filters = [tantivy.Query.const_score_query(filter, 0.0) for filter in _filters(query)]
         self._excluded = [_any_term(clause.any_of) for clause in query.clauses if clause.is_negated]
         self._clauses = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
         self._required = [_any_term(clause.any_of) for clause in self._clauses]
         self._optional = [_stop_words(clause.any_of) for clause in query.words if clause not in self._clauses]
+        self.has_no_filters = not (self._filters or self._excluded)
         self.is_empty = not (self._required or self._filters or self._excluded)
         # A prefix has the same score everywhere, so prefix searches are sorted by time instead.
         self.is_ranked = any(_has_score(term) for clause in self._clauses for term in clause.any_of)
@@ -74,7 +111,7 @@ class CompiledQuery:
 
     def parts(self) -> list[QueryPart]:
         """Return the parts to search for if no message has all words; empty if there is only one."""
-        parts = [part for clause in self._clauses for part in _split(clause)]
+        parts = [part for clause in self._clauses for part in _split(clause, self._synonyms)]
         return parts if len(parts) > 1 else []
 
     def any_part(self, parts: Sequence[QueryPart]) -> tantivy.Query:
@@ -82,16 +119,32 @@ class CompiledQuery:
         any_query = any_of([part.query for part in parts])
         return self._without_excluded([(Occur.Must, query) for query in (any_query, *self._filters)])
 
+    @staticmethod
+    def without_noise(query: tantivy.Query) -> tantivy.Query:
+        """Exclude system messages and very long messages: they contain many words by chance."""
+        noise = [_term("tags", tag("role", "system")), _term("tags", LONG_TAG)]
+        return tantivy.Query.boolean_query([(Occur.Must, query), *((Occur.MustNot, one) for one in noise)])
+
+    def in_session_text(self, parts: Sequence[QueryPart]) -> tantivy.Query | None:
+        """Match session documents with at least one of the parts; None if no part is a word."""
+        words = [part.in_session for part in parts if part.in_session is not None]
+        return any_of(words) if words else None
+
     def within(self, query: tantivy.Query, sessions: tantivy.Query) -> tantivy.Query:
         """Restrict another query to some sessions and to the filters. Scores are not meaningful."""
         return all_of([sessions, query, *self._filters])
+
+    @staticmethod
+    def within_scored(query: tantivy.Query, ids: Collection[int]) -> tantivy.Query:
+        """Restrict a query to some sessions. The scores stay."""
+        return all_of([query, tantivy.Query.const_score_query(in_sessions(ids), 0.0)])
 
     def _without_excluded(self, parts: list[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
         if len(parts) == 1 and not self._excluded and self._required:
             return parts[0][1]
         excluded = list(self._excluded)
         if not self._required:
-            excluded += [_term("tags", METADATA_TAG), _term("tags", tag("role", "note"))]
+            excluded += [*_other_documents(), _term("tags", tag("role", "note"))]
             parts = [*parts, (Occur.Must, _all())]
         return tantivy.Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
 
@@ -110,13 +163,18 @@ def any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
+def _other_documents() -> list[tantivy.Query]:
+    """Return queries for the documents that are not messages."""
+    return [_term("tags", METADATA_TAG), _term("tags", SESSION_TAG)]
+
+
 def _all() -> tantivy.Query:
     return tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0)
 
 
 def _all_except(query: tantivy.Query) -> tantivy.Query:
     """Match every message that does not match a query."""
-    excluded = [query, _term("tags", METADATA_TAG)]
+    excluded = [query, *_other_documents()]
     return tantivy.Query.boolean_query([(Occur.Must, _all()), *((Occur.MustNot, one) for one in excluded)])
 
 
@@ -171,7 +229,7 @@ def _inflected(term: Term) -> tantivy.Query:
     return tantivy.Query.disjunction_max_query([_compile_term(term), *queries])
 
 
-def _split(clause: Clause) -> Iterator[QueryPart]:
+def _split(clause: Clause, synonyms: Synonyms) -> Iterator[QueryPart]:
     """Split a clause into its words. Phrases and alternatives stay whole."""
     term = clause.any_of[0]
     if len(clause.any_of) > 1 or not isinstance(term, Word) or term.is_prefix:
@@ -181,11 +239,35 @@ def _split(clause: Clause) -> Iterator[QueryPart]:
     for run in runs:
         pairs = list(bigrams(unicodedata.normalize("NFKC", run)))
         for pair in pairs[:-1] or pairs:
-            yield QueryPart(_cjk_run(pair), (("cjk_bigrams", pair),))
+            yield _word_part(_cjk_run(pair), ["cjk_bigrams"], [pair])
     for token in tokens_of(text):
         if len(token) > 1 or len(text) == 1:
-            terms = tuple((field, form) for field in TEXT_FIELDS for form in inflections(token))
-            yield QueryPart(_inflected(Word(token)), terms)
+            yield _word_part(_inflected(Word(token)), TEXT_FIELDS, inflections(token), synonyms(token))
+
+
+def _word_part(
+    query: tantivy.Query, fields: Sequence[str], forms: Sequence[str], synonyms: Sequence[str] = ()
+) -> QueryPart:
+    weight = _COMMON_WORD_WEIGHT if is_common_word(forms[0]) else 1.0
+    return QueryPart(
+        query,
+        tuple((field, form) for field in fields for form in forms),
+        tantivy.Query.boost_query(_in_session_text(forms, synonyms), weight),
+        any_of([_term("session_title", form) for form in forms]),
+        weight,
+    )
+
+
+def _in_session_text(forms: Sequence[str], synonyms: Sequence[str] = ()) -> tantivy.Query:
+    """Match session documents with a word in one of its forms, the first as typed, or with a synonym."""
+    weights = dict.fromkeys(forms, _INFLECTION_WEIGHT) | {forms[0]: 1.0}
+    weights |= {synonym: _SYNONYM_WEIGHT for synonym in synonyms if synonym not in weights}
+    queries = [
+        tantivy.Query.boost_query(_term(field, word), field_weight * weight)
+        for field, field_weight in _SESSION_FIELD_WEIGHTS.items()
+        for word, weight in weights.items()
+    ]
+    return tantivy.Query.disjunction_max_query(queries, _SESSION_TIE_BREAKER)
 
 
 def _stop_words(terms: Iterable[Term]) -> tantivy.Query:

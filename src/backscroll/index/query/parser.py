@@ -56,6 +56,16 @@ _STOP_WORD_LIST = """
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 
+# Everyday words that say little about the subject of a query.
+_COMMON_WORD_LIST = """
+after again against all already also another anything back become been before between both came come day
+done down during each every everything few first gave get give given go goes gone good got happen happened
+kept keep know last let like long look made make many may might more most much must need new no off old
+once one only other out over own please put really said same say see shall some something still take taken
+tell thing think through time told took two under up use used using want way went work works
+"""
+_COMMON_WORDS = frozenset(_COMMON_WORD_LIST.split())
+
 
 class Word(Struct, frozen=True, tag=True):
     """A word, or several joined by punctuation like ``path/to/file.py``."""
@@ -122,12 +132,18 @@ class Clause(Struct, frozen=True):
         )
 
 
+def is_common_word(word: str) -> bool:
+    """Return whether a lower-case word says little about the subject of a query."""
+    return word in _COMMON_WORDS
+
+
 class Query(Struct, frozen=True):
     """Clauses that must all match, and a time range."""
 
     clauses: tuple[Clause, ...] = ()
     since: int | None = None  # milliseconds since 1970
     until: int | None = None  # exclusive
+    requires_all: bool = False  # typed with AND: sessions with only some of the words do not follow
 
     @property
     def is_empty(self) -> bool:
@@ -177,12 +193,13 @@ def parse(text: str, *, now: datetime | None = None) -> Query:
     now = now if now is not None else datetime.now(UTC)
     query = Query()
     clauses: list[Clause] = []
-    is_alternative = is_negated = False
+    is_alternative = is_negated = requires_all = False
     for item in _items(text):
         operator = _operator(item)
         if operator is not None:
             is_alternative = operator == "OR" or (is_alternative and operator == "NOT")
             is_negated = operator == "NOT" and not is_negated
+            requires_all = requires_all or operator == "AND"
             continue
         is_excluded = is_negated is not bool(item["minus"])
         if (with_limit := _apply_time_limit(query, item, is_excluded, now, zone)) is not None:
@@ -196,7 +213,7 @@ def parse(text: str, *, now: datetime | None = None) -> Query:
         else:
             continue  # punctuation
         is_alternative = is_negated = False
-    query = replace(query, clauses=tuple(_merge_filters(clauses)))
+    query = replace(query, clauses=tuple(_merge_filters(clauses)), requires_all=requires_all)
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query

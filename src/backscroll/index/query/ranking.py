@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from backscroll.model.search import SearchRanks
+
 __all__ = ["DAY_MS", "Hit", "Row", "first_per_session", "rank_block", "take_page"]
 
 DAY_MS = 86_400_000
@@ -21,6 +23,12 @@ class Hit(Struct, frozen=True, gc=False):
     position: int
     score: float
     match_count: int = 1
+    ranks: SearchRanks | None = None  # of a session
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the message has every word, as far as known."""
+        return self.ranks is not None and self.ranks.all_words is not None
 
 
 def rank_block(rows: list[Row], today: int) -> list[Hit]:

@@ -1,10 +1,13 @@
 """Search in one commit of the index.
 
-The pipeline of `Snapshot.search`, where each stage runs only if the one before it found nothing:
+`Snapshot.search` for messages runs three stages, each only if the one before it found nothing:
 
     strict       every word as typed
     inflections  every word in any of its forms
     any part     some of the words; sessions with more and rarer words come first
+
+A search for sessions with more than one word is ranked by `session_ranking`, which combines these stages
+with the documents of whole sessions.
 
 Tantivy scores by BM25, with a higher weight for prose than for tool text. The hits then pass through
 `rank_block` (recency), `first_per_session` (grouping) and `take_page`. Ranking works on blocks of fixed
@@ -19,6 +22,7 @@ from itertools import chain
 
 import tantivy
 from msgspec import Struct
+from msgspec.structs import replace
 
 from backscroll.index.engine.background import BackgroundTask
 from backscroll.index.engine.schema import METADATA_TAG, schema
@@ -26,6 +30,7 @@ from backscroll.index.query.compile import CompiledQuery, QueryPart, in_sessions
 from backscroll.index.query.counts import By, Counts, count_by_session, count_messages
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import DAY_MS, Hit, Row, first_per_session, rank_block, take_page
+from backscroll.index.query.session_ranking import combine_rankings, continue_ranking
 from backscroll.readers.lru_cache import LRUCache
 
 __all__ = ["By", "HitPage", "PendingSearch", "Snapshot", "TooManyTermsError"]
@@ -35,6 +40,12 @@ FIRST_NEWEST_BLOCK = 2000  # larger: consecutive messages are often of the same 
 _BLOCK_GROWTH = 4
 _RERANKED_SESSIONS = 100
 _COVERAGE_BONUS = 0.5
+_MIN_COVERAGE = 0.5  # of the words, weighted by rarity, in a session without a strict match
+_FEW_PARTS = 2  # up to so many words, such a session contains all of them
+_ROUNDING = 1e-6
+_SESSION_DOCUMENTS = 100
+_ENOUGH_STRICT_SESSIONS = 40  # then no other sessions are added
+_ENOUGH_SAID_SESSIONS = 20
 _CACHED_QUERIES = 4
 
 
@@ -70,7 +81,7 @@ class PendingSearch:
     def finish(self) -> HitPage:
         """Wait for the counts and return the page with them."""
         counts = self._counts.result() if isinstance(self._counts, BackgroundTask) else self._counts
-        hits = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
+        hits = [replace(hit, match_count=counts.of(hit.session)) for hit in self.hits]
         return HitPage(hits, counts.total, is_relaxed=self.is_relaxed, with_inflections=self.with_inflections)
 
 
@@ -83,12 +94,23 @@ class _FirstBlock(Struct, frozen=True):
     with_inflections: bool = False
 
 
+class _SessionRanking(Struct, frozen=True):
+    """The sessions that a query ranks, best first, and the query for those that follow."""
+
+    hits: list[Hit]
+    query: tantivy.Query  # every word or, if no message has them, some of the words
+    counts: BackgroundTask[Counts] | None  # of messages with every word
+    is_relaxed: bool
+    with_inflections: bool
+
+
 class Snapshot:
     """The index after one commit. Pages from the same snapshot are consistent."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
         self._first_blocks = LRUCache[tuple[Query, By], _FirstBlock](_CACHED_QUERIES)
+        self._rankings = LRUCache[Query, _SessionRanking](_CACHED_QUERIES)
 
     def search(
         self,
@@ -108,7 +130,10 @@ class Snapshot:
         if query.is_empty:
             return PendingSearch([], Counts(0))
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY_MS
-        if match_any and (parts := query.parts()):
+        parts = query.parts() if query.is_ranked else []
+        if by == "session" and parts and not match_any:
+            return self._search_sessions(query, parts, limit=limit, offset=offset, today=today)
+        if match_any and parts:
             return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
         first = self._cached_first_block(query, by) if with_counts else self._first_block(query, None)
         if not first.rows and (parts := query.parts()):
@@ -116,6 +141,119 @@ class Snapshot:
         blocks = self._blocks(first.query, first.rows, is_ranked=query.is_ranked, today=today)
         hits = take_page(blocks if by == "message" else first_per_session(blocks), limit=limit, offset=offset)
         return PendingSearch(hits, first.counts, with_inflections=first.with_inflections)
+
+    def _search_sessions(
+        self, query: CompiledQuery, parts: list[QueryPart], *, limit: int, offset: int, today: int
+    ) -> PendingSearch:
+        """Return the best sessions for several words, each with the message that shows best why."""
+        ranking = self._rankings.get(query.query) or self._rank_sessions(query, parts, today)
+        self._rankings.put(query.query, ranking)
+        hits = take_page(
+            chain([ranking.hits], self._remaining_sessions(ranking, today)), limit=limit, offset=offset
+        )
+        return PendingSearch(
+            hits,
+            BackgroundTask(lambda: self._count_page(query, parts, ranking, hits)),
+            is_relaxed=ranking.is_relaxed,
+            with_inflections=ranking.with_inflections,
+        )
+
+    def _remaining_sessions(self, ranking: _SessionRanking, today: int) -> Iterator[list[Hit]]:
+        """Return the sessions after the ranked ones. Nothing is read before a page needs them."""
+        first, _ = self._block(ranking.query, 0, FIRST_RANKED_BLOCK, is_ranked=True)
+        blocks = self._blocks(ranking.query, first, is_ranked=True, today=today)
+        yield from continue_ranking(ranking.hits, first_per_session(blocks))
+
+    def _rank_sessions(self, query: CompiledQuery, parts: list[QueryPart], today: int) -> _SessionRanking:
+        """Compute the rankings of `session_ranking` and combine them."""
+        session_text = query.in_session_text(parts)
+        by_session_task = BackgroundTask(lambda: self._search_session_text(session_text))
+        strict_query, strict, with_inflections = self._strict_sessions(query, today)
+        counts = BackgroundTask(lambda: self._count_sessions(strict_query)) if strict_query else None
+        by_session = by_session_task.result()
+        known = {hit.session: hit.position for hit in strict}
+        any_part = query.any_part(parts)
+        relaxed: list[Hit] = []
+        is_enough = len(strict) >= _ENOUGH_STRICT_SESSIONS or (query.query.requires_all and strict_query)
+        if not is_enough:
+            relaxed = self._relaxed_sessions(query, any_part, by_session, today)
+            known = {hit.session: hit.position for hit in relaxed} | known
+            if query.has_no_filters:  # found by title, workspace or synonyms alone
+                known = {hit.session: hit.position for hit in by_session} | known
+            coverage = self._coverage(query, parts, {hit.session for hit in relaxed[:_RERANKED_SESSIONS]})
+            relaxed = _rerank(relaxed, coverage)
+            if strict_query is not None:
+                share = 1.0 if len(parts) <= _FEW_PARTS else _MIN_COVERAGE
+                needed = share * sum(map(self._rarity, parts)) - _ROUNDING
+                known = {
+                    session: position
+                    for session, position in known.items()
+                    if coverage.get(session, 0.0) >= needed
+                } | {hit.session: hit.position for hit in strict}
+                relaxed = [hit for hit in relaxed if hit.session in known]
+        by_session = [hit for hit in by_session if hit.session in known]
+        return _SessionRanking(
+            combine_rankings(strict, relaxed, by_session, known),
+            strict_query or any_part,
+            counts,
+            is_relaxed=strict_query is None,
+            with_inflections=with_inflections,
+        )
+
+    def _strict_sessions(
+        self, query: CompiledQuery, today: int
+    ) -> tuple[tantivy.Query | None, list[Hit], bool]:
+        """Return the query for every word, the sessions that it finds, and whether words are inflected.
+
+        System messages and very long messages are ignored. The query is None if nothing matches.
+        """
+        for strict, with_inflections in ((query.strict(), False), (query.with_inflections(), True)):
+            if strict is None:
+                continue
+            if hits := self._best_per_session(query.without_noise(strict), today):
+                return strict, hits, with_inflections
+            if self._block(strict, 0, 1, is_ranked=True)[0]:
+                return strict, [], with_inflections
+        return None, [], True
+
+    def _relaxed_sessions(
+        self, query: CompiledQuery, any_part: tantivy.Query, by_session: list[Hit], today: int
+    ) -> list[Hit]:
+        """Return the sessions with some of the words in a message, best first.
+
+        Only sessions in which the words were said are considered, if there are enough of them: a search in
+        all messages for many words is slow.
+        """
+        any_part = query.without_noise(any_part)
+        if len(by_session) >= _ENOUGH_SAID_SESSIONS:
+            any_part = query.within_scored(any_part, {hit.session for hit in by_session})
+        return self._best_per_session(any_part, today)
+
+    def _best_per_session(self, query: tantivy.Query, today: int) -> list[Hit]:
+        rows, _ = self._block(query, 0, FIRST_RANKED_BLOCK, is_ranked=True)
+        return next(first_per_session(iter([rank_block(rows, today)])))
+
+    def _search_session_text(self, query: tantivy.Query | None) -> list[Hit]:
+        """Return the best sessions by their session documents. The positions are those of windows."""
+        if query is None:
+            return []
+        rows, _ = self._block(query, 0, _SESSION_DOCUMENTS, is_ranked=True)
+        return next(first_per_session(iter([[Hit(row[1], row[2], row[0]) for row in rows]])))
+
+    def _count_page(
+        self, query: CompiledQuery, parts: list[QueryPart], ranking: _SessionRanking, hits: list[Hit]
+    ) -> Counts:
+        """Count the messages with every word or, in sessions without one, those with any of the words."""
+        strict = ranking.counts.result() if ranking.counts is not None else Counts(None)
+        strict_sessions = {bucket["key"] for bucket in strict.buckets}
+        others = {hit.session for hit in hits} - strict_sessions
+        added = len({hit.session for hit in ranking.hits} - strict_sessions)
+        total = strict.total + added if strict.total is not None else None
+        if not others:
+            return Counts(total, strict.buckets)
+        within = query.within(query.any_part(parts), in_sessions(others))
+        buckets = [*strict.buckets, *count_by_session(self.searcher, within)]
+        return Counts(total, sorted(buckets, key=lambda bucket: bucket["key"]))
 
     def _cached_first_block(self, query: CompiledQuery, by: By) -> _FirstBlock:
         """Return the first block with counts, from the cache if a page of the same query was read before."""
@@ -159,39 +297,39 @@ class Snapshot:
             hits = take_page(blocks, limit=limit, offset=offset)
             return PendingSearch(hits, Counts(None), is_relaxed=True, with_inflections=True)
         groups = first_per_session(blocks)
-        best = self._rerank_by_coverage(query, parts, next(groups, []))
+        best = next(groups, [])
+        coverage = self._coverage(query, parts, {hit.session for hit in best[:_RERANKED_SESSIONS]})
+        best = _rerank(best, coverage)
         hits = take_page(chain([best], groups), limit=limit, offset=offset)
         within = query.within(any_part, in_sessions({hit.session for hit in hits}))
         counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, within)))
         return PendingSearch(hits, counts, is_relaxed=True, with_inflections=True)
 
-    def _rerank_by_coverage(self, query: CompiledQuery, parts: list[QueryPart], hits: list[Hit]) -> list[Hit]:
-        """Sort the best sessions by score plus a bonus for each part that any of their messages contains."""
-        if not hits:
-            return []
-        best = hits[:_RERANKED_SESSIONS]
-        scores = {hit.session: hit.score for hit in best}
-        sessions_query = in_sessions(scores)
+    def _coverage(self, query: CompiledQuery, parts: list[QueryPart], sessions: set[int]) -> dict[int, float]:
+        """Return the summed rarity of the parts that the messages of each session contain."""
+        coverage = dict.fromkeys(sessions, 0.0)
+        if not sessions:
+            return coverage
+        sessions_query = in_sessions(sessions)
 
         def sessions_with(parts: list[QueryPart]) -> list[list[int]]:
             counts = (
-                count_by_session(self.searcher, query.within(part.query, sessions_query)) for part in parts
+                count_by_session(self.searcher, query.within(part.anywhere, sessions_query)) for part in parts
             )
             return [[bucket["key"] for bucket in buckets] for buckets in counts]
 
         half = len(parts) // 2
         second_half = BackgroundTask(lambda: sessions_with(parts[half:]))
         first_half = sessions_with(parts[:half])
-        for part, sessions in zip(parts, first_half + second_half.result(), strict=True):
-            bonus = _COVERAGE_BONUS * self._rarity(part)
-            for session in sessions:
-                scores[session] += bonus
-        reranked = [Hit(hit.session, hit.position, scores[hit.session]) for hit in best]
-        return sorted(reranked, key=lambda hit: -hit.score) + hits[_RERANKED_SESSIONS:]
+        for part, found in zip(parts, first_half + second_half.result(), strict=True):
+            rarity = self._rarity(part)
+            for session in found:
+                coverage[session] += rarity
+        return coverage
 
     def _rarity(self, part: QueryPart) -> float:
         frequency = sum(self.searcher.doc_freq(field, term) for field, term in part.terms)
-        return math.log1p(self.searcher.num_docs / (frequency + 1)) if part.terms else 1.0
+        return part.weight * math.log1p(self.searcher.num_docs / (frequency + 1)) if part.terms else 1.0
 
     def newest(self, query: tantivy.Query) -> Iterator[Hit]:
         """Return every match, newest first, messages without a timestamp last.
@@ -244,3 +382,12 @@ class Snapshot:
 
 def _first_block_size(is_ranked: bool) -> int:
     return FIRST_RANKED_BLOCK if is_ranked else FIRST_NEWEST_BLOCK
+
+
+def _rerank(hits: list[Hit], coverage: dict[int, float]) -> list[Hit]:
+    """Sort the best sessions by score plus a bonus for the parts that any of their messages contains."""
+    reranked = [
+        Hit(hit.session, hit.position, hit.score + _COVERAGE_BONUS * coverage[hit.session])
+        for hit in hits[:_RERANKED_SESSIONS]
+    ]
+    return sorted(reranked, key=lambda hit: -hit.score) + hits[_RERANKED_SESSIONS:]

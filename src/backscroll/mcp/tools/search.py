@@ -109,7 +109,10 @@ def _match_lines(match: SearchMatch) -> list[str]:
     header = " · ".join(fact for fact in facts if fact)
     first, *others = [sanitize(line) for line in match.context] or [""]
     role = "note" if match.is_note else match.role
-    return [header, f"   [{match.message_index}] {role}: {first}", *(f"     {line}" for line in others)]
+    lines = [header, f"   [{match.message_index}] {role}: {first}", *(f"     {line}" for line in others)]
+    if match.second is not None:
+        lines.append(f"   [{match.second.message_index}] {match.second.role}: {sanitize(match.second.match)}")
+    return lines
 
 
 def _row_text(row: dict[str, object]) -> str:

@@ -64,6 +64,7 @@ class SessionListApp(TranscriptApp):
         self.empty_notice: Sequence[str] = ("Opening the archive …",)
         self.search_query = ""
         self.search_result: SearchResult | None = None
+        self._found_query = ""  # of the results: as typed, or with the last word as a prefix
         self._input_mode = "search"  # a key of INPUT_LABELS
         self._search_id = 0  # of the latest search; results of earlier ones are discarded
         self._search_timer: Timer | None = None
@@ -155,7 +156,7 @@ class SessionListApp(TranscriptApp):
         if entry is None:
             return
         target = (entry.ref, entry.position) if entry.position is not None else None
-        query = as_prefix_query(self.search_query) if self.search_result is not None else ""
+        query = self._found_query if self.search_result is not None else ""
         self.show_transcript(entry.ref, target=target, query=query)
 
     # --- the input line -----------------------------------------------------------------------------------
@@ -210,7 +211,10 @@ class SessionListApp(TranscriptApp):
         self.query_one("#input-bar").remove_class("-visible")
 
     def search(self, *, keep_selection: bool = False) -> None:
-        """Search for the current query and show the first page. Results of earlier searches are discarded."""
+        """Search for the current query and show the first page. Results of earlier searches are discarded.
+
+        If no message has all words as typed, the last one may be unfinished and is searched as a prefix.
+        """
         self._search_id += 1
         search_id, query = self._search_id, self.search_query
         if not query.strip():
@@ -219,12 +223,20 @@ class SessionListApp(TranscriptApp):
                 self.show_list(keep_selection=False)
             return
 
-        def show(result: SearchResult | None) -> None:
-            if result is not None and self._search_id == search_id:
-                self.search_result = result
+        def show(found: tuple[str, SearchResult] | None) -> None:
+            if found is not None and self._search_id == search_id:
+                self._found_query, self.search_result = found
                 self.show_list(keep_selection=keep_selection)
 
-        self.run_in_worker("search", self._search_job(search_id, query, FIRST_PAGE_MATCHES, 0), show)
+        def load(history: History) -> tuple[str, SearchResult] | None:
+            page = self._search_job(search_id, query, FIRST_PAGE_MATCHES, 0)(history)
+            prefix_query = as_prefix_query(query)
+            if page is None or prefix_query == query or (page.data and not page.is_relaxed):
+                return (query, page) if page is not None else None
+            by_prefix = self._search_job(search_id, prefix_query, FIRST_PAGE_MATCHES, 0)(history)
+            return (prefix_query, by_prefix) if by_prefix is not None else None
+
+        self.run_in_worker("search", load, show)
 
     def _search_job(
         self, search_id: int, query: str, limit: int, offset: int
@@ -235,9 +247,7 @@ class SessionListApp(TranscriptApp):
         def load(history: History) -> SearchResult | None:
             if self._search_id != search_id:
                 return None
-            return history.search_sessions(
-                as_prefix_query(query), limit=limit, offset=offset, context=0, filters=filters
-            )
+            return history.search_sessions(query, limit=limit, offset=offset, context=0, filters=filters)
 
         return load
 
@@ -252,7 +262,7 @@ class SessionListApp(TranscriptApp):
                 self.search_result = replace(result, data=result.data + page.data, has_more=page.has_more)
                 self.show_list()
 
-        job = self._search_job(search_id, self.search_query, NEXT_PAGE_MATCHES, len(result.data))
+        job = self._search_job(search_id, self._found_query, NEXT_PAGE_MATCHES, len(result.data))
         self.run_in_worker("search", job, show)
 
     # --- filter and order ---------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ WANTED_SESSIONS = 200  # to search, during the first sync
 )
 @page_options
 @click.option("--context", default=2, show_default=True, help="Lines to show around each match.")
+@click.option("--explain", is_flag=True, help="Print the parts of each score.")
 @message_filters
 @color_option
 @read_options
@@ -60,6 +61,7 @@ def command(
     limit: int,
     offset: int,
     context: int,
+    explain: bool,
     color: Any,
     as_json: bool,
     no_sync: bool,
@@ -131,7 +133,14 @@ def command(
     if (found.is_relaxed or not found.data) and not (exact or regex):
         for item in history.invalid_filters(query):
             click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)
-    screen.write(match_lines(found, is_colored=screen.is_colored, width=screen.width or DEFAULT_WIDTH))
+    screen.write(
+        match_lines(
+            found,
+            is_colored=screen.is_colored,
+            width=screen.width or DEFAULT_WIDTH,
+            with_ranks=explain,
+        )
+    )
     if found.data and screen.width is not None:
         screen.write(["", match_footer(found)])
     elif found.data and (found.has_more or found.offset):

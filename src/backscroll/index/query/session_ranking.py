@@ -1,0 +1,78 @@
+"""Ranking of sessions for a query of several words.
+
+Three rankings are computed and combined by reciprocal rank:
+
+    strict         sessions with a message that has every word, as typed or in another form
+    relaxed        sessions with a message that has some of the words; more and rarer words come first
+    session text   sessions in which most was said about the words, in any message
+
+The strict ranking ignores system messages and very long messages, which contain many words by chance. It
+precedes the relaxed one if several sessions have such a message; with fewer, the match may be accidental.
+A single session that matches strictly comes first in any case.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from backscroll.index.query.ranking import Hit
+from backscroll.model.search import SearchRanks
+
+__all__ = ["MIN_STRICT_SESSIONS", "combine_rankings", "continue_ranking"]
+
+MIN_STRICT_SESSIONS = 3
+_RANK_SMOOTHING = 10  # reciprocal rank: 1 / (smoothing + rank)
+_SESSION_WEIGHT = 1.5  # of the session text, relative to the best message
+
+
+def combine_rankings(
+    strict: Sequence[Hit], relaxed: Sequence[Hit], by_session: Sequence[Hit], positions: Mapping[int, int]
+) -> list[Hit]:
+    """Return the sessions of all rankings that have a position to show, best first."""
+    strict_ranks = _ranks(strict)
+    relaxed_ranks = _ranks(relaxed)
+    session_ranks = _ranks(by_session)
+    if len(strict_ranks) >= MIN_STRICT_SESSIONS or len(strict_ranks) == 1:
+        message_ranks = _ranks([*strict, *relaxed])
+    else:
+        message_ranks = _ranks([*relaxed, *strict])
+    only_strict = next(iter(strict_ranks)) if len(strict_ranks) == 1 else None
+    ranked = [
+        Hit(
+            session,
+            position,
+            _score(message_ranks.get(session)) + _SESSION_WEIGHT * _score(session_ranks.get(session)),
+            ranks=SearchRanks(
+                strict_ranks.get(session), relaxed_ranks.get(session), session_ranks.get(session)
+            ),
+        )
+        for session, position in positions.items()
+        if session in message_ranks or session in session_ranks
+    ]
+
+    def order(hit: Hit) -> tuple[bool, float, int, int]:
+        session_rank = session_ranks.get(hit.session, len(session_ranks) + 1)
+        return hit.session != only_strict, -hit.score, session_rank, -hit.session
+
+    return sorted(ranked, key=order)
+
+
+def continue_ranking(ranked: Sequence[Hit], blocks: Iterable[list[Hit]]) -> Iterator[list[Hit]]:
+    """Return the sessions that are not ranked, in their own order. Their scores are lower."""
+    known = {hit.session for hit in ranked}
+    rank = len(ranked)
+    for block in blocks:
+        others = [hit for hit in block if hit.session not in known]
+        yield [
+            Hit(hit.session, hit.position, _score(number) / 2)
+            for number, hit in enumerate(others, start=rank + 1)
+        ]
+        rank += len(others)
+
+
+def _score(rank: int | None) -> float:
+    return 1 / (_RANK_SMOOTHING + rank) if rank is not None else 0.0
+
+
+def _ranks(hits: Iterable[Hit]) -> dict[int, int]:
+    """Return the rank of each session, from 1."""
+    sessions = dict.fromkeys(hit.session for hit in hits)
+    return {session: rank for rank, session in enumerate(sessions, start=1)}

@@ -1,0 +1,146 @@
+"""Ranking of sessions: words in one message, words spread over a session, and documents of whole sessions."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.index import Index, parse
+from backscroll.index.engine.documents import IndexMessage, IndexSession
+from backscroll.index.engine.encode import encode_message, encode_session
+from backscroll.index.engine.session_text import WINDOW_MESSAGES, prose_in, window_start
+from backscroll.index.query.ranking import Hit
+from backscroll.index.query.session_ranking import combine_rankings
+from tests.index.documents import found, message
+
+NOISE = " ".join(f"word{number}" for number in range(5000))
+
+
+def session_documents(texts: list[str], *, role: str = "user") -> list[dict[str, object]]:
+    session = IndexSession(session=7, source="claude-code", title="A title", workspace_hash="0" * 32)
+    messages = [
+        encode_message(IndexMessage(position=position, role=role, text=text))
+        for position, text in enumerate(texts)
+    ]
+    documents = [msgspec.json.decode(one) for one in encode_session(session, messages)]
+    return [one for one in documents if "session_text" in one]
+
+
+def test_words_spread_over_a_session_find_it(index: Index) -> None:
+    index.write(
+        [
+            message("the ferry left", 1, 0),
+            message("an hour late", 1, 1),
+            message("because of fog", 1, 2),
+            message("the ferry was painted", 2, 0),
+        ]
+    )
+    assert found(index, "ferry late fog")[0] == 1
+
+
+def test_a_huge_message_with_all_words_does_not_hide_what_was_said(index: Index) -> None:
+    index.write(
+        [
+            message(f"{NOISE} ferry late fog harbor", 1, role="system"),
+            message(f"{NOISE} ferry late fog harbor", 2, role="tool"),
+            message("why was the ferry late", 3, 0),
+            message("fog in the harbor", 3, 1, role="assistant"),
+        ]
+    )
+    assert found(index, "ferry late fog harbor")[0] == 3
+    assert set(found(index, "ferry late fog harbor")) == {1, 2, 3}
+
+
+def test_the_only_session_with_all_words_in_a_message_comes_first(index: Index) -> None:
+    about = [message("ferry ferry", number, 0) for number in range(2, 9)]
+    more = [message("tram tram", number, 1) for number in range(2, 9)]
+    index.write([message("ferry and tram and much more about other things", 1, 0), *about, *more])
+    assert found(index, "ferry tram")[0] == 1
+
+
+def test_a_title_ranks_before_a_file_name(index: Index) -> None:
+    index.write(
+        [
+            message("ok", 1, 0, title="Tide gauge import"),
+            message("done", 2, 0, role="tool", paths=("src/tide_gauge_import.py",)),
+            *(message("nothing", number) for number in range(3, 9)),
+        ]
+    )
+    assert found(index, "tide gauge import")[0] == 1
+
+
+def test_and_excludes_sessions_with_only_some_of_the_words(index: Index) -> None:
+    index.write([message("ferry tram", 1), message("ferry", 2, 0), message("tram", 2, 1)])
+    assert found(index, "ferry tram") == [1, 2]
+    assert found(index, "ferry AND tram") == [1]
+
+
+def test_a_filter_applies_to_sessions_found_as_a_whole(index: Index) -> None:
+    index.write(
+        [
+            message("ferry late", 1, 0, source="claude-code"),
+            message("fog", 1, 1, source="claude-code"),
+            message("ferry late", 2, 0, source="cursor"),
+            message("fog", 2, 1, source="cursor"),
+        ]
+    )
+    assert found(index, "ferry late fog source:cursor") == [2]
+
+
+def test_pages_continue_without_gaps_or_repetitions(index: Index) -> None:
+    index.write([message(f"ferry {'late ' * (number % 7 + 1)}", number) for number in range(130)])
+    pages = [
+        [hit.session for hit in index.search(parse("ferry late"), limit=20, offset=offset).hits]
+        for offset in range(0, 140, 20)
+    ]
+    together = [session for page in pages for session in page]
+    assert sorted(together) == list(range(130))
+    assert index.search(parse("ferry late"), limit=20).total == 130
+
+
+def test_the_total_includes_sessions_with_spread_words(index: Index) -> None:
+    index.write(
+        [
+            *(message("ferry late", number) for number in range(1, 4)),
+            message("ferry", 9),
+            message("late", 9, 1),
+        ]
+    )
+    page = index.search(parse("ferry late"), limit=20)
+    assert page.total == len(page.hits) == 4
+
+
+def test_a_session_document_has_prompts_answers_and_title(index: Index) -> None:
+    (document,) = session_documents(["First words", "Second words"])
+    assert document["session_text"] == "first words second words"
+    assert "title" in str(document["session_title"])
+    assert session_documents(["output"], role="tool")[0]["session_text"] == ""
+
+
+def test_a_long_session_has_a_document_per_window() -> None:
+    documents = session_documents([f"w{number}" for number in range(WINDOW_MESSAGES + 1)])
+    assert [document["position"] for document in documents] == [0, WINDOW_MESSAGES]
+    assert documents[1]["session_text"] == f"w{WINDOW_MESSAGES}"
+    assert window_start(WINDOW_MESSAGES + 5) == WINDOW_MESSAGES
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
+def test_any_text_makes_a_valid_session_document(texts: list[str]) -> None:
+    (document,) = session_documents(texts)
+    words = str(document["session_text"]).split()
+    messages = [encode_message(IndexMessage(position=0, role="user", text=text)) for text in texts]
+    assert words == [
+        word for one in messages for word in msgspec.json.decode(b'"%b"' % prose_in(one.fields)).split()
+    ]
+
+
+@pytest.mark.parametrize(("strict", "first"), [([5], 5), ([5, 6], 1), ([5, 6, 7], 5)])
+def test_strict_matches_precede_relaxed_ones_if_they_are_no_accident(strict: list[int], first: int) -> None:
+    def hits(sessions: list[int]) -> list[Hit]:
+        return [Hit(session, 0, 1.0) for session in sessions]
+
+    relaxed = [1, 2, 3]
+    positions = dict.fromkeys([*strict, *relaxed], 0)
+    ranked = combine_rankings(hits(strict), hits(relaxed), [], positions)
+    assert ranked[0].session == first
+    assert ranked[0].ranks is not None

@@ -205,7 +205,7 @@ def test_a_cancelled_recall_stops_at_the_next_progress_report(history: History) 
 
     with pytest.raises(CallCancelledError):
         history.recall("why did the import of readings fail at night", progress=progress)
-    assert reports == [(0, 4), (1, 4), (2, 4)]
+    assert reports == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_the_message_of_an_unexpected_error_is_not_passed_on(

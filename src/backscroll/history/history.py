@@ -288,7 +288,7 @@ class History:
         """Return the sessions most useful for a task, best first, with excerpts within a token budget.
 
         The task is plain text of any length. A redactor replaces secrets. ``progress`` receives the number of
-        words searched. Raises `WorkspaceNotFoundError` if the workspace is ambiguous.
+        steps done. Raises `WorkspaceNotFoundError` if the workspace is ambiguous.
         """
         from backscroll.history.recall import recall  # start-up: loads index, search and render
 

@@ -74,6 +74,8 @@ def search_document(found: SearchResult) -> dict[str, Any]:
 
 def _match_document(match: SearchMatch) -> dict[str, Any]:
     document = msgspec.structs.asdict(match) | {"timestamp": iso(match.timestamp)}
+    if match.ranks is not None:
+        document["ranks"] = msgspec.structs.asdict(match.ranks)
     if match.second is not None:
         document["second"] = msgspec.structs.asdict(match.second) | {"timestamp": iso(match.second.timestamp)}
     return document

@@ -19,6 +19,7 @@ __all__ = ["RecallCandidate", "find_candidates"]
 
 _MAX_WORDS = 32  # the first lines of a long task usually name its subject
 _MAX_SESSIONS = 30
+_STEPS = 2  # of the progress report
 _MAX_PROSE_HITS = 200  # messages from which the best positions are taken
 _PROSE_POSITIONS = 4  # per session
 _MIN_RELATIVE_SCORE = 0.4  # of the best session
@@ -44,7 +45,7 @@ def find_candidates(
     workspace: str | None = None,
     progress: Progress | None = None,
 ) -> list[RecallCandidate]:
-    """Return the sessions that are relevant to a task, best first."""
+    """Return the sessions that are relevant to a task, best first. ``progress`` can cancel between steps."""
     words = list(dict.fromkeys(_split_words(task)))[:_MAX_WORDS]
     if not words:
         return []
@@ -52,10 +53,14 @@ def find_candidates(
     clauses = tuple(clause for clause in all_clauses if not clause.is_stop_word) or all_clauses
     filters = [Filter("workspace", workspace)] if workspace else []
     query = resolve_filters(archive, Query(clauses).with_filters(*filters))
+    report = progress or (lambda done, total: None)
+    report(0, _STEPS)
     hits = index.start_search(query, limit=_MAX_SESSIONS, with_counts=False, synonyms=synonyms).hits
     min_score = max((hit.score for hit in hits), default=0.0) * _MIN_RELATIVE_SCORE
     relevant = [hit for hit in hits if hit.score >= min_score]
+    report(1, _STEPS)
     prose_positions = _find_prose(index, clauses, frozenset(hit.session for hit in relevant))
+    report(2, _STEPS)
     is_significant = len(clauses) >= _MIN_SIGNIFICANT_WORDS
     return [
         RecallCandidate(

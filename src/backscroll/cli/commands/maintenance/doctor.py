@@ -167,7 +167,7 @@ def _audit_lines(audit: Audit, home: Path, max_problems: int) -> Iterator[str]:
 
 def _root_lines(root: AuditedRoot, home: Path) -> Iterator[str]:
     yield f"{root.source}  {_abbreviate(root.path, home)}"
-    units = ", ".join(f"{count:,} {kind}" for kind, count in sorted(root.units.items()))
+    units = ", ".join(f"{kind}: {count:,}" for kind, count in sorted(root.units.items()))
     yield f"  units      {sum(root.units.values()):,}" + (f" ({units})" if units else "")
     incomplete = [f"{n:,} {kind}" for kind, n in sorted(root.completeness.items()) if kind != "complete"]
     lossy = f" ({', '.join(incomplete)})" if incomplete else ""

@@ -26,7 +26,8 @@ __all__ = [
 MB = 1_000_000
 CACHE_FOLDER = Path(os.environ.get("BACKSCROLL_BENCH") or Path(tempfile.gettempdir()) / "backscroll-bench")
 
-_SESSION_COUNT_AND_SEED = {"S": (1000, 1), "L": (10_000, 2)}
+_SESSION_COUNT_AND_SEED = {"S": (1000, 1), "M": (1000, 9), "L": (10_000, 2)}
+_GENERATOR_VERSION = 2  # part of the folder name: results of different contents are not comparable
 _LARGE_SESSION_BYTES = 450 * MB
 _LONG_LINE_BYTES = 50 * MB
 
@@ -44,10 +45,13 @@ def cached_history(name: str, write: Callable[[Path], object]) -> Path:
 
 
 def claude_code_history(scale: str) -> Path:
-    """Return a Claude Code folder with 1,000 sessions (``S``) or 10,000 (``L``)."""
+    """Return a Claude Code folder with 1,000 sessions (``S``, multilingual ``M``) or 10,000 (``L``)."""
     sessions, seed = _SESSION_COUNT_AND_SEED[scale]
     return cached_history(
-        scale, lambda folder: claude_code.write_history(folder, sessions=sessions, seed=seed)
+        f"{scale}-v{_GENERATOR_VERSION}",
+        lambda folder: claude_code.write_history(
+            folder, sessions=sessions, seed=seed, is_multilingual=scale == "M"
+        ),
     )
 
 
@@ -65,7 +69,7 @@ def large_session_history() -> Path:
         shutil.rmtree(parts)
         claude_code.damage.insert_giant_line(path, _LONG_LINE_BYTES)
 
-    return cached_history("one-session", write)
+    return cached_history(f"one-session-v{_GENERATOR_VERSION}", write)
 
 
 def cursor_history() -> Path:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.history_figures import HistoryFigures, count_history
 
 from backscroll.testing.claude_code import write_history
+from backscroll.testing.claude_code.bulk.text_pool import cut_escaped
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -106,9 +108,16 @@ def count_record(measured: Measurements, record: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
+def multilingual(tmp_path_factory: pytest.TempPathFactory) -> HistoryFigures:
+    root = tmp_path_factory.mktemp("multilingual")
+    write_history(root, sessions=300, seed=4, is_multilingual=True)
+    return count_history(root)
+
+
+@pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
     root = tmp_path_factory.mktemp("bulk")
-    write_history(root, sessions=400, seed=5)
+    write_history(root, sessions=400, seed=12)
     return measure(root)
 
 
@@ -187,7 +196,31 @@ def test_files_compress_as_well_as_real_ones(measured: Measurements) -> None:
 
 def test_calls_are_repeated_and_words_vary_as_in_real_ones(measured: Measurements) -> None:
     assert is_near(len(measured.inputs) / measured.inputs.total(), 0.93, tolerance=0.1)
-    assert is_near(len(measured.words), 9500, tolerance=0.5)
+    # English histories have 9,500, histories in several languages twice as many.
+    assert 9500 <= len(measured.words) <= 20_000
+
+
+def test_identifiers_and_copies_are_as_frequent_as_in_real_ones(multilingual: HistoryFigures) -> None:
+    assert is_near(multilingual.per_mb(multilingual.words), 34_700, tolerance=0.15)
+    assert is_near(multilingual.per_mb(multilingual.compound_identifiers), 2970, tolerance=0.15)
+    assert is_near(multilingual.copies / multilingual.sessions, 0.1, tolerance=0.6)
+
+
+def test_a_multilingual_history_has_the_characters_of_a_real_one(multilingual: HistoryFigures) -> None:
+    total = multilingual.non_ascii.total()
+    assert is_near(multilingual.per_mb(total), 3870)
+    assert is_near(multilingual.non_ascii["arrows"] / total, 0.54)
+    assert is_near(multilingual.non_ascii["box drawing"] / total, 0.18)
+    others = ("CJK", "accented Latin", "Cyrillic", "kana")
+    assert is_near(sum(multilingual.non_ascii[name] for name in others) / total, 0.243, tolerance=0.5)
+    assert is_near(multilingual.longest_text, 2_113_000, tolerance=0.05)
+
+
+def test_text_is_cut_between_characters_and_escapes() -> None:
+    assert cut_escaped("açaí".encode(), 2) == b"a"
+    assert cut_escaped(rb"one\ntwo", 4) == b"one"
+    assert cut_escaped(rb"one\u001btwo", 7) == b"one"
+    assert cut_escaped(b"one", 9) == b"one"
 
 
 def test_the_content_of_a_read_file_is_in_both_results(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ working_files      files, commands and todos of one session
 text_pool          pools of text that is already escaped for JSON
 source_code        random source code
 command_output     random command output
-vocabulary         random words
+vocabulary         random words and identifiers
+languages          random sentences in other languages
 size_distribution  distributions of sizes
 """

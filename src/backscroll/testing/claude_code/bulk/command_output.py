@@ -24,6 +24,12 @@ _OUTPUT_TEMPLATES = (
     "-rw-r--r-- 1 zoe zoe {n:>6} Oct {day:>2} {hour:02}:{percent:02} {0}_{1}.py",
     '  "{0}": {{"{1}": {n}, "{2}": "{3}"}},',
 )
+_BOX_TEMPLATES = (
+    "│   ├── {0}.py",
+    "│   └── {0}_{1}.tsx",
+    "│ {0:<24} │ {n:>8} │ {1:<16} │",
+    "├───────────┼──────┼──────┤",
+)
 _SEARCH_TEMPLATES = (
     "/home/zoe/ferry/src/{0}/{1}.py",
     "src/{0}/{1}.py:{n}:        return self._{2}({3})",
@@ -32,9 +38,15 @@ _SEARCH_TEMPLATES = (
 )
 
 
-def command_output_lines(rng: Random, words: Vocabulary, size: int) -> list[bytes]:
-    """Return the output of builds, tests and logs, in total about ``size`` bytes."""
-    return list(_generate_lines(rng, words, size, _OUTPUT_TEMPLATES))
+def command_output_lines(
+    rng: Random, words: Vocabulary, size: int, *, has_boxes: bool = False
+) -> list[bytes]:
+    """Return the output of builds, tests and logs, in total about ``size`` bytes.
+
+    With ``has_boxes``, some of it are trees and tables of box drawing characters.
+    """
+    templates = (*_OUTPUT_TEMPLATES, *_BOX_TEMPLATES) if has_boxes else _OUTPUT_TEMPLATES
+    return list(_generate_lines(rng, words, size, templates))
 
 
 def search_output_lines(rng: Random, words: Vocabulary, size: int) -> list[bytes]:
@@ -46,7 +58,7 @@ def _generate_lines(rng: Random, words: Vocabulary, size: int, templates: tuple[
     written = 0
     while written < size:
         template = templates[int(rng.random() * len(templates))]
-        names = words.names(16)
+        names = words.names(24)
         month, hour, percent = rng.randrange(1, 13), rng.randrange(24), 0.0
         count = 6 + int(rng.random() ** 2 * 60)
         line = b""

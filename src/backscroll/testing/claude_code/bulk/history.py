@@ -24,13 +24,24 @@ RECORD_COUNTS = SizeDistribution(
 _NO_MESSAGES_SHARE = 1 / 8
 _TWO_IDS_SHARE = 1 / 7 / 0.7  # of sessions with more than 4 records
 _FOREIGN_PARENT_SHARE = 1 / 30
-_COPY_SHARE = 1 / 25
+_COPY_SHARE = 0.11  # of sessions that have an earlier one in the same project
 _COMPACTED_SHARE = 257 / 2900
 
 _MAX_SUBAGENT_FILES = 4  # per session
 _SESSIONS_PER_TOPIC = 1000
 _BUFFER_BYTES = 4 << 20
-_MAX_REPEATED_LINES = 200  # lines of a session that a later one can repeat
+_COPIED_PART = 0.8  # of a copy; the rest continues the conversation
+_LONGEST_TEXT_BYTES = 2_200_000
+
+# Shares of projects whose prompts, answers and comments are not in English, in a multilingual history.
+_LANGUAGE_SHARES = {
+    "portuguese": 0.05,
+    "french": 0.03,
+    "german": 0.03,
+    "russian": 0.015,
+    "chinese": 0.08,
+    "japanese": 0.03,
+}
 
 _START = datetime(2025, 6, 2, 8, tzinfo=UTC)
 _END = datetime(2026, 10, 30, 18, tzinfo=UTC)
@@ -70,19 +81,30 @@ class WrittenHistory:
 
 
 def write_history(
-    root: Path, *, sessions: int, seed: int = 0, bytes_target: int | None = None
+    root: Path,
+    *,
+    sessions: int,
+    seed: int = 0,
+    bytes_target: int | None = None,
+    is_multilingual: bool = False,
 ) -> WrittenHistory:
     """Write session files below ``root``, with the sizes and irregularities of real histories.
 
     The average file has about 400 KB. With ``bytes_target``, the conversations are
     longer or shorter so that the total is about this size. The first prompt of the n-th
     session contains ``ticket-<n>`` with six digits, so that a search can find it.
+
+    A multilingual history has projects in several languages, box drawing characters in command output,
+    and one text of two million characters.
     """
-    return _HistoryWriter(root, sessions, seed, bytes_target).write()
+    return _HistoryWriter(root, sessions, seed, bytes_target, is_multilingual=is_multilingual).write()
 
 
 class _HistoryWriter:
-    def __init__(self, root: Path, sessions: int, seed: int, bytes_target: int | None) -> None:
+    def __init__(
+        self, root: Path, sessions: int, seed: int, bytes_target: int | None, *, is_multilingual: bool
+    ) -> None:
+        self.is_multilingual, self.needs_long_text = is_multilingual, is_multilingual
         self.root, self.sessions, self.target = root, sessions, bytes_target
         self.rng = Random(f"history:{seed}")
         expected_bytes = (
@@ -90,7 +112,7 @@ class _HistoryWriter:
         )
         self.seed, self.text_size = seed, min(max(expected_bytes // 16, 1 << 20), 8 << 20)
         self.files = self.records = self.size = 0
-        self.repeatable: tuple[str, list[bytes]] | None = None  # id and first lines of the previous session
+        self.latest: dict[bytes, tuple[bytes, Path]] = {}  # id and file of the last session by project
         self.projects = [
             f"/home/zoe/{_PROJECT_NAMES[n % 8]}{n // 8 or ''}" for n in range(max(1, sessions // 15))
         ]
@@ -103,8 +125,8 @@ class _HistoryWriter:
         ids: list[str] = []
         for index, (share, count) in enumerate(zip(shares, counts, strict=True)):
             if index % _SESSIONS_PER_TOPIC == 0:
-                self.text = TextPools(self.seed, self.text_size, index // _SESSIONS_PER_TOPIC)
-                self.tool_calls = ToolCallGenerator(self.text)
+                self.topic = index // _SESSIONS_PER_TOPIC
+                self.tool_calls: dict[str | None, ToolCallGenerator] = {}  # by language
             budget = None if self.target is None else (self.target - self.size) * count // max(remaining, 1)
             remaining -= count
             at = _START + (_END - _START) * index / self.sessions
@@ -117,16 +139,28 @@ class _HistoryWriter:
 
     def _new_session(self, version: str, at: datetime) -> SessionGenerator:
         rng = self.rng
-        cwd = self.projects[int(rng.random() ** 2 * len(self.projects))]
+        project = int(rng.random() ** 2 * len(self.projects))
+        cwd = self.projects[project]
+        tool_calls = self._tool_calls(_project_language(project) if self.is_multilingual else None)
         return SessionGenerator(
             rng,
-            self.text,
-            self.tool_calls,
+            tool_calls.text,
+            tool_calls,
             session_id=new_uuid(rng).decode(),
             version=version,
             cwd=cwd,
             start=at + timedelta(minutes=rng.randrange(600)),
         )
+
+    def _tool_calls(self, language: str | None) -> ToolCallGenerator:
+        """Return the generator for a language. Text that is not English is a small part of the history."""
+        if language not in self.tool_calls:
+            size = self.text_size if language is None else self.text_size // 8
+            text = TextPools(
+                self.seed, size, self.topic, is_multilingual=self.is_multilingual, language=language
+            )
+            self.tool_calls[language] = ToolCallGenerator(text)
+        return self.tool_calls[language]
 
     def _write_state_file(self, session: SessionGenerator) -> None:
         """Write a session file without messages."""
@@ -137,9 +171,7 @@ class _HistoryWriter:
         """Write a session and its subagents. Return its id."""
         rng, id_ = self.rng, session.session_id.decode()
         path = self._path(session)
-        copied = (
-            self._copied_lines(session)[: count // 2] if count > 20 and rng.random() < _COPY_SHARE else []
-        )
+        copied = self._copied_lines(session, count, budget) if rng.random() < _COPY_SHARE else []
         if rng.random() < _FOREIGN_PARENT_SHARE:
             session.leaf = new_uuid(rng)
         lines = session.lines(b"ticket-%06d: " % index)
@@ -147,6 +179,9 @@ class _HistoryWriter:
             lines = self._with_earlier_id(session, lines, id_, rng.randrange(1, count - 2))
         if rng.random() < _COMPACTED_SHARE:
             lines = _insert_after(lines, session.compaction_lines(), rng.randrange(1, count + 1))
+        if self.needs_long_text and index >= self.sessions // 2 and count > 20:
+            self.needs_long_text = False
+            lines = _insert_after(lines, session.pasted_text(_LONGEST_TEXT_BYTES), 3)
         if budget is None:
             lines = islice(lines, count - len(copied))
         else:
@@ -171,15 +206,18 @@ class _HistoryWriter:
         session.set_session_id(own_id)
         yield from lines
 
-    def _copied_lines(self, session: SessionGenerator) -> list[bytes]:
-        """Return lines of the previous session, as a resume or a fork copies them."""
-        if self.repeatable is None:
+    def _copied_lines(self, session: SessionGenerator, count: int, budget: int | None) -> list[bytes]:
+        """Return lines of the last session of the project, as a resume or a fork copies them."""
+        if session.cwd not in self.latest:
             return []
-        earlier_id, lines = self.repeatable
-        old, new = b'"sessionId":"%b"' % earlier_id.encode(), b'"sessionId":"%b"' % session.session_id
+        earlier_id, path = self.latest[session.cwd]
+        lines = path.read_bytes().splitlines()[: int(count * _COPIED_PART)]
+        if budget is not None:
+            lines = list(_limit_bytes(iter(lines), int(budget * _COPIED_PART)))
+        old, new = b'"sessionId":"%b"' % earlier_id, b'"sessionId":"%b"' % session.session_id
         if not session.release.is_at_least("2.0.0"):
             return [line.replace(old, new) for line in lines]
-        origin = b',"forkedFrom":{"sessionId":"%b"}}' % earlier_id.encode()
+        origin = b',"forkedFrom":{"sessionId":"%b"}}' % earlier_id
         return [line.replace(old, new)[:-1] + origin for line in lines]
 
     def _path(self, session: SessionGenerator) -> Path:
@@ -192,7 +230,6 @@ class _HistoryWriter:
 
     def _write_file(self, session: SessionGenerator, path: Path, lines: Iterator[bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        repeatable: list[bytes] = []
         buffer: list[bytes] = []
         buffered_bytes = 0
         with path.open("wb") as file:
@@ -200,16 +237,27 @@ class _HistoryWriter:
                 buffer.append(line)
                 buffered_bytes += len(line) + 1
                 self.records += 1
-                if len(repeatable) < _MAX_REPEATED_LINES:
-                    repeatable.append(line)
                 if buffered_bytes > _BUFFER_BYTES:
                     self.size += file.write(b"\n".join((*buffer, b"")))
                     buffer, buffered_bytes = [], 0
             self.size += file.write(b"\n".join((*buffer, b"")))
         self.files += 1
-        if len(repeatable) > 4 and session.agent_id is None:
-            self.repeatable = session.session_id.decode(), repeatable
+        if session.leaf is not None and session.agent_id is None:
+            self.latest[session.cwd] = session.session_id, path
         os.utime(path, (session.now, session.now))
+
+
+def _project_language(project: int) -> str | None:
+    """Return the language of a project; None for English.
+
+    Multiples of the golden ratio spread every language evenly over the projects.
+    """
+    position = project * 0.618034 % 1
+    for language, share in _LANGUAGE_SHARES.items():
+        position -= share
+        if position < 0:
+            return language
+    return None
 
 
 def _limit_bytes(lines: Iterator[bytes], budget: int) -> Iterator[bytes]:

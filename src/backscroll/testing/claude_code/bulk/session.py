@@ -104,6 +104,11 @@ class SessionGenerator:
             % summary
         )
 
+    def pasted_text(self, size: int) -> Iterator[bytes]:
+        """Yield a prompt with a long text."""
+        pasted = self.text.code.excerpt(0, size)
+        yield self._linked_line(b'"type":"user","message":{"role":"user","content":"%b"}' % pasted)
+
     def state_line(self) -> bytes:
         """Return the record of a file without messages."""
         if self.rng.random() < 0.25:

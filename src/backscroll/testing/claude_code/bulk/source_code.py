@@ -82,5 +82,5 @@ def _format_line(rng: Random, words: Vocabulary, names: list[str], template: str
     if "{" not in template:
         return template.encode()
     chosen = [names[int(rng.random() ** 2 * len(names))] for _ in range(5)]
-    sentence = " ".join(words.take(8)) if "{s" in template else ""
+    sentence = words.sentence(8) if "{s" in template else ""
     return escape_json(template.format(*chosen, n=int(rng.random() ** 4 * 9999), sentence=sentence))

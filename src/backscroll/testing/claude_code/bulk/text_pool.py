@@ -9,9 +9,9 @@ from backscroll.testing.claude_code.bulk.command_output import command_output_li
 from backscroll.testing.claude_code.bulk.source_code import source_code_lines
 from backscroll.testing.claude_code.bulk.vocabulary import Vocabulary, escape_json
 
-__all__ = ["LinePool", "TextPools"]
+__all__ = ["LinePool", "TextPools", "cut_escaped"]
 
-_SENTENCE_ENDS = (".", ".", ".", ".", ":", "?", " — «fine».")
+_SENTENCE_ENDS = (*".........::?", " — «fine».")
 _SENTENCE_TEMPLATES = (
     "Let me look at the {0} first.",
     "Now I will {0} the {1} and run the tests again.",
@@ -48,16 +48,7 @@ class LinePool:
         if size >= len(self._joined):
             repeated = (self._joined + b"\\n") * (size // len(self._joined))
             return repeated + self.excerpt(0, size % len(self._joined))
-        end = start + max(size, 2)
-        while self._joined[end] & 0xC0 == 0x80:
-            end -= 1
-        excerpt = self._joined[start:end]
-        escape = excerpt.rfind(b"\\u", -5)
-        if escape >= 0:
-            return excerpt[:escape]
-        if excerpt.endswith(b"\\") and (len(excerpt) - len(excerpt.rstrip(b"\\"))) % 2:
-            return excerpt[:-1]
-        return excerpt
+        return cut_escaped(self._joined[start : start + max(size, 2) + 1], max(size, 2))
 
     def lines(self, line: int, count: int) -> bytes:
         """Return ``count`` complete lines, starting at the given line."""
@@ -69,16 +60,39 @@ class LinePool:
         return bisect_right(self._starts, self._starts[line] + size) - 1
 
 
+def cut_escaped(text: bytes, size: int) -> bytes:
+    """Return the first ``size`` bytes without an incomplete character or escape at the end."""
+    if len(text) <= size:
+        return text
+    while text[size] & 0xC0 == 0x80:
+        size -= 1
+    start = text[:size]
+    escape = start.rfind(b"\\u", -5)
+    if escape >= 0:
+        return start[:escape]
+    if start.endswith(b"\\") and (len(start) - len(start.rstrip(b"\\"))) % 2:
+        return start[:-1]
+    return start
+
+
 class TextPools:
     """Pools of prose, source code with and without line numbers, command output and base64."""
 
-    def __init__(self, seed: int, size: int, topic: int = 0) -> None:
+    def __init__(
+        self,
+        seed: int,
+        size: int,
+        topic: int = 0,
+        *,
+        is_multilingual: bool = False,
+        language: str | None = None,
+    ) -> None:
         rng = Random(f"text:{seed}:{topic}")
-        words = Vocabulary(seed, topic)
+        words = Vocabulary(seed, topic, is_multilingual=is_multilingual, language=language)
         self.prose = LinePool([_sentence(rng, words) for _ in range(size // 200)])
         code, numbered, self.file_starts = source_code_lines(rng, words, size)
         self.code, self.numbered = LinePool(code), LinePool(numbered)
-        self.command_output = LinePool(command_output_lines(rng, words, size // 3))
+        self.command_output = LinePool(command_output_lines(rng, words, size // 3, has_boxes=is_multilingual))
         self.search_output = LinePool(search_output_lines(rng, words, size // 8))
         self._base64 = base64.b64encode(rng.randbytes(900_000))
 
@@ -94,7 +108,9 @@ class TextPools:
 def _sentence(rng: Random, words: Vocabulary) -> bytes:
     if rng.random() < 0.3:
         return escape_json(
-            _SENTENCE_TEMPLATES[int(rng.random() * len(_SENTENCE_TEMPLATES))].format(*words.take(3))
+            _SENTENCE_TEMPLATES[int(rng.random() * len(_SENTENCE_TEMPLATES))].format(*(words.names(3) * 3))
         )
-    sentence = " ".join(words.take(4 + int(rng.random() * 22)))
-    return escape_json(sentence.capitalize() + _SENTENCE_ENDS[int(rng.random() * len(_SENTENCE_ENDS))])
+    sentence = words.sentence(4 + int(rng.random() * 22))
+    return escape_json(
+        sentence[:1].upper() + sentence[1:] + _SENTENCE_ENDS[int(rng.random() * len(_SENTENCE_ENDS))]
+    )

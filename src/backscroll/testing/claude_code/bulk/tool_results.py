@@ -62,7 +62,7 @@ class ToolCallGenerator:
     """Generator of tool calls."""
 
     def __init__(self, text: TextPools) -> None:
-        self._text = text
+        self.text = text
         self._tools_by_size = [
             (quantile, list(tools), list(accumulate(tools.values())))
             for quantile, tools in _TOOLS_BY_RESULT_SIZE
@@ -91,7 +91,7 @@ class ToolCallGenerator:
             case "Task":
                 return self._task(rng, size, agent_tool)
             case "mcp":
-                content = b'[{"type":"text","text":"%b"}]' % self._text.prose.random_excerpt(rng, size)
+                content = b'[{"type":"text","text":"%b"}]' % self.text.prose.random_excerpt(rng, size)
                 arguments = b'{"query":"%b"}' % _word(rng)
                 return GeneratedCall(b"mcp__tickets__search", arguments, content, content)
             case name:
@@ -101,19 +101,19 @@ class ToolCallGenerator:
         command = state.choose_command()
         share = rng.random()
         if share < 0.2:
-            output = self._text.code.excerpt(state.choose_file().line, size)
+            output = self.text.code.excerpt(state.choose_file().line, size)
         elif share < 0.4 and size > 60:
             output = b"[main %07x] %b" % (
                 rng.getrandbits(28),
-                self._text.prose.random_excerpt(rng, size - 15),
+                self.text.prose.random_excerpt(rng, size - 15),
             )
         else:
-            output = self._text.command_output.excerpt(command.output_line, size)
+            output = self.text.command_output.excerpt(command.output_line, size)
         structured = b'{"stdout":"%b","stderr":"","interrupted":false,"isImage":false}' % output
         return GeneratedCall(b"Bash", command.arguments, b'"%b"' % output, structured)
 
     def _read(self, rng: Random, size: int, file: WorkingFile) -> GeneratedCall:
-        code, numbered = self._text.code, self._text.numbered
+        code, numbered = self.text.code, self.text.numbered
         first = file.line if rng.random() < 0.7 else code.line_after(file.line, int(rng.random() * file.size))
         last = numbered.line_after(first, size)
         content = code.lines(first, last - first) or code.excerpt(first, size)
@@ -127,7 +127,7 @@ class ToolCallGenerator:
         return GeneratedCall(b"Read", arguments, b'"%b"' % numbered.excerpt(first, size), structured)
 
     def _read_image(self, rng: Random, path: bytes) -> GeneratedCall:
-        data = self._text.base64(rng, IMAGE_BYTES.sample(rng))
+        data = self.text.base64(rng, IMAGE_BYTES.sample(rng))
         content = b'[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%b"}}]' % data
         structured = b'{"type":"image","file":{"base64":"%b","type":"image/png","originalSize":%d}}' % (
             data,
@@ -139,7 +139,7 @@ class ToolCallGenerator:
 
     def _choose_change(self, rng: Random, file: WorkingFile) -> tuple[bytes, bytes, int]:
         """Return lines of a file, the lines that replace them and the number of the first line."""
-        code = self._text.code
+        code = self.text.code
         line = code.line_after(file.line, int(rng.random() * file.size))
         old = code.excerpt(line, EDIT_BYTES.sample(rng))
         size = EDIT_BYTES.sample(rng)
@@ -153,7 +153,7 @@ class ToolCallGenerator:
         structured = (
             b'{"filePath":"%b","oldString":"%b","newString":"%b","originalFile":"%b","structuredPatch":%b,'
             b'"userModified":false,"replaceAll":false}'
-        ) % (file.path, old, new, file.content(self._text), _structured_patch(old, new))
+        ) % (file.path, old, new, file.content(self.text), _structured_patch(old, new))
         file.change(rng, new)
         return GeneratedCall(b"Edit", arguments, self._updated_content(file, line, size), structured)
 
@@ -162,7 +162,7 @@ class ToolCallGenerator:
         edits = b'[{"old_string":"%b","new_string":"%b"}]' % (old, new)
         structured = (
             b'{"filePath":"%b","edits":%b,"originalFileContents":"%b","structuredPatch":%b,"userModified":false}'
-            % (file.path, edits, file.content(self._text), _structured_patch(old, new))
+            % (file.path, edits, file.content(self.text), _structured_patch(old, new))
         )
         file.change(rng, new)
         arguments = b'{"file_path":"%b","edits":%b}' % (file.path, edits)
@@ -172,10 +172,10 @@ class ToolCallGenerator:
         intro = b"The file %b has been updated. Here it is, with line numbers:\\n" % file.path
         if size <= len(intro) + 8:
             return b'"%b"' % intro[: size - 1].rstrip(b"\\")
-        return b'"%b%b"' % (intro, self._text.numbered.excerpt(line, size - len(intro)))
+        return b'"%b%b"' % (intro, self.text.numbered.excerpt(line, size - len(intro)))
 
     def _write(self, rng: Random, size: int, file: WorkingFile) -> GeneratedCall:
-        content = self._text.code.excerpt(file.line, NEW_FILE_BYTES.sample(rng))
+        content = self.text.code.excerpt(file.line, NEW_FILE_BYTES.sample(rng))
         arguments = b'{"file_path":"%b","content":"%b"}' % (file.path, content)
         structured = b'{"type":"create","filePath":"%b","content":"%b","structuredPatch":[]}' % (
             file.path,
@@ -191,8 +191,8 @@ class ToolCallGenerator:
         )
 
     def _task(self, rng: Random, size: int, tool: bytes) -> GeneratedCall:
-        prompt = self._text.prose.random_excerpt(rng, EDIT_BYTES.sample(rng) * 2)
-        content = b'[{"type":"text","text":"%b"}]' % self._text.prose.random_excerpt(rng, size)
+        prompt = self.text.prose.random_excerpt(rng, EDIT_BYTES.sample(rng) * 2)
+        content = b'[{"type":"text","text":"%b"}]' % self.text.prose.random_excerpt(rng, size)
         arguments = b'{"description":"%b","prompt":"%b","subagent_type":"general-purpose"}'
         structured = (
             b'{"status":"completed","prompt":"%b","content":%b,"totalDurationMs":%d,'
@@ -200,14 +200,14 @@ class ToolCallGenerator:
         )
         return GeneratedCall(
             tool,
-            arguments % (self._text.prose.random_excerpt(rng, 30), prompt),
+            arguments % (self.text.prose.random_excerpt(rng, 30), prompt),
             content,
             structured % (prompt, content, rng.randrange(4000, 90_000), rng.randrange(4000, 60_000)),
             prompt,
         )
 
     def _search(self, rng: Random, size: int, name: bytes, file: WorkingFile) -> GeneratedCall:
-        content = b'"%b"' % self._text.search_output.random_excerpt(rng, size)
+        content = b'"%b"' % self.text.search_output.random_excerpt(rng, size)
         arguments = b'{"pattern":"%b","path":"%b"}' % (_word(rng), file.path.rpartition(b"/")[0])
         structured = b'{"mode":"content","numFiles":%d,"filenames":[],"content":%b,"numLines":%d}'
         return GeneratedCall(name, arguments, content, structured % (size // 60, content, size // 40))

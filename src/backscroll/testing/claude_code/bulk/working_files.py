@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from backscroll.testing.claude_code.bulk.size_distribution import SizeDistribution
-from backscroll.testing.claude_code.bulk.text_pool import TextPools
+from backscroll.testing.claude_code.bulk.text_pool import TextPools, cut_escaped
 
 __all__ = ["Command", "WorkingFile", "WorkingState"]
 
@@ -39,7 +39,7 @@ class WorkingFile:
     def change(self, rng: Random, new: bytes) -> None:
         """Insert these lines. The oldest change disappears if there are too many."""
         kept = self.changes[1 - _MAX_VISIBLE_CHANGES :]
-        self.changes = [*kept, (rng.randrange(1000), new[:2000].rstrip(b"\\"))]
+        self.changes = [*kept, (rng.randrange(1000), cut_escaped(new, 2000))]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ BENCHMARKS = (
     "export",
     "append_latency",
     "cursor_sync",
+    "multilingual_sync",
     "watch_latency",
     "source_parsing",
 )
@@ -103,7 +104,9 @@ def _describe_check(differences: list[str]) -> str:
 def _parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"run only these: {', '.join(BENCHMARKS)}")
-    parser.add_argument("--scale", choices=("S", "L"), default="S", help="1,000 or 10,000 sessions")
+    parser.add_argument(
+        "--scale", choices=("S", "M", "L"), default="S", help="1,000, 1,000 multilingual or 10,000 sessions"
+    )
     parser.add_argument("--keep", action="store_true", help="reuse the archive of the last run")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="skip the other programs")
     parser.add_argument("--check", action="store_true", help="compare the archive with the source files")

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -54,16 +55,32 @@ def installed_version(name: str) -> str:
 def agentsview(context: BenchmarkContext) -> Iterator[PeerResult]:
     """Measure the agentsview binary. Its launcher script would add the start of Python."""
     program = str(next((_PEERS_FOLDER / "agentsview").glob("lib/*/site-packages/agentsview/**/agentsview")))
-    env, home = _create_home("agentsview", context), _PEERS_FOLDER / f"home-agentsview-{context.scale}"
+    yield from _agentsview_sync(program, context)
+    yield from _agentsview_searches(program, context)
+    if context.scale == "S":
+        yield from _agentsview_sync(program, BenchmarkContext("M"), "multilingual ")
+
+
+def _agentsview_sync(program: str, context: BenchmarkContext, prefix: str = "") -> Iterator[PeerResult]:
+    env, home = _create_home("agentsview", context), _home("agentsview", context)
     without_daemon = {**env, "AGENTSVIEW_NO_DAEMON": "1"}
     size = folder_size(context.root)
     run = run_process([program, "sync", "--full"], env=without_daemon, sample_memory=True)
     yield PeerResult(
-        peer="agentsview", key="sync", value=size / MB / run.wall_seconds, cpu_seconds=run.cpu_seconds
+        peer="agentsview",
+        key=f"{prefix}sync",
+        value=size / MB / run.wall_seconds,
+        cpu_seconds=run.cpu_seconds,
     )
-    yield PeerResult(peer="agentsview", key="memory", value=run.peak_bytes / MB)
-    yield PeerResult(peer="agentsview", key="archive size", value=folder_size(home / ".agentsview") / size)
-    yield _time_command("agentsview", "sync command", [program, "sync"], without_daemon)
+    yield PeerResult(peer="agentsview", key=f"{prefix}memory", value=run.peak_bytes / MB)
+    yield PeerResult(
+        peer="agentsview", key=f"{prefix}archive size", value=folder_size(home / ".agentsview") / size
+    )
+    yield _time_command("agentsview", f"{prefix}sync command", [program, "sync"], without_daemon)
+
+
+def _agentsview_searches(program: str, context: BenchmarkContext) -> Iterator[PeerResult]:
+    env = _home_env("agentsview", context)
     with _running_server(program, env) as url:
         search_url = f"{url}/api/v1/search?q={COMMON_WORD}&limit=20"
         yield PeerResult(peer="agentsview", key="common word", value=_time_request(search_url))
@@ -75,7 +92,7 @@ def agentsview(context: BenchmarkContext) -> Iterator[PeerResult]:
 
 def fast_resume(context: BenchmarkContext) -> Iterator[PeerResult]:
     program = str(_PEERS_FOLDER / "fast-resume/bin/fr")
-    env, home = _create_home("fast-resume", context), _PEERS_FOLDER / f"home-fast-resume-{context.scale}"
+    env, home = _create_home("fast-resume", context), _home("fast-resume", context)
     size = folder_size(context.root)
     list_command = [program, "--json", "--limit", "20"]
     run = run_process([*list_command, "--rebuild"], env=env, sample_memory=True)
@@ -90,13 +107,21 @@ def fast_resume(context: BenchmarkContext) -> Iterator[PeerResult]:
     yield _time_command("fast-resume", "search-only", [*list_command, "--no-refresh", COMMON_WORD], env)
 
 
+def _home(name: str, context: BenchmarkContext) -> Path:
+    return _PEERS_FOLDER / f"home-{name}-{context.scale}"
+
+
+def _home_env(name: str, context: BenchmarkContext) -> dict[str, str]:
+    return {"HOME": str(_home(name, context)), "PATH": os.environ["PATH"]}
+
+
 def _create_home(name: str, context: BenchmarkContext) -> dict[str, str]:
     """Create a home folder that contains only the history. Return the environment that selects it."""
-    home = _PEERS_FOLDER / f"home-{name}-{context.scale}"
+    home = _home(name, context)
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     (home / ".claude").symlink_to(context.root)
-    return {"HOME": str(home), "PATH": os.environ["PATH"]}
+    return _home_env(name, context)
 
 
 def _time_command(peer: str, key: str, command: list[str], env: dict[str, str]) -> PeerResult:

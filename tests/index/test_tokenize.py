@@ -2,19 +2,21 @@
 
 import re
 import sys
+import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.index.text.tokenize import (
-    _is_symbol,
+    _CJK,
+    _treatment,
     analyze,
     bigrams,
     extract_cjk,
     split_cjk,
     split_identifier,
-    to_nfc,
 )
 
 
@@ -119,13 +121,39 @@ def test_subwords_are_substrings(identifier: str) -> None:
     assert all(subword in identifier for subword in split_identifier(identifier.encode()))
 
 
-def test_symbols_need_no_normalization() -> None:
-    """Normalization and CJK extraction do not change a text of characters that the shortcut skips."""
+def test_only_characters_that_need_it_are_normalized() -> None:
+    """Every character that NFC can combine, reorder or replace is marked for it."""
     for code in range(0x80, sys.maxunicode + 1):
         char = chr(code)
-        if _is_symbol(char):
+        parts = unicodedata.decomposition(char).split()
+        if parts and not parts[0].startswith("<"):
+            assert all(_treatment(chr(int(part, 16))) == "compose" for part in parts[1:])
+        if unicodedata.combining(char):
+            assert _treatment(char) == "compose"
+        if _treatment(char) != "compose":
             text = f"e{char}e {char}{char}"
-            assert extract_cjk(to_nfc(text)) == (text, [])
+            assert unicodedata.is_normalized("NFC", text)
+        assert (_treatment(char) == "keep") <= (not extract_cjk(char)[1])
+
+
+MULTILINGUAL = st.text(
+    st.sampled_from(
+        "ab XY_/.→│─—«éçãüñßİё你好世界的，。検索するハﾊﾟがカ゛ばкодЙй한국어"
+        "ᄒ\u1161\u11abกำไท\u0301\u0308\u3099🎉\ufe0f\u200d"
+    )
+)
+
+
+@given(MULTILINGUAL | st.text(st.characters(exclude_categories=["Cs"])))
+def test_shortcuts_do_not_change_the_analysis(text: str) -> None:
+    composed = unicodedata.normalize("NFC", text)
+    runs = [unicodedata.normalize("NFKC", run) for run in re.findall(_CJK, composed)]
+    found = analyze(text)
+    assert found.words.decode() == re.sub(_CJK, " ", composed)
+    assert found.cjk_bigrams == " ".join(
+        pair for run in runs for pair in [*map("".join, pairwise(run)), run[-1]]
+    )
+    assert found.is_irregular is (composed != text or runs != re.findall(_CJK, composed))
 
 
 def test_emoji_are_not_words() -> None:

@@ -67,7 +67,7 @@ def _literal_lookup(literal: str) -> _Lookup | None:
     text, runs = extract_cjk(to_nfc(literal))
     text = fold_accents(text)
     fast = [
-        adjacent("cjk_bigrams", list(bigrams(unicodedata.normalize("NFKC", run)))[:-1])
+        adjacent("cjk_bigrams", bigrams(unicodedata.normalize("NFKC", run))[:-1])
         for run in runs
         if len(run) > 1
     ]

@@ -237,7 +237,7 @@ def _split(clause: Clause, synonyms: Synonyms) -> Iterator[QueryPart]:
         return
     text, runs = extract_cjk(to_nfc(term.text))
     for run in runs:
-        pairs = list(bigrams(unicodedata.normalize("NFKC", run)))
+        pairs = bigrams(unicodedata.normalize("NFKC", run))
         for pair in pairs[:-1] or pairs:
             yield _word_part(_cjk_run(pair), ["cjk_bigrams"], [pair])
     for token in tokens_of(text):
@@ -339,7 +339,7 @@ def _cjk_run(run: str) -> tantivy.Query:
     """Match adjacent CJK characters. A single one matches as the start of a bigram."""
     if len(run) == 1:
         return tantivy.Query.regex_query(schema(), "cjk_bigrams", f"{escape_regex(run)}.?")
-    pairs = list(bigrams(run))[:-1]
+    pairs = bigrams(run)[:-1]
     return adjacent("cjk_bigrams", pairs)
 
 

@@ -9,8 +9,9 @@ and others), which are indexed as bigrams. "CJK" below means all of these script
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import chain
+from typing import Literal
 
 from msgspec import Struct
 
@@ -41,7 +42,8 @@ _SUBWORD = re.compile(rf"[A-Z]{{2,}}s(?!{_LOWER})|[A-Z]+(?=[A-Z]{_LOWER})|[A-Z]?
 _ASCII = bytes(range(128))
 # Leading bytes of characters that need no normalization and no bigrams: Latin, dashes, quotes, arrows.
 _SIMPLE_LEADING_BYTES = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
-_EMOJI_JOINERS = "\u200d\ufe0e\ufe0f"
+_EMOJI_VARIATIONS = "\ufe0e\ufe0f"
+_JAMO = frozenset(map(chr, range(0x1100, 0x1200)))  # parts of Hangul syllables, which NFC composes
 
 # Maps every byte to its character class: "A", "a", "0" or " ". All bytes outside ASCII count as lower case.
 # A dash among them only lengthens an identifier; its subwords stay the same.
@@ -88,21 +90,18 @@ def analyze(text: str | bytes) -> AnalyzedText:
     raw, is_irregular = (text, False) if isinstance(text, bytes) else _encode(text)
     non_ascii = non_ascii_bytes(raw)
     cjk_bigrams = ""
-    if (
-        non_ascii
-        and non_ascii.translate(None, _SIMPLE_LEADING_BYTES)
-        and not all(map(_is_symbol, set(non_ascii.decode())))
-    ):
-        original = raw.decode()
-        words = to_nfc(original)
-        is_irregular = is_irregular or words != original
-        words, runs = extract_cjk(words)
-        if runs:
+    if non_ascii and non_ascii.translate(None, _SIMPLE_LEADING_BYTES):
+        treatments = set(map(_treatment, set(non_ascii.decode())))
+        if treatments != {"keep"}:
+            original = raw.decode()
+            words = to_nfc(original) if "compose" in treatments else original
+            is_irregular = is_irregular or words != original
+            words, runs = extract_cjk(words)
             normalized = [unicodedata.normalize("NFKC", run) for run in runs]
             is_irregular = is_irregular or normalized != runs
-            cjk_bigrams = " ".join(pair for run in normalized for pair in bigrams(run))
-        raw = words.encode()
-        non_ascii = non_ascii_bytes(raw)
+            cjk_bigrams = " ".join(chain.from_iterable(map(bigrams, normalized)))
+            raw = words.encode()
+            non_ascii = non_ascii_bytes(raw)
     classes = raw.translate(_CLASSES)
     identifiers = _compound_identifiers(raw, classes)
     subwords = " ".join(sorted(set().union(*map(split_identifier, identifiers)))) if identifiers else ""
@@ -111,10 +110,12 @@ def analyze(text: str | bytes) -> AnalyzedText:
 
 
 @cache
-def _is_symbol(char: str) -> bool:
-    """Return whether a character needs no normalization and no bigrams: emoji and other non-letters."""
-    is_symbol = unicodedata.category(char)[0] in "SPZ" or char in _EMOJI_JOINERS
-    return is_symbol and unicodedata.normalize("NFC", char) == char and not _cjk_runs(char)
+def _treatment(char: str) -> Literal["keep", "extract", "compose"]:
+    """Return what a text with this character needs: nothing, extraction of CJK runs, or NFC first."""
+    may_combine = unicodedata.category(char)[0] == "M" and char not in _EMOJI_VARIATIONS
+    if may_combine or char in _JAMO or unicodedata.normalize("NFC", char) != char:
+        return "compose"
+    return "extract" if _cjk_runs(char) else "keep"
 
 
 def non_ascii_bytes(raw: bytes) -> bytes:
@@ -132,8 +133,8 @@ def _encode(text: str) -> tuple[bytes, bool]:
 
 def extract_cjk(text: str) -> tuple[str, list[str]]:
     """Return the text with a space in place of each CJK run, and the runs."""
-    runs = _cjk_runs(text)
-    return (re.sub(_CJK, " ", text), runs) if runs else (text, runs)
+    pieces = split_cjk(text)
+    return " ".join(pieces[::2]), pieces[1::2]
 
 
 def split_cjk(text: str) -> list[str]:
@@ -151,10 +152,9 @@ def _cjk_runs(text: str) -> list[str]:
     return [] if text.isascii() else re.findall(_CJK, text)
 
 
-def bigrams(run: str) -> Iterator[str]:
-    """Yield every two adjacent characters, then the last one alone, so that each character starts one."""
-    yield from map(str.__add__, run, run[1:])
-    yield run[-1:]
+def bigrams(run: str) -> list[str]:
+    """Return every two adjacent characters, then the last one alone, so that each character starts one."""
+    return [*map(str.__add__, run, run[1:]), run[-1:]]
 
 
 def _compound_identifiers(raw: bytes, classes: bytes) -> set[bytes]:

@@ -166,11 +166,14 @@ class Snapshot:
 
     def _rank_sessions(self, query: CompiledQuery, parts: list[QueryPart], today: int) -> _SessionRanking:
         """Compute the rankings of `session_ranking` and combine them."""
-        session_text = query.in_session_text(parts)
-        by_session_task = BackgroundTask(lambda: self._search_session_text(session_text))
-        strict_query, strict, with_inflections = self._strict_sessions(query, today)
-        counts = BackgroundTask(lambda: self._count_sessions(strict_query)) if strict_query else None
-        by_session = by_session_task.result()
+        typed = query.strict()
+        counts: BackgroundTask[Counts] | None = BackgroundTask(lambda: self._count_sessions(typed))
+        strict_query, strict, with_inflections = self._strict_sessions(query, typed, today)
+        if strict_query is None:
+            counts = None
+        elif strict_query is not typed:
+            counts = BackgroundTask(lambda: self._count_sessions(strict_query))
+        by_session = self._search_session_text(query.in_session_text(parts))
         known = {hit.session: hit.position for hit in strict}
         any_part = query.any_part(parts)
         relaxed: list[Hit] = []
@@ -201,13 +204,13 @@ class Snapshot:
         )
 
     def _strict_sessions(
-        self, query: CompiledQuery, today: int
+        self, query: CompiledQuery, typed: tantivy.Query, today: int
     ) -> tuple[tantivy.Query | None, list[Hit], bool]:
         """Return the query for every word, the sessions that it finds, and whether words are inflected.
 
         System messages and very long messages are ignored. The query is None if nothing matches.
         """
-        for strict, with_inflections in ((query.strict(), False), (query.with_inflections(), True)):
+        for strict, with_inflections in ((typed, False), (query.with_inflections(), True)):
             if strict is None:
                 continue
             if hits := self._best_per_session(query.without_noise(strict), today):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.render.terminal.humanize import compact_count
 
 

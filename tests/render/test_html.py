@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 from hypothesis import given
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 from backscroll.render.html import html
 from backscroll.render.html_page import page_end, page_start
 from backscroll.render.index_page import index_page

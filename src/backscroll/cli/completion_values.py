@@ -9,7 +9,7 @@ import click
 
 from backscroll.config import archive_home, this_machine
 from backscroll.errors import BackscrollError
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -10,7 +10,7 @@ import click
 
 from backscroll.cli import keyboard
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 from backscroll.render.terminal.humanize import format_age
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, truncate

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 __all__ = ["file_names"]
 

@@ -10,8 +10,8 @@ from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.model import SessionSummary
 from backscroll.model.export import SecretLocation
-from backscroll.model.sanitize import sanitize
 from backscroll.model.search import RecallResult
+from backscroll.model.text import sanitize
 from backscroll.redact.redactor import Redactor
 from backscroll.render.recall import recalled_session_document
 from backscroll.render.token_estimate import estimate_tokens

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backscroll import model, sources
 from backscroll.errors import SessionNotFoundError, UsageError
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from backscroll.errors import WorkspaceNotFoundError
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

@@ -2,7 +2,7 @@
 
 from backscroll.history import CompletionNames
 from backscroll.mcp.call import Call
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 
 __all__ = ["complete"]
 

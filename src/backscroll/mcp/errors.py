@@ -7,7 +7,7 @@ from msgspec import Struct
 from backscroll import errors
 from backscroll.history import Redactor
 from backscroll.model.export import SecretLocation
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 __all__ = ["INVALID_ARGUMENTS", "Failure", "failure_for"]
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import quote_history
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 from backscroll.render.handoff.output import handoff_text
 from backscroll.render.recall import recall_lines
 

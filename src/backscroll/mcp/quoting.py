@@ -6,7 +6,7 @@ that no text in the history can end the quotation.
 
 import hashlib
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 __all__ = ["NOTICE", "indent", "quote_history"]
 

@@ -13,7 +13,7 @@ from backscroll.mcp.tools.message_pages import page_lines, read_page
 from backscroll.mcp.tools.sessions import title_line
 from backscroll.model import SessionSummary
 from backscroll.model.dates import iso
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 
 __all__ = ["TEMPLATES", "list_resources", "read_resource", "session_uri"]
 

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from backscroll.model.plural import pluralize
 from backscroll.model.problem import Fault
+from backscroll.model.text import pluralize
 from backscroll.readers import lenient_json
 
 __all__ = ["MAX_LINE_BYTES", "Line", "lines", "salvage"]

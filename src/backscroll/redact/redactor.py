@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
 from backscroll.model.export import FoundSecret, SecretCategory, SecretLocation
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import pluralize, sanitize
 from backscroll.redact.heuristics import is_plausible
 from backscroll.redact.scanner import Secret, SecretScanner
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from backscroll.model import SessionSummary
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.terminal.width import cell_width, pad
 
 __all__ = [

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.model import Edit, Hunk
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, sanitize
 
 __all__ = ["diff_lines"]
 

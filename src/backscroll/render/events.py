@@ -4,8 +4,8 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from backscroll.model.dates import iso
-from backscroll.model.plural import pluralize
 from backscroll.model.sync import EventCode, EventLog
+from backscroll.model.text import pluralize
 
 __all__ = ["events_document", "events_line"]
 

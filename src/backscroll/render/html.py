@@ -5,8 +5,7 @@ from html import escape
 from urllib.parse import quote
 
 from backscroll.model import Message, SessionSummary, ToolCall
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.html_page import page_end, page_start
 from backscroll.render.markdown_html import highlight_code, markdown_to_html, preformatted_html

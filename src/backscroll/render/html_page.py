@@ -6,7 +6,7 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 __all__ = ["page_end", "page_start"]
 

@@ -5,7 +5,7 @@ from html import escape
 from urllib.parse import quote
 
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 from backscroll.render.html_page import page_end, page_start
 from backscroll.render.session_header import format_time, session_title
 

@@ -9,7 +9,7 @@ import msgspec
 
 from backscroll.model import Session
 from backscroll.model.dates import iso
-from backscroll.model.sanitize import escape_json
+from backscroll.model.text import escape_json
 
 if TYPE_CHECKING:
     from backscroll.model import Message, PaginatedResult, SearchMatch, SearchResult, SessionSummary

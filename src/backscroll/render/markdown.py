@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.markdown_escape import (
     blockquote,

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -10,7 +10,7 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

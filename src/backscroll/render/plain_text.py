@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from backscroll.model import Message, SessionSummary
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.session_header import (
     attachment_label,

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from backscroll.model.dates import iso
-from backscroll.model.sanitize import one_line, sanitize
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult
+from backscroll.model.text import one_line, sanitize
 from backscroll.render.terminal.humanize import short_id
 
 __all__ = ["recall_document", "recall_lines", "recalled_session_document"]

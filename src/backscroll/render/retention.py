@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import pluralize, sanitize
 
 if TYPE_CHECKING:
     from backscroll.model import Retention

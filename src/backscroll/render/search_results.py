@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from backscroll.model import SearchMatch, SearchResult
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.terminal.humanize import SUBAGENT_MARK, format_age, short_id
 from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 

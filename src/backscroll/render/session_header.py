@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, tzinfo
 
 from backscroll.model import Attachment, Message, SessionSummary
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 
 __all__ = [
     "attachment_label",

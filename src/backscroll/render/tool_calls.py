@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import ToolCall
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 
 __all__ = ["argument_lines", "call_outcome", "command_param", "describe_call", "exit_status"]
 

@@ -16,8 +16,8 @@ from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, Format
-from backscroll.model.plural import pluralize
 from backscroll.model.sync import SyncStatus
+from backscroll.model.text import pluralize
 from backscroll.render.terminal.humanize import format_remaining
 from backscroll.tui.clipboard import copy_with_program
 from backscroll.tui.dialogs import TextDialog

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.actions import PermissionLines, SessionActionsApp
 from backscroll.tui.dialogs import HelpDialog

@@ -12,7 +12,7 @@ from textual.message import Message
 
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
 from backscroll.tui.worker import HistoryWorker, OpenHistory

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 from backscroll.tui.session_list.model import Choice
 
 __all__ = ["HELP_SECTIONS", "ChoiceDialog", "HelpDialog", "TextDialog"]

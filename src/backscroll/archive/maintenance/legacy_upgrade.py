@@ -26,7 +26,7 @@ from backscroll.errors import (
     DatabaseUnreadableError,
     DestinationError,
 )
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 
 __all__ = ["UpgradeResult", "upgrade_legacy"]
 

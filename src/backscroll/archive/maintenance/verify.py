@@ -7,7 +7,7 @@ from backscroll.archive.errors import decode_errors
 from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.raw_rows import verify_rows
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 
 __all__ = ["verify"]
 

@@ -8,7 +8,6 @@ session_cache       cache of sessions, list positions and workspaces
 message_cache       cache of messages, in decompressed chunks
 original_records    the lines and rows that messages were parsed from
 filters             filters as SQL
-copies              sessions that repeat messages of other sessions
 wildcards           names with "*"
 workspaces          find workspaces by path, name or host
 events              Events: what changed, and when

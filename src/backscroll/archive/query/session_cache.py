@@ -1,12 +1,12 @@
 """Cache of sessions, list positions, copies and workspaces. Invalidated when the archive changes."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable
 from itertools import count
 
 import msgspec
 
-from backscroll.archive.query.copies import first_sessions
 from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
 from backscroll.model import SessionSummary
 from backscroll.readers.lru_cache import LRUCache
@@ -75,7 +75,7 @@ class SessionCache:
         """Return the sessions with copied messages, each with the sessions that had them first."""
         self._invalidate_if_changed()
         if self._first_sessions is None:
-            self._first_sessions = first_sessions(self._db)
+            self._first_sessions = _find_first_sessions(self._db)
         return self._first_sessions
 
     def workspaces(self) -> list[KnownWorkspace]:
@@ -91,3 +91,27 @@ class SessionCache:
             self._list_indexes = None
             self._first_sessions = None
             self._workspaces = None
+
+
+def _find_first_sessions(db: sqlite3.Connection) -> dict[int, set[int]]:
+    """Return the ids of all sessions with copied messages, each with the sessions that had them first.
+
+    The index contains a copied message only in its first session. Reads every row of `message`: 0.2 s for a
+    million messages.
+    """
+    rows = db.execute(
+        "select coalesce(c.number, a.id), coalesce(o.number, b.id) from (select distinct fragment_id,"
+        " copied_from_string_id from message where copied_from_string_id is not null) m"
+        " join fragment f on f.id = m.fragment_id join string s on s.id = m.copied_from_string_id"
+        " left join conversations c on not f.is_subagent and c.external_id = f.external_id"
+        " and c.platform = f.platform"
+        " left join subagent a on f.is_subagent and a.agent_id = f.external_id and a.platform = f.platform"
+        " and a.parent_external_id = coalesce(f.parent_external_id, f.inferred_parent_external_id)"
+        " left join conversations o on o.external_id = s.text and o.platform = f.platform"
+        " left join subagent b on o.number is null and b.agent_id = s.text and b.platform = f.platform"
+    )
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for session_id, first_id in rows:
+        if session_id is not None and first_id is not None:
+            found[session_id].add(first_id)
+    return dict(found)

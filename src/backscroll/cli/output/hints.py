@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from backscroll.history import History

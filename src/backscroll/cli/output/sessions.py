@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line, pluralize
 from backscroll.render.annotations import annotation_lines
 from backscroll.render.terminal.records import record_lines
 from backscroll.render.terminal.transcript import header_lines, transcript_lines

@@ -6,8 +6,8 @@ from datetime import datetime
 from backscroll.cli.output.hints import command_hint, permission_lines, welcome_lines
 from backscroll.history import History
 from backscroll.model import Retention
-from backscroll.model.plural import pluralize
 from backscroll.model.sync import EventLog, SyncReport
+from backscroll.model.text import pluralize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.json import encode_json
 from backscroll.render.retention import retention_lines

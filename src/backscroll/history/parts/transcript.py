@@ -7,8 +7,8 @@ from backscroll.archive.query.original_records import OriginalRecords
 from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
-from backscroll.model.plural import pluralize
 from backscroll.model.session import AgentSession
+from backscroll.model.text import pluralize
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 from backscroll.sources import named
 from backscroll.sources.protocols import RecordLookup

@@ -9,8 +9,7 @@ from msgspec import Struct
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import indent
 from backscroll.model import Message, SessionSummary
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.json import message_document
 
 __all__ = ["Page", "page_lines", "page_notes", "read_page"]

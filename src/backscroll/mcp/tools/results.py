@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
-from backscroll.model.sanitize import sanitize
 from backscroll.model.search import RecalledSession
+from backscroll.model.text import sanitize
 from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = [

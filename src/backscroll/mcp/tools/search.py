@@ -7,8 +7,7 @@ from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate
 from backscroll.model import SearchMatch
 from backscroll.model.dates import iso
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.json import search_document
 from backscroll.render.recall import recall_document, recall_lines
 from backscroll.render.statistics.json import report_document

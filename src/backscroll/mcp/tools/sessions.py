@@ -17,8 +17,7 @@ from backscroll.mcp.tools.message_pages import Page, page_lines, page_notes, rea
 from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate
 from backscroll.model import SessionSummary
 from backscroll.model.dates import iso
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line, pluralize
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.render.json import summary_document
 from backscroll.render.terminal.humanize import short_id

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from backscroll.model import Message, SessionSummary
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 from backscroll.render.handoff.conversation import Conversation
 from backscroll.render.handoff.file_changes import FileChanges
 from backscroll.render.handoff.output import handoff_text, header_lines

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, ToolCall
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.render.handoff.commands import CommandLog, CommandRun, split_words
 from backscroll.render.handoff.sentences import information_score
 from backscroll.render.handoff.types import Candidate

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model.dates import iso
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line, pluralize
 from backscroll.render.handoff.types import SECTIONS, Handoff
 from backscroll.render.session_header import format_time, session_title
 

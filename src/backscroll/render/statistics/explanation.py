@@ -6,9 +6,8 @@ from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
 
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
+from backscroll.model.text import one_line, pluralize
 from backscroll.render.terminal.style import Style
 
 __all__ = ["explanation_lines"]

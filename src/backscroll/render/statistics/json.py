@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from backscroll.model.dates import iso
-from backscroll.model.sanitize import sanitize
 from backscroll.model.statistics import Explanation, Report, Sums, Tokens, Year
+from backscroll.model.text import sanitize
 
 __all__ = ["explanation_document", "report_csv", "report_document", "year_document"]
 

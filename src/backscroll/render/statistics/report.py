@@ -5,9 +5,8 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Report, Sums, Tokens
+from backscroll.model.text import one_line, pluralize
 from backscroll.render.statistics.charts import bar, sparkline
 from backscroll.render.terminal.humanize import (
     compact_number,

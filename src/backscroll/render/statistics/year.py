@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Favorite, Sums, Year
+from backscroll.model.text import one_line, pluralize
 from backscroll.render.markdown_escape import code_span, escape_markdown
 from backscroll.render.statistics.charts import bar
 from backscroll.render.terminal.humanize import compact_number, format_cost, format_duration

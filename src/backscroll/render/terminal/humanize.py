@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 if TYPE_CHECKING:
     from backscroll.model.statistics import Sums

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import pluralize, sanitize
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import wrap
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from backscroll.model import Message
-from backscroll.model.sanitize import escape_json, one_line, sanitize
+from backscroll.model.text import escape_json, one_line, sanitize
 from backscroll.render.terminal.options import MAX_PLAIN_LINE_CHARS, TranscriptOptions
 
 __all__ = ["record_lines"]

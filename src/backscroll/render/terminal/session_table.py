@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line
 from backscroll.render.annotations import format_tags
 from backscroll.render.terminal.humanize import SUBAGENT_MARK
 from backscroll.render.terminal.session_columns import (

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.model import Message, ToolCall
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.diffs import diff_lines
 from backscroll.render.terminal.options import TranscriptOptions
 from backscroll.render.terminal.prose import prose_lines, truncate_line

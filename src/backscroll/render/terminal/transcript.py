@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from backscroll.model import Message, SessionSummary
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line
+from backscroll.model.text import one_line, pluralize
 from backscroll.render.session_header import attachment_label, session_title, speaker_label
 from backscroll.render.terminal.humanize import compact_count
 from backscroll.render.terminal.options import MAX_PLAIN_LINE_CHARS, TranscriptOptions

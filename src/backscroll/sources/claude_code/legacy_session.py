@@ -20,7 +20,7 @@ from backscroll.model import (
     Unit,
     UsageReport,
 )
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.readers import jsonl, lenient_json
 from backscroll.readers.sqlite import problem_code
 from backscroll.sources.claude_code import legacy_db

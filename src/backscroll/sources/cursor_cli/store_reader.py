@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, RecordCounts
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.sqlite import Database, problem_code

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 

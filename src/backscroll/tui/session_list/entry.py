@@ -5,8 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from backscroll.model import SearchMatch, SessionSummary
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.annotations import format_tags, starred_title
 from backscroll.render.terminal.humanize import compact_count, format_age
 

@@ -7,8 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, SessionSummary
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.annotations import annotation_lines
 from backscroll.render.diffs import diff_lines
 from backscroll.render.session_header import (

@@ -15,8 +15,7 @@ from backscroll.cli.output.hints import command_hint
 from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.errors import UsageError
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import pluralize, sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.session_header import session_label
 from backscroll.render.terminal.options import TranscriptOptions

@@ -18,10 +18,9 @@ from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.model import Retention
-from backscroll.model.plural import pluralize
 from backscroll.model.problem import ENVIRONMENT_CODES, Audit, AuditedRoot
-from backscroll.model.sanitize import sanitize
 from backscroll.model.sync import EventLog
+from backscroll.model.text import pluralize, sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.retention import retention_lines
 

@@ -7,8 +7,8 @@ import click
 
 from backscroll.cli.global_options import Setup
 from backscroll.cli.output.progress import ProgressBar
-from backscroll.model.sanitize import sanitize
 from backscroll.model.session import SessionChange
+from backscroll.model.text import sanitize
 from backscroll.render.json import encode_json_line, summary_document
 
 __all__ = ["command"]

@@ -21,8 +21,7 @@ from backscroll.cli.output.progress import ProgressBar
 from backscroll.history import History, Redactor
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import pluralize, sanitize
 
 __all__ = ["command"]
 

@@ -7,7 +7,7 @@ from backscroll.cli.global_options import Setup
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading
 from backscroll.cli.output.json_documents import write_json
 from backscroll.history import Redactor
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.render.handoff import handoff_document, handoff_lines
 
 __all__ = ["command"]

@@ -7,7 +7,7 @@ from backscroll.cli.global_options import Setup
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.cli.output.json_documents import write_json
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 __all__ = ["command"]
 

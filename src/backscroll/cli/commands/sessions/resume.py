@@ -16,7 +16,7 @@ from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.session_picker import is_interactive, pick_session
 from backscroll.history import History
 from backscroll.model.resume import Resumption
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import sanitize
 
 __all__ = ["command"]
 

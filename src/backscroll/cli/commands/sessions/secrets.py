@@ -17,8 +17,7 @@ from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.model import SessionSummary
 from backscroll.model.export import SecretCategory
-from backscroll.model.plural import pluralize
-from backscroll.model.sanitize import sanitize
+from backscroll.model.text import pluralize, sanitize
 from backscroll.render.json import secrets_document
 
 __all__ = ["command"]

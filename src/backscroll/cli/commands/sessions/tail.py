@@ -10,8 +10,8 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.options import sync_before_reading
 from backscroll.model import ToolCall
-from backscroll.model.sanitize import sanitize
 from backscroll.model.session import FollowedMessage
+from backscroll.model.text import sanitize
 from backscroll.render.json import encode_json_line, message_document
 
 __all__ = ["command"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.sources.claude_code.transcript import subagent_sidecar
 from backscroll.sources.claude_code.transcript.branches import SIDECHAIN
 from backscroll.sources.claude_code.workspace import find_workspace, project_folder

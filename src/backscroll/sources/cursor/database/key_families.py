@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from backscroll.model import Fault
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from backscroll.model import Agent, Closing, Completeness, Message, TimeSource, Workspace
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.sources.cursor.database.decode import as_list, as_map, as_text
 from backscroll.sources.cursor.session import session_facts
 from backscroll.sources.cursor.session.session_facts import SessionFacts

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.plural import pluralize
+from backscroll.model.text import pluralize
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, make_encodable, unwrap
 
 __all__ = ["error_text", "result_text"]

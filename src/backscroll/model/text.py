@@ -1,12 +1,12 @@
-"""Make text from a history safe to print.
+"""Text to print: safe text from a history, and counts with their nouns.
 
-Removes terminal escape sequences, control characters, and invisible characters that hide or reorder
-text. Everything else stays unchanged.
+`sanitize` removes terminal escape sequences, control characters, and invisible characters that hide or
+reorder text. Everything else stays unchanged.
 """
 
 import re
 
-__all__ = ["escape_json", "one_line", "sanitize"]
+__all__ = ["escape_json", "one_line", "pluralize", "sanitize"]
 
 # Strings, compiled on first use: most text is plain and needs no regular expression.
 _UNSAFE_PATTERN = (
@@ -45,3 +45,8 @@ def escape_json(document: bytes) -> bytes:
 def _escape_character(match: re.Match[bytes]) -> bytes:
     units = match[0].decode().encode("utf-16-be")
     return b"".join(b"\\u%02x%02x" % (units[at], units[at + 1]) for at in range(0, len(units), 2))
+
+
+def pluralize(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun: ``1 session``, ``1,200 messages``, ``2 matches``."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -80,9 +80,12 @@ def test_a_search_runs_as_the_user_types_and_opens_the_matching_message(demo_hom
         await ui.press("enter", "enter")
         assert ui.app.transcript.has_focus
         await ui.wait_for_text("┆ 9193a2e Decide which hour is meant when the clocks change")
-        row = ui.app.transcript.text_layout.row_at(ui.app.transcript.cursor)
-        assert row is not None
-        assert "clocks" in row.text
+
+        def is_at_match() -> bool:
+            row = ui.app.transcript.text_layout.row_at(ui.app.transcript.cursor)
+            return row is not None and "clocks" in row.text
+
+        await ui.wait_until(is_at_match, "the cursor at the match")
 
     run_ui(demo_home, script)
 

@@ -110,7 +110,10 @@ class Transcript(ScrollView, can_focus=True):
         if self._is_end_target:
             self.action_go_to_edge(1)
         self._go_to_target()
-        self._anchor = self._target = None
+        self._anchor = None
+        index = self.text_layout.find_block(self._target) if self._target is not None else None
+        if index is None or self.text_layout.blocks[index].location != self._target:
+            self._target = None  # otherwise its body is still being loaded, and `set_body` goes there
         self._move_cursor(self.cursor)
         for location in self.text_layout.toggled:
             index = self.text_layout.find_block(location)

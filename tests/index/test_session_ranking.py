@@ -144,3 +144,22 @@ def test_strict_matches_precede_relaxed_ones_if_they_are_no_accident(strict: lis
     ranked = combine_rankings(hits(strict), hits(relaxed), [], positions)
     assert ranked[0].session == first
     assert ranked[0].ranks is not None
+
+
+def test_a_filter_ranks_sessions_that_are_far_down_without_it(index: Index) -> None:
+    others = [message("ferry fog ferry fog", number, source="cursor") for number in range(10, 140)]
+    index.write(
+        [*others, message("ferry and more", 1, 0), message("fog and more words than elsewhere", 1, 1)]
+    )
+    (hit,) = index.search(parse("ferry fog source:claude-code"), limit=5).hits
+    assert hit.session == 1
+    assert hit.ranks is not None
+    assert (hit.ranks.some_words, hit.ranks.session) == (1, 1)
+
+
+def test_synonyms_of_one_search_do_not_affect_another(index: Index) -> None:
+    index.write([message("the picture is slow", 1), message("nothing at all", 2)])
+    query = parse("photo gallery")
+    with_synonyms = index.start_search(query, limit=5, synonyms=lambda word: ("picture",))
+    assert [hit.session for hit in with_synonyms.hits] == [1]
+    assert found(index, "photo gallery") == []

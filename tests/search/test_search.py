@@ -239,3 +239,6 @@ def test_two_messages_are_shown_if_the_words_are_spread(tmp_path: Path) -> None:
         assert [match.second.match[start:end] for start, end in match.second.highlights] == ["fog"]
         (match,) = history.search_sessions("ferry late").data
         assert match.second is None
+        assert history.search_sessions("ferry weather").data[0].second is not None
+        (match,) = history.search_sessions("ferry weather role:user").data
+        assert match.second is None, "the weather is in an answer"

@@ -1,7 +1,9 @@
 """The second message to show for a session, if the words of a query are spread over several messages."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
 
 from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession
@@ -32,13 +34,10 @@ def find_second_matches(
 
     ``found`` is the position of the first message of each session, and the words that it contains.
     """
-    words = tuple(clause for clause in query.words if not clause.is_stop_word)
-    if not found or len(words) < 2:
+    if not found:
         return {}
-    sessions = Clause((SessionIds(frozenset(found)),))
-    hits = index.start_search(
-        Query((*words, sessions)), limit=_MAX_HITS, by="message", match_any=True, with_counts=False
-    ).hits
+    within = replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(found)),))))
+    hits = index.start_search(within, limit=_MAX_HITS, by="message", match_any=True, with_counts=False).hits
     candidates: defaultdict[int, list[int]] = defaultdict(list)
     for hit in hits:
         if hit.position != found[hit.session][0] and len(candidates[hit.session]) < _MAX_CANDIDATES:
@@ -47,20 +46,13 @@ def find_second_matches(
         archive, ((session, position) for session, positions in candidates.items() for position in positions)
     )
     second: dict[int, SecondMatch] = {}
-    for session, position in _in_order(candidates):
-        if session in second or (session, position) not in texts:
-            continue
-        message, text = texts[session, position]
-        match = _match(message, text, position, found[session][1], locate, redact)
+    for session, positions in candidates.items():
+        keys = [(session, position) for position in positions if (session, position) in texts]
+        matches = (_match(*texts[key], key[1], found[session][1], locate, redact) for key in keys)
+        match = next(filter(None, matches), None)
         if match is not None:
             second[session] = match
     return second
-
-
-def _in_order(candidates: Mapping[int, list[int]]) -> Iterator[tuple[int, int]]:
-    for session, positions in candidates.items():
-        for position in positions:
-            yield session, position
 
 
 def _match(

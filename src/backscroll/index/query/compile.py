@@ -78,7 +78,7 @@ class CompiledQuery:
 
     def __init__(self, query: Query, synonyms: Synonyms = lambda _: ()) -> None:
         self.query = query
-        self._synonyms = synonyms
+        self.synonyms = synonyms
         self._filters = [tantivy.Query.const_score_query(filter, 0.0) for filter in _filters(query)]
         self._excluded = [_any_term(clause.any_of) for clause in query.clauses if clause.is_negated]
         self._clauses = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
@@ -111,7 +111,7 @@ class CompiledQuery:
 
     def parts(self) -> list[QueryPart]:
         """Return the parts to search for if no message has all words; empty if there is only one."""
-        parts = [part for clause in self._clauses for part in _split(clause, self._synonyms)]
+        parts = [part for clause in self._clauses for part in _split(clause, self.synonyms)]
         return parts if len(parts) > 1 else []
 
     def any_part(self, parts: Sequence[QueryPart]) -> tantivy.Query:

@@ -26,11 +26,16 @@ from msgspec.structs import replace
 
 from backscroll.index.engine.background import BackgroundTask
 from backscroll.index.engine.schema import METADATA_TAG, schema
-from backscroll.index.query.compile import CompiledQuery, QueryPart, in_sessions
+from backscroll.index.query.compile import CompiledQuery, QueryPart, Synonyms, in_sessions
 from backscroll.index.query.counts import By, Counts, count_by_session, count_messages
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import DAY_MS, Hit, Row, first_per_session, rank_block, take_page
-from backscroll.index.query.session_ranking import combine_rankings, continue_ranking
+from backscroll.index.query.session_ranking import (
+    RERANKED_SESSIONS,
+    combine_rankings,
+    continue_ranking,
+    rerank,
+)
 from backscroll.readers.lru_cache import LRUCache
 
 __all__ = ["By", "HitPage", "PendingSearch", "Snapshot", "TooManyTermsError"]
@@ -38,12 +43,11 @@ __all__ = ["By", "HitPage", "PendingSearch", "Snapshot", "TooManyTermsError"]
 FIRST_RANKED_BLOCK = 500
 FIRST_NEWEST_BLOCK = 2000  # larger: consecutive messages are often of the same session
 _BLOCK_GROWTH = 4
-_RERANKED_SESSIONS = 100
-_COVERAGE_BONUS = 0.5
 _MIN_COVERAGE = 0.5  # of the words, weighted by rarity, in a session without a strict match
 _FEW_PARTS = 2  # up to so many words, such a session contains all of them
 _ROUNDING = 1e-6
 _SESSION_DOCUMENTS = 100
+_UNFILTERED_SESSION_DOCUMENTS = 1000  # before a filter is applied
 _ENOUGH_STRICT_SESSIONS = 40  # then no other sessions are added
 _ENOUGH_SAID_SESSIONS = 20
 _CACHED_QUERIES = 4
@@ -110,7 +114,7 @@ class Snapshot:
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
         self._first_blocks = LRUCache[tuple[Query, By], _FirstBlock](_CACHED_QUERIES)
-        self._rankings = LRUCache[Query, _SessionRanking](_CACHED_QUERIES)
+        self._rankings = LRUCache[tuple[Query, Synonyms], _SessionRanking](_CACHED_QUERIES)
 
     def search(
         self,
@@ -146,8 +150,9 @@ class Snapshot:
         self, query: CompiledQuery, parts: list[QueryPart], *, limit: int, offset: int, today: int
     ) -> PendingSearch:
         """Return the best sessions for several words, each with the message that shows best why."""
-        ranking = self._rankings.get(query.query) or self._rank_sessions(query, parts, today)
-        self._rankings.put(query.query, ranking)
+        key = query.query, query.synonyms
+        ranking = self._rankings.get(key) or self._rank_sessions(query, parts, today)
+        self._rankings.put(key, ranking)
         hits = take_page(
             chain([ranking.hits], self._remaining_sessions(ranking, today)), limit=limit, offset=offset
         )
@@ -173,18 +178,18 @@ class Snapshot:
             counts = None
         elif strict_query is not typed:
             counts = BackgroundTask(lambda: self._count_sessions(strict_query))
-        by_session = self._search_session_text(query.in_session_text(parts))
+        by_session = self._search_session_text(query, parts)
         known = {hit.session: hit.position for hit in strict}
         any_part = query.any_part(parts)
         relaxed: list[Hit] = []
-        is_enough = len(strict) >= _ENOUGH_STRICT_SESSIONS or (query.query.requires_all and strict_query)
-        if not is_enough:
+        is_complete = query.query.requires_all and strict_query is not None
+        if len(strict) < _ENOUGH_STRICT_SESSIONS and not is_complete:
             relaxed = self._relaxed_sessions(query, any_part, by_session, today)
             known = {hit.session: hit.position for hit in relaxed} | known
             if query.has_no_filters:  # found by title, workspace or synonyms alone
                 known = {hit.session: hit.position for hit in by_session} | known
-            coverage = self._coverage(query, parts, {hit.session for hit in relaxed[:_RERANKED_SESSIONS]})
-            relaxed = _rerank(relaxed, coverage)
+            coverage = self._coverage(query, parts, {hit.session for hit in relaxed[:RERANKED_SESSIONS]})
+            relaxed = rerank(relaxed, coverage)
             if strict_query is not None:
                 share = 1.0 if len(parts) <= _FEW_PARTS else _MIN_COVERAGE
                 needed = share * sum(map(self._rarity, parts)) - _ROUNDING
@@ -224,11 +229,11 @@ class Snapshot:
     ) -> list[Hit]:
         """Return the sessions with some of the words in a message, best first.
 
-        Only sessions in which the words were said are considered, if there are enough of them: a search in
-        all messages for many words is slow.
+        Without filters, only sessions in which the words were said are considered, if there are enough of
+        them: a search in all messages for many words is slow.
         """
         any_part = query.without_noise(any_part)
-        if len(by_session) >= _ENOUGH_SAID_SESSIONS:
+        if query.has_no_filters and len(by_session) >= _ENOUGH_SAID_SESSIONS:
             any_part = query.within_scored(any_part, {hit.session for hit in by_session})
         return self._best_per_session(any_part, today)
 
@@ -236,11 +241,16 @@ class Snapshot:
         rows, _ = self._block(query, 0, FIRST_RANKED_BLOCK, is_ranked=True)
         return next(first_per_session(iter([rank_block(rows, today)])))
 
-    def _search_session_text(self, query: tantivy.Query | None) -> list[Hit]:
-        """Return the best sessions by their session documents. The positions are those of windows."""
-        if query is None:
+    def _search_session_text(self, query: CompiledQuery, parts: list[QueryPart]) -> list[Hit]:
+        """Return the best sessions by their session documents. The positions are those of windows.
+
+        Session documents have no attributes, so a filter is applied to the messages later.
+        """
+        session_text = query.in_session_text(parts)
+        if session_text is None:
             return []
-        rows, _ = self._block(query, 0, _SESSION_DOCUMENTS, is_ranked=True)
+        size = _SESSION_DOCUMENTS if query.has_no_filters else _UNFILTERED_SESSION_DOCUMENTS
+        rows, _ = self._block(session_text, 0, size, is_ranked=True)
         return next(first_per_session(iter([[Hit(row[1], row[2], row[0]) for row in rows]])))
 
     def _count_page(
@@ -301,8 +311,8 @@ class Snapshot:
             return PendingSearch(hits, Counts(None), is_relaxed=True, with_inflections=True)
         groups = first_per_session(blocks)
         best = next(groups, [])
-        coverage = self._coverage(query, parts, {hit.session for hit in best[:_RERANKED_SESSIONS]})
-        best = _rerank(best, coverage)
+        coverage = self._coverage(query, parts, {hit.session for hit in best[:RERANKED_SESSIONS]})
+        best = rerank(best, coverage)
         hits = take_page(chain([best], groups), limit=limit, offset=offset)
         within = query.within(any_part, in_sessions({hit.session for hit in hits}))
         counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, within)))
@@ -385,12 +395,3 @@ class Snapshot:
 
 def _first_block_size(is_ranked: bool) -> int:
     return FIRST_RANKED_BLOCK if is_ranked else FIRST_NEWEST_BLOCK
-
-
-def _rerank(hits: list[Hit], coverage: dict[int, float]) -> list[Hit]:
-    """Sort the best sessions by score plus a bonus for the parts that any of their messages contains."""
-    reranked = [
-        Hit(hit.session, hit.position, hit.score + _COVERAGE_BONUS * coverage[hit.session])
-        for hit in hits[:_RERANKED_SESSIONS]
-    ]
-    return sorted(reranked, key=lambda hit: -hit.score) + hits[_RERANKED_SESSIONS:]

@@ -16,9 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from backscroll.index.query.ranking import Hit
 from backscroll.model.search import SearchRanks
 
-__all__ = ["MIN_STRICT_SESSIONS", "combine_rankings", "continue_ranking"]
+__all__ = ["MIN_STRICT_SESSIONS", "RERANKED_SESSIONS", "combine_rankings", "continue_ranking", "rerank"]
 
 MIN_STRICT_SESSIONS = 3
+RERANKED_SESSIONS = 100
+_COVERAGE_BONUS = 0.5
 _RANK_SMOOTHING = 10  # reciprocal rank: 1 / (smoothing + rank)
 _SESSION_WEIGHT = 1.5  # of the session text, relative to the best message
 
@@ -66,6 +68,15 @@ def continue_ranking(ranked: Sequence[Hit], blocks: Iterable[list[Hit]]) -> Iter
             for number, hit in enumerate(others, start=rank + 1)
         ]
         rank += len(others)
+
+
+def rerank(hits: list[Hit], coverage: Mapping[int, float]) -> list[Hit]:
+    """Sort the best sessions by score plus a bonus for the parts that any of their messages contains."""
+    reranked = [
+        Hit(hit.session, hit.position, hit.score + _COVERAGE_BONUS * coverage[hit.session])
+        for hit in hits[:RERANKED_SESSIONS]
+    ]
+    return sorted(reranked, key=lambda hit: -hit.score) + hits[RERANKED_SESSIONS:]
 
 
 def _score(rank: int | None) -> float:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from backscroll.model import (
     STORES,
     Closing,
+    CopiedLines,
     Message,
     Opening,
     SubagentLink,
@@ -30,6 +31,7 @@ __all__ = ["Key", "Session", "join"]
 Key = tuple[str, str, str | None]  # platform, id, and for a subagent the session that started it
 
 _UNKNOWN_TIME = datetime.max.replace(tzinfo=UTC)
+_FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _PROMPT_STRENGTH, _TIME_STRENGTH = 5, 6  # weaker than the links that sources find; lower is stronger
 
 
@@ -51,6 +53,7 @@ def join(contents: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
     owners = _find_owners(sessions)
     sessions = {key: _mark_copies(key, session, owners) for key, session in sessions.items()}
     sessions = _unmark_calls_with_own_result(sessions)
+    sessions = _mark_copies_with_new_ids(sessions)
     sessions = _add_titles(sessions, units, owners)
     sessions = _add_links(sessions, [link for _, content in units for link in content.links])
     return _add_tokens(sessions)
@@ -112,7 +115,8 @@ def _record_key(key: Key, message: Message) -> str:
 def _find_owners(sessions: dict[Key, Session]) -> dict[str, Key]:
     """Return the original session of every record that is in several sessions.
 
-    Copies have a later time, so the earliest time decides. Then a session that names another one as the
+    Most copies have a later time, so the earliest time decides. Then a session loses if its file shows that
+    it copied the message, then the one that copied it later. Then a session that names another one as the
     owner of lines loses. Then the session that started first wins.
     """
     ranks: dict[str, dict[Key, tuple[bool, datetime]]] = {}
@@ -126,17 +130,35 @@ def _find_owners(sessions: dict[Key, Session]) -> dict[str, Key]:
         if len(session_ranks) > 1:
             owners[record] = min(
                 session_ranks,
-                key=lambda key: (*session_ranks[key], *_session_rank(key, session_ranks, sessions)),
+                key=lambda key: (
+                    *session_ranks[key],
+                    key[2] is not None,
+                    *_copy_rank(key, session_ranks, sessions),
+                    *_session_rank(key, session_ranks, sessions),
+                ),
             )
     return owners
 
 
+def _copy_rank(
+    key: Key, candidates: dict[Key, tuple[bool, datetime]], sessions: dict[Key, Session]
+) -> tuple[bool, datetime]:
+    at, others = candidates[key][1], {other[1] for other in candidates if other != key}
+    copied = (span for span in sessions[key].closing.copied if not span.has_new_ids)
+    spans = [span for span in copied if span.first_at <= at <= span.last_at]
+    written = [span.written_at for span in spans if span.written_at is not None]
+    is_copied = any(
+        span.written_at is None and (span.session_id is None or span.session_id in others) for span in spans
+    )
+    return is_copied, max(written, default=_FIRST_TIME)
+
+
 def _session_rank(
     key: Key, candidates: dict[Key, tuple[bool, datetime]], sessions: dict[Key, Session]
-) -> tuple[bool, bool, datetime, str]:
+) -> tuple[bool, datetime, str]:
     foreign = sessions[key].closing.metadata.get("other_session_ids", ())
     names_another = any(other[1] in foreign for other in candidates if other != key)
-    return key[2] is not None, names_another, sessions[key].closing.created_at or _UNKNOWN_TIME, key[1]
+    return names_another, sessions[key].closing.created_at or _UNKNOWN_TIME, key[1]
 
 
 def _mark_copies(key: Key, session: Session, owners: dict[str, Key]) -> Session:
@@ -170,6 +192,44 @@ def _unmark_calls_with_own_result(sessions: dict[Key, Session]) -> dict[Key, Ses
         key: replace(session, messages=tuple(unmark(key[0], message) for message in session.messages))
         for key, session in sessions.items()
     }
+
+
+def _mark_copies_with_new_ids(sessions: dict[Key, Session]) -> dict[Key, Session]:
+    """Mark messages that share only the ids of responses with an earlier session.
+
+    A prompt belongs to the response after it. The prompt after the last copied response is new.
+    """
+    originals = _original_responses(sessions)
+    marked = dict(sessions)
+    for key, session in sessions.items():
+        for span in session.closing.copied:
+            if not span.has_new_ids:
+                continue
+            messages = list(session.messages)
+            owners = [
+                originals[message.response_id][1][1]
+                if message.response_id in originals
+                and message.timestamp is not None
+                and span.first_at <= message.timestamp <= span.last_at
+                else None
+                for message in messages
+            ]
+            copied = [owner for owner in owners if owner not in (None, key[1])]
+            last = max((index for index, m in enumerate(messages) if _is_answer(m, span)), default=-1)
+            following = copied[-1] if copied else None
+            if following is None:
+                continue
+            for index in range(last, -1, -1):
+                following = owners[index] or following
+                if messages[index].copied_from is None and following != key[1]:
+                    messages[index] = replace(messages[index], copied_from=following)
+            marked[key] = replace(session, messages=tuple(messages))
+    return marked
+
+
+def _is_answer(message: Message, span: CopiedLines) -> bool:
+    at = message.timestamp
+    return message.role not in ("user", "system") and at is not None and span.first_at <= at <= span.last_at
 
 
 def _add_titles(
@@ -267,21 +327,31 @@ def _set_link(session: Session, link: SubagentLink) -> Session:
     return replace(session, closing=closing, link=link)
 
 
-def _add_tokens(sessions: dict[Key, Session]) -> dict[Key, Session]:
-    """Count each response once, in its original session. Copies in subagents do not count."""
-    originals: dict[str, tuple[tuple[bool, datetime, bool, str], Key]] = {}
-    usage: dict[str, TokenUsage] = {}
+_Original = tuple[tuple[bool, datetime, bool, str], Key]
+
+
+def _original_responses(sessions: dict[Key, Session]) -> dict[str, _Original]:
+    """Return the session that first contained each response, with its rank."""
+    originals: dict[str, _Original] = {}
     for key, session in sessions.items():
         for response, message in _responses(session):
-            if message.usage is None:
-                continue
-            usage[response] = usage[response].merged(message.usage) if response in usage else message.usage
             is_copy = message.copied_from is not None
             rank = (is_copy, message.timestamp or _UNKNOWN_TIME, message.is_sidechain, key[1])
             if response not in originals or rank < originals[response][0]:
                 originals[response] = (rank, key)
+    return originals
+
+
+def _add_tokens(sessions: dict[Key, Session]) -> dict[Key, Session]:
+    """Count each response once, in its original session. Copies in subagents do not count."""
+    usage: dict[str, TokenUsage] = {}
+    for session in sessions.values():
+        for response, message in _responses(session):
+            if message.usage is not None:
+                known = usage.get(response, message.usage)
+                usage[response] = known.merged(message.usage)
     totals: dict[Key, int] = {}
-    for response, (_, key) in originals.items():
+    for response, (_, key) in _original_responses(sessions).items():
         totals[key] = totals.get(key, 0) + usage[response].total
     return {key: replace(session, tokens=totals.get(key)) for key, session in sessions.items()}
 

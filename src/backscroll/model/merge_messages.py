@@ -106,7 +106,11 @@ def message_for_orphan_result(result: ToolResult) -> Message:
 
 
 def with_result(tool: ToolCall, result: ToolResult) -> ToolCall:
-    """Return a call with its result. A failed call loses its edits; a rejected call keeps them."""
+    """Return a call with its result. A failed call loses its edits; a rejected call keeps them.
+
+    A later result of a cancelled call can withdraw its decision.
+    """
+    decided = None if result.status == "cancelled" else tool.decision
     proposed = tool.edits if result.status == "completed" or result.decision == "rejected" else ()
     return ToolCall(
         tool.id,
@@ -114,7 +118,7 @@ def with_result(tool: ToolCall, result: ToolResult) -> ToolCall:
         tool.params,
         result.result,
         result.status,
-        result.decision or tool.decision,
+        result.decision or decided,
         result.edits or proposed,
     )
 

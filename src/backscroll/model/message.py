@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct
 
 __all__ = [
+    "TYPED_KINDS",
     "Attachment",
     "Decision",
     "Edit",
@@ -28,6 +29,9 @@ __all__ = [
 Role = Literal["user", "assistant", "thinking", "tool", "error", "system"]
 Status = Literal["completed", "pending", "failed", "cancelled"]
 Decision = Literal["accepted", "rejected", "modified"]
+
+# Kinds of user messages that the user typed. "feedback" and "answer" were typed into a dialog.
+TYPED_KINDS = (None, "queued", "feedback", "answer")
 
 # Where a timestamp comes from. "stored": the record has it. All others are inferred.
 TimeSource = Literal[

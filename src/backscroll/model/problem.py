@@ -27,6 +27,7 @@ PROBLEM_CODES = {
     "missing-database": "A database disappeared before it was read.",
     "permission-denied": "The user may not read a file or folder.",
     "unreadable-file": "A file cannot be opened or read.",
+    "not-a-file": "A folder, a named pipe or a broken link has the name of a session file.",
     "invalid-file-name": "The name of a file is not UTF-8.",
     "changed-while-reading": "A file changed while it was read; it is read again by the next sync.",
 }
@@ -36,6 +37,7 @@ ENVIRONMENT_CODES = frozenset(
     {
         "permission-denied",
         "unreadable-file",
+        "not-a-file",
         "locked-database",
         "missing-database",
         "invalid-file-name",

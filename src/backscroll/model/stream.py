@@ -4,8 +4,8 @@ A session begins with an `Opening`. Its messages follow in file order, tool resu
 A `Closing` has the facts known only at the end. One `RecordCounts` ends the stream of every unit. No item
 needs the whole session in memory.
 
-    (Opening (Message | ToolResult | Replacement | UsageReport | TitleHint | SubagentLink | Problem)*
-     Closing)*
+    (Opening (Message | ToolResult | Replacement | UsageReport | ReportedTotals | TitleHint | SubagentLink
+     | Problem)* Closing)*
     RecordCounts
 """
 
@@ -37,11 +37,14 @@ __all__ = [
     "Checkpoint",
     "Closing",
     "ClosingUpdate",
+    "CopiedLines",
     "Item",
     "Opening",
     "RawRow",
     "RecordCounts",
     "Replacement",
+    "ReportedState",
+    "ReportedTotals",
     "SubagentLink",
     "TitleHint",
     "ToolResult",
@@ -132,6 +135,23 @@ class UsageReport(Struct, frozen=True):
     response_id: str
     usage: TokenUsage
     origin: Origin
+    model: str | None = None
+    timestamp: datetime | None = None
+    agent_id: str | None = None  # subagent that is inlined in the session
+
+
+class ReportedState(Struct, frozen=True):
+    """Usage of a session up to one time, as the tool reports it."""
+
+    started_at: datetime | None  # when the tool began to count; the same for a session and its forks
+    at: datetime | None
+    models: dict[str | None, tuple[int, float]]  # tokens and dollars; None: not attributed to a model
+
+
+class ReportedTotals(Struct, frozen=True):
+    """All states of a session, in order. Each includes the states before it. Replaces earlier totals."""
+
+    states: tuple[ReportedState, ...]
 
 
 class TitleHint(Struct, frozen=True):
@@ -178,6 +198,19 @@ class TrackedFile(Struct, frozen=True, gc=False):
     at: datetime | None = None
 
 
+class CopiedLines(Struct, frozen=True, gc=False):
+    """Messages that a resume or fork copied into a unit, identified by their times.
+
+    Usually they have the ids and times of the original messages. Otherwise they share only ids of responses.
+    """
+
+    first_at: datetime
+    last_at: datetime
+    written_at: datetime | None = None  # the copies are newer than this time
+    session_id: str | None = None  # the session that they were copied from, if the unit names it
+    has_new_ids: bool = False  # and new times
+
+
 class Closing(Struct, frozen=True, kw_only=True):
     """Facts about a session, known at the end of its unit."""
 
@@ -197,6 +230,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     child_ids: tuple[str, ...] = ()  # subagents with their own unit
     abandoned: tuple[str, ...] = ()  # ids of messages outside the branch that the tool shows
     tracked_files: tuple[TrackedFile, ...] = ()
+    copied: tuple[CopiedLines, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -265,6 +299,7 @@ Item: TypeAlias = (
     | ToolResult
     | Replacement
     | UsageReport
+    | ReportedTotals
     | TitleHint
     | SubagentLink
     | Closing

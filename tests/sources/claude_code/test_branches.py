@@ -45,6 +45,26 @@ def test_a_command_below_an_older_line_abandons_nothing(tmp_path: Path) -> None:
     assert all(m.is_active for m in messages)
 
 
+def test_a_command_during_a_turn_does_not_hide_the_answer(tmp_path: Path) -> None:
+    """2.1.105 links a change of the model to the prompt of the turn in which it happens."""
+    session = Transcript(version="2.1.105").user("one")
+    prompt = session.leaf
+    session.run(tool_calls.bash("ls", "a")).assistant("answer one").branch_from(prompt)
+    session.command("model", "haiku", stdout="Set model").user("two").assistant("answer two")
+    messages = read_session(session, tmp_path).messages
+    assert all(message.is_active for message in messages)
+
+
+def test_a_command_after_a_rewind_does_not_restore_the_abandoned_turn(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.105").user("one").assistant("answer one")
+    answer = session.leaf
+    session.user("two").assistant("answer two").branch_from(answer)
+    session.command("model", "haiku", stdout="Set model").user("three").assistant("answer three")
+    messages = read_session(session, tmp_path).messages
+    assert texts_of(messages, "user") == ["one", "three"]
+    assert texts_of(messages, "assistant") == ["answer one", "answer three"]
+
+
 def test_all_shell_commands_below_one_caveat_are_active(tmp_path: Path) -> None:
     session = Transcript(version="2.1.50").meta("<local-command-caveat>x</local-command-caveat>")
     caveat = session.leaf
@@ -77,8 +97,8 @@ def test_rewinding_to_before_a_command_abandons_the_prompt_after_it(tmp_path: Pa
 def test_rewinding_to_before_a_command_abandons_the_command_and_its_answer(tmp_path: Path) -> None:
     session = Transcript(version="2.1.50").user("one").assistant("first")
     before = session.leaf
-    session.user_line("<command-name>/review</command-name>").assistant("a bad review")
-    session.branch_from(before).user_line("<command-name>/audit</command-name>").assistant("a good one")
+    session.prompt_command("review").assistant("a bad review")
+    session.branch_from(before).prompt_command("audit").assistant("a good one")
     messages = read_session(session, tmp_path).messages
     assert texts_of(messages, "user") == ["one", "/audit"]
     assert texts_of(messages, "assistant") == ["first", "a good one"]

@@ -57,9 +57,12 @@ def test_an_answered_command_is_a_prompt_whatever_the_order_of_its_tags(
     ]
 
 
-@pytest.mark.parametrize("tag_order", ["<command-message>clear</command-message>", ""])
-def test_a_known_local_command_is_not_a_prompt_even_without_a_caveat(tag_order: str, tmp_path: Path) -> None:
-    session = Transcript().user_line(f"{tag_order}<command-name>/clear</command-name>").assistant("ok")
+@pytest.mark.parametrize("is_message_first", [True, False])
+def test_a_known_local_command_is_not_a_prompt_even_without_a_caveat(
+    is_message_first: bool, tmp_path: Path
+) -> None:
+    tags = ["<command-name>/clear</command-name>", "<command-message>clear</command-message>"]
+    session = Transcript().user_line("".join(reversed(tags) if is_message_first else tags)).assistant("ok")
     assert texts_of(read_session(session, tmp_path).messages, "user") == []
 
 
@@ -170,7 +173,7 @@ def test_refused_commands_are_not_prompts(texts: tuple[str, ...], tmp_path: Path
     session.branch_from(caveat).assistant("No response requested.", model="<synthetic>").user("two")
     messages = read_session(session, tmp_path).messages
     assert texts_of(messages, "user") == ["one", "two"]
-    assert texts_of(messages, "system")[1:] == list(texts)
+    assert texts_of(messages, "system")[1:] == [*texts, "No response requested."]
 
 
 def test_a_prompt_below_a_caveat_is_recognized_by_its_answer_or_origin(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_an_injected_image_is_not_a_user_message(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "This session is being continued from another machine. Summary: x",
+        "This session is being continued from a previous conversation that ran out of context. The tea.",
         "\nThis session is being continued from a previous conversation that ran out of context.",
     ],
 )
@@ -104,25 +104,52 @@ def test_an_attribute_of_a_tag_can_contain_an_arrow(tmp_path: Path) -> None:
 
 def test_an_error_of_the_tool_without_its_flag_is_an_error(tmp_path: Path) -> None:
     session = Transcript().user("go").assistant("API Error: 529 overloaded", model="<synthetic>")
-    session.assistant("No response requested.", model="<synthetic>")
     session.assistant("API Error is what I would print here.")
     messages = read_session(session, tmp_path).messages
     assert texts_of(messages, "error") == ["API Error: 529 overloaded"]
-    assert texts_of(messages, "assistant") == [
-        "No response requested.",
-        "API Error is what I would print here.",
-    ]
+    assert texts_of(messages, "assistant") == ["API Error is what I would print here."]
 
 
-def test_text_after_an_interruption_is_a_user_message(tmp_path: Path) -> None:
-    session = Transcript().user("go").user("please use tabs", interruptedMessageId="msg_1")
-    session.user_line("[Request interrupted by user] no, the other file")
+@pytest.mark.parametrize("version", ["1.0.69", "2.0.76", "2.1.105", "2.1.212", "2.1.325"])
+def test_the_sentence_in_place_of_an_answer_is_a_notice(version: str, tmp_path: Path) -> None:
+    session = Transcript(version=version).user("go").interrupt().no_response().user("go on").assistant("ok")
     messages = read_session(session, tmp_path).messages
-    assert [text.strip() for text in texts_of(messages, "user")] == [
-        "go",
-        "please use tabs",
-        "no, the other file",
+    assert texts_of(messages, "assistant") == ["ok"]
+    assert [(m.kind, m.content) for m in messages if m.role == "system"] == [
+        ("interruption", "[Request interrupted by user]"),
+        ("notice", "No response requested."),
     ]
+
+
+def test_an_empty_answer_of_a_model_is_a_notice_with_its_tokens(tmp_path: Path) -> None:
+    session = Transcript(version="1.0.69").user("go").assistant("(no content)")
+    notice = read_session(session, tmp_path).messages[-1]
+    assert (notice.role, notice.kind, notice.model) == ("system", "notice", session.release.model)
+    assert notice.usage is not None
+
+
+def test_an_interrupted_answer_with_the_synthetic_model_is_an_answer(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.105").user("go").assistant("Slow words", model="<synthetic>")
+    session.assistant("No response requested.")
+    messages = read_session(session.interrupt(), tmp_path).messages
+    assert texts_of(messages, "assistant") == ["Slow words", "No response requested."]
+
+
+@pytest.mark.parametrize("as_system", [False, True])
+def test_a_command_without_output_has_no_message_for_it(as_system: bool, tmp_path: Path) -> None:
+    session = Transcript().user("go").assistant("ok").command("clear", as_system=as_system).user("next")
+    content = read_file(session.assistant("done").write(tmp_path))
+    messages = content.sessions[0].messages
+    assert [m.content for m in messages if m.kind != "caveat"] == ["go", "ok", "/clear", "next", "done"]
+    assert all(m.is_active for m in messages)
+    assert content.counts.problems == 0
+
+
+def test_text_in_the_line_of_an_interruption_is_a_user_message(tmp_path: Path) -> None:
+    session = Transcript().user("go").user("please use tabs", interruptedMessageId="msg_1")
+    session.user_line([blocks.text("[Request interrupted by user]"), blocks.text("no, the other file")])
+    messages = read_session(session, tmp_path).messages
+    assert texts_of(messages, "user") == ["go", "please use tabs", "no, the other file"]
     assert [m.kind for m in messages if m.role == "system"] == ["interruption"]
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.sources.claude_code.project_key import matches, project_key
+from backscroll.testing.claude_code import project_key as builder_key
 
 LONG = "/srv/" + "/".join(f"segment{number:02}" for number in range(25))
 
@@ -38,3 +39,20 @@ def test_keys_with_another_case_or_from_old_versions_match() -> None:
 @given(st.text())
 def test_every_path_matches_its_own_key(path: str) -> None:
     assert matches(path, project_key(path))
+
+
+def test_a_decomposed_path_gives_the_key_of_its_form_on_disk() -> None:
+    decomposed, composed = "/srv/cafe\u0301", "/srv/caf\u00e9"
+    assert project_key(decomposed) == "-srv-cafe-"
+    assert project_key(composed) == "-srv-caf-"
+    assert matches(decomposed, "-srv-cafe-")
+    assert matches(decomposed, "-srv-caf-")  # normalized, as by 2.1.105
+    assert not matches(composed, "-srv-cafe-")
+
+
+def test_a_long_key_that_is_not_shortened_matches() -> None:
+    path = "/srv/" + "segment/" * 30
+    name = builder_key(path, is_shortened=False)
+    assert 200 < len(name) < 255
+    assert matches(path, name)
+    assert not matches(path + "x", name)

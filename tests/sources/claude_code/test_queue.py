@@ -89,7 +89,7 @@ def test_prompts_that_are_delivered_as_one_are_emitted_once(
 def test_a_delivered_text_with_other_parts_does_not_deliver_queued_prompts(tmp_path: Path) -> None:
     for joined in ("first\nsecond and more", "before\nfirst\nsecond", "first second", "first\nsec"):
         session = Transcript(version="2.1.50").user("go")
-        session.queue("enqueue", "first").queue("enqueue", "second").queue("dequeue").queue("dequeue")
+        session.queue("enqueue", "first").queue("enqueue", "second")
         session.user(joined).assistant("ok")
         texts = texts_of(read_session(session, tmp_path).messages, "user")
         assert sorted(texts) == sorted(["go", joined, "first", "second"])
@@ -117,3 +117,53 @@ def test_prompts_read_before_their_joint_delivery_are_emitted_once(
     path = session.user("first\nsecond").assistant("ok").write(tmp_path)
     (parsed,) = read_in_two_steps(path, waiting).sessions
     assert texts_of(parsed.messages, "user") == ["go", "first\nsecond"]
+
+
+def test_a_dequeued_prompt_that_is_delivered_in_another_spelling_is_emitted_once(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.212").queue("enqueue", "/cost").queue("dequeue")
+    session.command("usage", stdout="$0.10").queue("enqueue", "and now?").queue("dequeue")
+    session.user("and now?").assistant("fog")
+    messages = read_session(session, tmp_path).messages
+    assert texts_of(messages, "user", active=False) == ["and now?"]
+    assert "/usage" in texts_of(messages, "system")
+
+
+def test_a_prompt_that_is_read_before_its_delivery_in_another_spelling_is_emitted_once(
+    tmp_path: Path,
+) -> None:
+    session = Transcript(version="2.1.212").user("go").queue("enqueue", "/cost").queue("dequeue")
+    waiting = session.write(tmp_path).stat().st_size
+    path = session.command("usage", stdout="$0.10").write(tmp_path)
+    (parsed,) = read_in_two_steps(path, waiting).sessions
+    assert texts_of(parsed.messages, "user") == ["go"]
+    assert "/usage" in texts_of(parsed.messages, "system")
+
+
+def test_a_refused_command_is_emitted_before_the_reason(tmp_path: Path) -> None:
+    """Versions up to 2.1.105 write the command only into the queue."""
+    session = Transcript(version="2.1.105").user("go").assistant("ok")
+    session.queue("enqueue", "/nosuch foo").queue("dequeue")
+    session.meta("<local-command-caveat>x</local-command-caveat>").user_line("Unknown skill: nosuch")
+    session.queue("enqueue", "and now?").queue("dequeue").user("and now?").assistant("fog")
+    messages = read_session(session, tmp_path).messages
+    texts = [(message.role, message.content) for message in messages if message.kind != "caveat"]
+    assert texts == [
+        ("user", "go"),
+        ("assistant", "ok"),
+        ("system", "/nosuch foo"),
+        ("system", "Unknown skill: nosuch"),
+        ("user", "and now?"),
+        ("assistant", "fog"),
+    ]
+
+
+def test_a_dequeued_prompt_without_any_later_line_is_emitted(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.212").user("go").assistant("ok")
+    session.queue("enqueue", "and now?").queue("dequeue")
+    assert texts_of(read_session(session, tmp_path).messages, "user") == ["go", "and now?"]
+
+
+def test_a_dequeued_notification_does_not_deliver_a_prompt(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.212").user("go").queue("enqueue", NOTIFICATION)
+    session.queue("enqueue", "my words").queue("dequeue").user("else").assistant("ok")
+    assert sorted(texts_of(read_session(session, tmp_path).messages, "user")) == ["else", "go", "my words"]

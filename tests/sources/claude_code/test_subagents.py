@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from backscroll.model import Agent
+from backscroll.render.turns import is_visible
 from backscroll.testing.claude_code import Transcript, tool_calls
+from backscroll.testing.claude_code.events import task_notification
 from tests.oracle.fold import ParsedSession
 from tests.sources.claude_code.read_helpers import read_file, read_root, read_session, texts_of
 
@@ -94,3 +96,31 @@ def test_repeated_progress_lines_link_a_subagent_once(tmp_path: Path) -> None:
         session.progress("agent_progress", parent_tool_id="toolu_7", agentId="a1b2c3d", prompt="find")
     content = read_file(session.write(tmp_path))
     assert [(link.agent_id, link.tool_call_id) for link in content.links] == [("a1b2c3d", "toolu_7")]
+
+
+def test_the_report_of_a_background_agent_is_a_message_with_its_totals(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.325").user("go").delegate_in_background("Count", "There are 9.")
+    session.assistant("Nine.")
+    content = read_file(session.write(tmp_path))
+    (parsed,) = content.sessions
+    (report,) = [message for message in parsed.messages if message.kind == "report"]
+    assert report.role == "system"
+    assert report.content == 'Agent "Look it up" finished\n\nThere are 9.'
+    assert is_visible(report)
+    assert texts_of(parsed.messages, "user") == ["go"]
+    (agent,) = agents(parsed).values()
+    assert (agent.total_duration_ms, agent.total_tokens, agent.total_tool_use_count) == (1301, 460, 2)
+    assert not content.problems
+
+
+def test_a_report_in_a_user_line_has_its_trailing_text(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.90").user("go")
+    markup = task_notification("a1", "toolu_1", "Agent finished", result="<b>Nine</b> </result> left")
+    session.user_line(f"{markup}\nRead the output file.", origin={"kind": "task-notification"})
+    (report,) = [m for m in read_session(session, tmp_path).messages if m.kind == "report"]
+    assert report.content == "Agent finished\n\n<b>Nine</b> </result> left\n\nRead the output file."
+
+
+def test_the_notification_of_a_shell_command_is_not_a_report(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.230").user("go").notification("b1", "toolu_1", "Command finished")
+    assert "report" not in {message.kind for message in read_session(session, tmp_path).messages}

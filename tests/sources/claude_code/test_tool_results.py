@@ -211,3 +211,25 @@ def test_each_run_of_changed_lines_is_a_hunk_with_line_numbers(tmp_path: Path) -
         (("one",), ("two", "more"), 5, 7),
         (("last",), ("end",), 8, 11),
     ]
+
+
+def test_files_changed_by_a_shell_command_are_edits_without_a_decision(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.325").user("go")
+    edits = {"/w/x": (["a"], ["b"]), "/w/new": ([], ["1", "2"])}
+    session.run(tool_calls.bash("sed -i s/a/b/ x", edits=edits, changed=["/w/more"]))
+    (tool,) = calls_of(read_session(session, tmp_path).messages)
+    assert tool.decision is None
+    assert [(edit.path, edit.kind, edit.added, edit.removed) for edit in tool.edits] == [
+        ("/w/x", "update", 1, 1),
+        ("/w/new", "create", 2, 0),
+        ("/w/more", "update", 0, 0),
+    ]
+
+
+@pytest.mark.parametrize("diff", [1, [], {"files": 3}, {"files": [{"filePath": 4}, 5], "changedFiles": [6]}])
+def test_odd_changes_of_a_shell_command_are_no_edits(diff: object, tmp_path: Path) -> None:
+    session = Transcript(version="2.1.325").user("go").run(tool_calls.bash("ls"))
+    session.records[-1]["toolUseResult"]["bashEditDiff"] = diff
+    (tool,) = calls_of(read_session(session, tmp_path).messages)
+    assert tool.edits == ()
+    assert tool.status == "completed"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Checkpoint, Message, TokenUsage, Unit
+from backscroll.model import Attachment, Checkpoint, Message, TokenUsage, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat_lines, tool_calls
 from tests.oracle.fold import fold
-from tests.sources.claude_code.read_helpers import read_file, read_session, texts_of
+from tests.sources.claude_code.read_helpers import read_file, read_in_two_steps, read_session, texts_of
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -336,3 +336,47 @@ def _messages(first: list[object], second: list[object]) -> list[tuple[str, str,
 
 def _active(messages: tuple[Message, ...]) -> list[Message]:
     return [message for message in messages if message.is_active]
+
+
+def test_state_and_attachments_without_content_are_known_and_counted(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.325").user("go")
+    session.tools_used("Read", "Edit").attachment("structured_output", data={"a": 1}, toolUseID="toolu_1")
+    session.attachment(
+        "unknown_command_fallback", commandName="no", availableCommandNames=[], availableCommandCount=0
+    )
+    content = read_file(session.write(tmp_path))
+    assert not content.problems
+    assert not content.counts.unknown
+    assert content.counts.kinds["tools-used"] == 1
+    assert content.counts.kinds["attachment"] == 2
+
+
+def test_a_detached_head_is_not_a_branch(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.105", branch="HEAD").user("go").assistant("Done.")
+    parsed = read_session(session, tmp_path)
+    assert parsed.closing.git_branch is None
+    assert {message.git_branch for message in parsed.messages} == {None}
+
+
+def test_mentioned_files_and_folders_are_attachments_of_the_prompt(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.325").user("Look at @a.txt and @src/")
+    session.attachment("date", date="2026-11-17").mention_file("a.txt", "alpha\n").mention_folder("src", "x")
+    session.assistant("Seen.").mention_file("later.txt", "b")
+    parsed = read_session(session, tmp_path)
+    prompt, answer = parsed.messages
+    assert prompt.attachments == (
+        Attachment("file", name="a.txt", size=6, path=f"{session.cwd}/a.txt"),
+        Attachment("folder", name="src", path=f"{session.cwd}/src"),
+    )
+    assert not answer.attachments
+    path = session.write(tmp_path)
+    whole = path.read_bytes()
+    cut = whole.rindex(b"\n", 0, whole.index(b'"directory"')) + 1
+    (again,) = read_in_two_steps(path, cut).sessions
+    assert again.messages == parsed.messages
+
+
+def test_files_restored_after_a_compaction_are_not_attachments_of_a_prompt(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.325").user("go").assistant("Done.").compact()
+    session.mention_file("a.txt", "alpha\n")
+    assert not any(message.attachments for message in read_session(session, tmp_path).messages)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.folders import Folder, list_all_folders
 from backscroll.sources.protocols import (
+    BackupContents,
     FolderListing,
     PathLookup,
     ProcessLookup,
@@ -21,23 +22,28 @@ from backscroll.sources.protocols import (
     RecordLookup,
     ResumeCommands,
     RetentionPolicy,
+    SessionWriter,
     Watchable,
 )
 from backscroll.sources.record_ids import string_values
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
+    from backscroll.model.backup import SourceFile
     from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.claude_code.reader import UnitReader
 
 __all__ = ["ClaudeCode"]
 
 
 class ClaudeCode(
+    BackupContents,
     FolderListing,
     PathLookup,
     ProcessLookup,
@@ -46,6 +52,7 @@ class ClaudeCode(
     RecordLookup,
     ResumeCommands,
     RetentionPolicy,
+    SessionWriter,
     Watchable,
 ):
     """History of Claude Code: transcripts of sessions and subagents, and the prompt log."""
@@ -73,7 +80,7 @@ class ClaudeCode(
         return self._reader.read(unit, since)
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
-        """Return the rows of a session in the database of version 0.2."""
+        """Return the rows of a session in the database of version 0.2, or the side files of a transcript."""
         return self._reader.raw_rows(unit)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
@@ -100,6 +107,17 @@ class ClaudeCode(
 
         return retention(root, now, fingerprints)
 
+    def backup_files(self, root: Path) -> Iterator[SourceFile]:
+        from backscroll.sources.claude_code.backup import backup_files  # start-up: loads msgspec
+
+        return backup_files(root)
+
+    def remove_secrets(self, connection: Connection) -> None:
+        """Do nothing: the database of version 0.2 has no credentials."""
+
+    def copy_secrets(self, current: Connection, restored: Connection) -> None:
+        """Do nothing, as in `remove_secrets`."""
+
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.claude_code.resume import resume_command  # start-up time
 
@@ -110,3 +128,24 @@ class ClaudeCode(
         from backscroll.sources.claude_code.resume import open_process  # start-up time
 
         return open_process(root, session_id)
+
+    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+        from backscroll.sources.claude_code.writing import plans  # start-up time
+
+        return plans.plan_restore(session)
+
+    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        from backscroll.sources.claude_code.writing import plans  # start-up time
+
+        return plans.plan_move(session, target, keep_cwd=keep_cwd)
+
+    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        from backscroll.sources.claude_code.writing import plans  # start-up time
+
+        return plans.plan_copy(session, target, keep_cwd=keep_cwd)
+
+    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+        """Return the processes that have one of the sessions open. Others do not matter."""
+        from backscroll.sources.claude_code.resume import blocking_processes  # start-up time
+
+        return blocking_processes(root, session_ids)

@@ -56,6 +56,7 @@ class _LegacyTranscript(Transcript):
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
         self.path = Path(unit.path).with_name(f"{unit.key}.jsonl")  # the name that newer versions use
+        self.session_id = unit.key
         self._row_keys: list[str] = []  # by line
 
     def items(self) -> Iterator[Item]:

@@ -11,6 +11,7 @@ from backscroll.readers import jsonl
 from backscroll.readers.read_faults import read_fault, read_unlisted_folder
 from backscroll.sources.claude_code import desktop, legacy_db, legacy_session, prompt_log
 from backscroll.sources.claude_code.folders import LEGACY_STORE
+from backscroll.sources.claude_code.side_files import side_files
 from backscroll.sources.claude_code.transcript.line_structs import RECORD_START
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
@@ -60,8 +61,8 @@ class UnitReader:
             return
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
-        """Return the rows of a session in the database of version 0.2; none for a file."""
-        return legacy_db.read_rows(Path(unit.path), unit.key) if unit.key else iter(())
+        """Return the rows of a session in the database of version 0.2, or the side files of a transcript."""
+        return legacy_db.read_rows(Path(unit.path), unit.key) if unit.key else side_files(unit)
 
 
 def _record_kind(record: dict[str, Any], unit_kind: str) -> str:

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from backscroll.model import Workspace
 from backscroll.readers import lenient_json
@@ -110,9 +111,9 @@ def _find_on_disk(name: str, start: str = os.sep) -> str | None:
             continue
         matching = []
         for folder in names:
-            key = project_key(folder)
-            if rest == key or rest.startswith(f"{key}-"):
-                matching.append((len(key), folder))
+            for key in {project_key(folder), project_key(normalize("NFC", folder))}:
+                if rest == key or rest.startswith(f"{key}-"):
+                    matching.append((len(key), folder))
         for length, folder in sorted(matching):
             stack.append((os.path.join(path, folder), rest[length + 1 :]))  # noqa: PTH118
     return None

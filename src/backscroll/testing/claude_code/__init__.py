@@ -20,8 +20,11 @@ from backscroll.testing.claude_code.forks import (
     append_foreign_lines,
     continue_in_new_file,
     fork,
+    fork_session,
+    repeat_conversation,
     repeat_lines,
     resume,
+    resume_with_new_ids,
 )
 from backscroll.testing.claude_code.generations import GENERATIONS
 from backscroll.testing.claude_code.odd_records import ODD_RECORDS
@@ -43,8 +46,11 @@ __all__ = [
     "append_foreign_lines",
     "continue_in_new_file",
     "fork",
+    "fork_session",
     "project_key",
+    "repeat_conversation",
     "repeat_lines",
     "resume",
+    "resume_with_new_ids",
     "write_history",
 ]

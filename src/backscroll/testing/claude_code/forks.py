@@ -6,11 +6,20 @@ from datetime import timedelta
 from random import Random
 from uuid import UUID
 
-from backscroll.testing.claude_code.blocks import Record
+from backscroll.testing.claude_code.blocks import Record, text
 from backscroll.testing.claude_code.lines import format_time
 from backscroll.testing.claude_code.transcript import Transcript
 
-__all__ = ["append_foreign_lines", "continue_in_new_file", "fork", "repeat_lines", "resume"]
+__all__ = [
+    "append_foreign_lines",
+    "continue_in_new_file",
+    "fork",
+    "fork_session",
+    "repeat_conversation",
+    "repeat_lines",
+    "resume",
+    "resume_with_new_ids",
+]
 
 
 def resume(first: Transcript, *, restamp: bool = True, seed: int = 1) -> Transcript:
@@ -30,6 +39,52 @@ def resume(first: Transcript, *, restamp: bool = True, seed: int = 1) -> Transcr
     return second
 
 
+def resume_with_new_ids(first: Transcript, *, seed: int = 1) -> Transcript:
+    """Resume a session in a new file with new ids, as ``-p --resume`` did before 2.0.
+
+    All copies have the time of copying. Responses keep the id of their message, not of their request.
+    """
+    second = _new_session(first, seed)
+    _copy_conversation(first, second)
+    return second
+
+
+def repeat_conversation(session: Transcript) -> Transcript:
+    """Write the conversation again below a new root, as ``--input-format stream-json`` did before 2.0."""
+    last = session.leaf
+    chain: list[Record] = []
+    by_uuid = {record["uuid"]: record for record in _records(session) if "uuid" in record}
+    while last is not None:
+        chain.append(by_uuid[last])
+        last = chain[-1]["parentUuid"]
+    copied = Transcript(session.session_id)
+    copied.records += reversed(chain)
+    session.now += timedelta(seconds=1)
+    _copy_conversation(copied, session)
+    return session
+
+
+def _copy_conversation(first: Transcript, second: Transcript) -> None:
+    """Copy the user and assistant lines of a session with new ids, one after another."""
+    second.leaf = None
+    at = format_time(second.now)
+    for record in _records(first):
+        if record["type"] not in ("user", "assistant") or record["isSidechain"]:
+            continue
+        for field in ("requestId", "toolUseResult", "isMeta"):
+            record.pop(field, None)
+        content = record["message"]["content"]
+        if second.release.is_at_least("1.0.0"):
+            record.pop("costUSD", None)
+            if isinstance(content, str):
+                record["message"]["content"] = [text(content)]
+        elif record["type"] == "assistant":
+            record |= {"costUSD": 0, "durationMs": 0}
+        ids = {"uuid": second.new_uuid(), "parentUuid": second.leaf, "sessionId": second.session_id}
+        second.line(record | ids | {"timestamp": at})
+        second.leaf = second.last_uuid
+
+
 def continue_in_new_file(first: Transcript, *, seed: int = 1) -> Transcript:
     """Continue a session in a new file without copies. The parent of its first line is in the other file."""
     second = _new_session(first, seed)
@@ -39,7 +94,7 @@ def continue_in_new_file(first: Transcript, *, seed: int = 1) -> Transcript:
 
 
 def fork(first: Transcript, *, remap: bool = True, title: str | None = None, seed: int = 1) -> Transcript:
-    """Fork a session into a new file (``--fork-session``). Every line records its origin.
+    """Fork a session into a new file (``/branch``). Every line records its origin.
 
     With ``remap``, lines get new uuids. Sidechains and progress lines are omitted and
     their children get new parents, as in the vendor's own library.
@@ -69,6 +124,35 @@ def fork(first: Transcript, *, remap: bool = True, title: str | None = None, see
     return second
 
 
+def fork_session(
+    first: Transcript, prompt: str, *, is_interactive: bool = False, session_id: str | None = None
+) -> Transcript:
+    """Fork a session into a new file with ``--fork-session`` and a first prompt.
+
+    The copied lines keep their uuids and times. No field records where they come from, except ``session_id``
+    since 2.1.207. The new file begins with a queue operation, or with a file snapshot if it is interactive.
+    """
+    second = _new_session(first, 1, session_id)
+    if is_interactive:
+        second.records += [r for r in _records(first) if r["type"] == "file-history-snapshot"]
+        second.snapshot(second.new_uuid(), {}, update=False)
+    elif second.release.is_at_least("2.1.0"):
+        second.queue("enqueue", prompt).queue("dequeue")
+    else:
+        second.queue("dequeue")
+    for record in _records(first):
+        if "uuid" not in record:
+            continue
+        content = record["message"]["content"] if record["type"] == "user" else None
+        if isinstance(content, str) and not second.release.is_at_least("2.1.0"):
+            record["message"]["content"] = [text(content)]  # and the line keeps its session id
+        else:
+            record["sessionId"] = second.session_id
+        second.line(record)
+    second.leaf = first.leaf
+    return second.user(prompt)
+
+
 def append_foreign_lines(
     session: Transcript, session_id: str, write: Callable[[Transcript], object]
 ) -> Transcript:
@@ -88,11 +172,11 @@ def repeat_lines(session: Transcript, count: int) -> Transcript:
     return session
 
 
-def _new_session(first: Transcript, seed: int) -> Transcript:
+def _new_session(first: Transcript, seed: int, session_id: str | None = None) -> Transcript:
     """Return an empty session of the same project that starts a day later."""
     rng = Random(f"{first.session_id}:{seed}")
     second = Transcript(
-        str(UUID(int=rng.getrandbits(128), version=4)),
+        session_id or str(UUID(int=rng.getrandbits(128), version=4)),
         version=first.version,
         cwd=first.cwd,
         branch=first.branch,

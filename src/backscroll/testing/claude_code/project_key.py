@@ -1,22 +1,21 @@
 """Name of the folder in which Claude Code stores a project."""
 
-import unicodedata
-
 __all__ = ["project_key"]
 
 _MAX_KEY_CHARS = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def project_key(path: str) -> str:
+def project_key(path: str, *, is_shortened: bool = True) -> str:
     """Return the name of the folder below ``projects/`` for a working directory.
 
     Counts UTF-16 units as JavaScript does, so an emoji becomes two dashes. Paths that
-    differ only in characters other than letters and digits have the same key.
+    differ only in characters other than letters and digits have the same key. ``is_shortened``
+    is False for versions before 2.1.105, which do not shorten long names.
     """
-    units = _utf16(unicodedata.normalize("NFC", path))
+    units = _utf16(path)
     name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
-    if len(name) <= _MAX_KEY_CHARS:
+    if len(name) <= _MAX_KEY_CHARS or not is_shortened:
         return name
     return f"{name[:_MAX_KEY_CHARS]}-{_base36(abs(_hash(units)))}"
 

@@ -152,11 +152,22 @@ class StateLines(Lines):
             "frame-link", path=path, frameUrl="https://example.invalid/a/1", title=title
         )
 
-    def cost(self, dollars: float, *, model: str | None = None, output_tokens: int = 900) -> Self:
-        """Add the total cost as Claude Code computes it, including background calls."""
+    def cost(
+        self,
+        dollars: float,
+        *,
+        model: str | None = None,
+        output_tokens: int = 900,
+        started_at_ms: int = 1_791_000_000_000,
+    ) -> Self:
+        """Add the total cost as Claude Code computes it, including background calls.
+
+        A fork continues the total of its original and has the same start.
+        """
         usage = {
             "inputTokens": 40,
             "outputTokens": output_tokens,
+            "thinkingTokens": 0,
             "cacheReadInputTokens": 60_000,
             "cacheCreationInputTokens": 2400,
             "webSearchRequests": 0,
@@ -171,9 +182,14 @@ class StateLines(Lines):
             totalDuration=61_000,
             totalLinesAdded=12,
             totalLinesRemoved=4,
+            startTime=started_at_ms,
             hasUnknownModelCost=False,
             modelUsage={model or self.release.model: usage},
         )
+
+    def tools_used(self, *tools: str) -> Self:
+        """Add the tools that were called so far (since 2.1.325)."""
+        return self.state("tools-used", tools=list(tools))
 
     def content_replacement(self, *replacements: Any) -> Self:
         return self.state("content-replacement", replacements=list(replacements))
@@ -215,5 +231,6 @@ class StateLines(Lines):
         self.delta(leaf, "src/tz.py", "0a1b2c3d4e5f6071@v3", 3, snapshot_id=leaf)
         self.pr_link(12).relocated(f"{self.cwd}-wt").worktree("dst").bridge()
         self.frame_link(f"{self.cwd}/report.html", "Report").cost(0.42).content_replacement()
+        self.tools_used("Read", "Edit")
         self.teleported_from("cse_remote").continued_in(self.new_uuid())
         return self.opaque()

@@ -4,7 +4,7 @@
 copy in the record's field ``toolUseResult``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
@@ -55,10 +55,34 @@ class Call:
         )
 
 
-def bash(command: str, stdout: str = "", *, stderr: str = "", description: str = "") -> Call:
-    structured = {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False}
+def bash(
+    command: str,
+    stdout: str = "",
+    *,
+    stderr: str = "",
+    description: str = "",
+    edits: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    changed: Sequence[str] = (),
+) -> Call:
+    """Return a shell command. 2.1.325 adds the files that it changed in auto mode.
+
+    ``edits`` are removed and added lines by path, ``changed`` other paths.
+    """
+    structured: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False}
+    if edits is not None:
+        structured["bashEditDiff"] = {
+            "files": [_shell_edit(path, *lines) for path, lines in edits.items()],
+            "moreFiles": len(changed),
+            "changedFiles": [*edits, *changed],
+        }
     arguments = {"command": command} | ({"description": description} if description else {})
     return Call("Bash", arguments, "\n".join(filter(None, (stdout, stderr))), structured)
+
+
+def _shell_edit(path: str, removed: Sequence[str], added: Sequence[str]) -> dict[str, Any]:
+    lines = [f"-{line}" for line in removed] + [f"+{line}" for line in added]
+    hunk = {"oldStart": 1, "oldLines": len(removed), "newStart": 1, "newLines": len(added), "lines": lines}
+    return {"filePath": path, "hunks": [hunk]} | ({} if removed else {"created": True})
 
 
 def read(path: str, content: str, *, start: int = 1) -> Call:

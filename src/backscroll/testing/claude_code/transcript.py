@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from backscroll.testing.claude_code.blocks import text
-from backscroll.testing.claude_code.events import EventLines
+from backscroll.testing.claude_code.events import EventLines, task_notification
 from backscroll.testing.claude_code.tool_calls import Call
 from backscroll.testing.claude_code.versions import SubagentLayout
 
@@ -109,6 +109,35 @@ class Transcript(EventLines):
         outcome = _outcome(prompt, answer, len(calls), agent.agent_id)
         caller.result(tool_id, [text(answer)], tool_use_result=outcome)
         return self
+
+    def delegate_in_background(self, prompt: str, answer: str, *, description: str = "Look it up") -> Self:
+        """Add a subagent that runs in the background and reports later, as an attachment.
+
+        All subagents run in the background since 2.1.212.
+        """
+        arguments = {"description": description, "prompt": prompt, "subagent_type": "general-purpose"}
+        self.assistant(tools=[Call(self.release.agent_tool, arguments)])
+        tool_id = self.tool_ids[-1]
+        agent = self.subagent(prompt, layout="nested")
+        self._add_meta_file(agent, tool_id, description, "general-purpose", self)
+        launched = {
+            "isAsync": True,
+            "status": "async_launched",
+            "agentId": agent.agent_id,
+            "description": description,
+            "resolvedModel": f"{self.release.model}[1m]",
+            "prompt": prompt,
+        }
+        note = f"Async agent launched successfully.\nagentId: {agent.agent_id}"
+        self.result(tool_id, [text(note)], tool_use_result=launched)
+        _add_work(agent, (), answer)
+        report = task_notification(
+            str(agent.agent_id), tool_id, f'Agent "{description}" finished', result=answer
+        )
+        self.queue("enqueue", report).queue("remove", report)
+        return self.attachment(
+            "queued_command", prompt=report, commandMode="task-notification", timestamp=self.tick()
+        )
 
     def fork_agent(self, prompt: str, answer: str) -> "Transcript":
         """Add a forked agent (since 2.1.118).

@@ -11,11 +11,12 @@ from backscroll.testing.claude_code.tool_calls import Call
 
 __all__ = ["MessageLines"]
 
-_REJECTED = (
+_REJECTED_START = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a "
-    "file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the "
-    "user to tell you how to proceed."
+    "file edit, the new_string was NOT written to the file). "
 )
+_REJECTED = f"{_REJECTED_START}STOP what you are doing and wait for the user to tell you how to proceed."
+_INTERRUPTED_TOOL = "[Request interrupted by user for tool use]"
 
 
 class MessageLines(Lines):
@@ -119,34 +120,76 @@ class MessageLines(Lines):
             self.result(id_, call.content, tool_use_result=call.tool_use_result, is_error=call.is_error)
         return self
 
-    def reject(self, tool_use_id: str) -> Self:
-        """Add the result of a tool call that the user rejected."""
-        extra = {"toolDenialKind": "user-rejected"} if self.release.is_at_least("2.1.118") else {}
-        reason = "User rejected tool use" if self.release.is_at_least("2.1.0") else "Error: " + _REJECTED
-        return self.result(tool_use_id, _REJECTED, tool_use_result=reason, is_error=True, **extra)
+    def reject(self, tool_use_id: str, *, feedback: str | None = None) -> Self:
+        """Add the result of a tool call that the user rejected, with the text that the user typed."""
+        extra: dict[str, Any] = {}
+        has_denial_kind = self.release.is_at_least("2.1.118")
+        if has_denial_kind:
+            extra["toolDenialKind"] = "user-rejected"
+        if feedback is None:
+            reason = "User rejected tool use" if has_denial_kind else f"Error: {_REJECTED}"
+            return self.result(tool_use_id, _REJECTED, tool_use_result=reason, is_error=True, **extra)
+        if self.release.is_at_least("2.1.325"):
+            extra |= {"userFeedback": feedback, "holdsPersonsWords": True}
+            extra["permissionDecision"] = {"decision": "reject", "source": "user_reject"}
+        text = f"{_REJECTED_START}To tell you how to proceed, the user said:\n{feedback}"
+        self.prompts.append(feedback)
+        return self.result(tool_use_id, text, tool_use_result=f"Error: {text}", is_error=True, **extra)
 
-    def interrupt(self, *, for_tool: bool = False) -> Self:
-        """Add the line for a request that the user interrupted."""
-        text = "[Request interrupted by user for tool use]" if for_tool else "[Request interrupted by user]"
-        extra = {"interruptedMessageId": self.new_id("msg")} if self.release.is_at_least("2.1.0") else {}
+    def deny(
+        self, tool_use_id: str, text: str, *, kind: str = "user-rejected", source: str = "config"
+    ) -> Self:
+        """Add the result of a tool call that was denied without asking the user.
+
+        The denial kind is ``user-rejected`` unless a rule or a hook denied the call.
+        """
+        extra: dict[str, Any] = {"toolDenialKind": kind} if self.release.is_at_least("2.1.118") else {}
+        if self.release.is_at_least("2.1.325"):
+            extra["permissionDecision"] = {"decision": "reject", "source": source}
+        return self.result(tool_use_id, text, tool_use_result=f"Error: {text}", is_error=True, **extra)
+
+    def stop(self, tool_use_id: str) -> Self:
+        """Add the result of a running tool call that the user stopped, and the interruption."""
+        if not self.release.is_at_least("2.1.118"):
+            text = f"Exit code 137\n{_INTERRUPTED_TOOL}"
+            self.result(tool_use_id, text, tool_use_result=f"Error: {text}", is_error=True)
+            return self.interrupt(for_tool=True)
+        call = next(
+            r for r in self.records if isinstance(r, dict) and r.get("uuid") == self._caller_uuid(tool_use_id)
+        )
+        has_terminal = self.entrypoint == "cli"
+        return self.reject(tool_use_id).interrupt(
+            for_tool=True, response_id=call["message"]["id"] if has_terminal else None
+        )
+
+    def interrupt(self, *, for_tool: bool = False, response_id: str | None = None) -> Self:
+        """Add the line for a request that the user interrupted.
+
+        ``response_id`` is the response whose tool call was running. A rejected call also
+        interrupts the request, but then the line does not name a response.
+        """
+        text = _INTERRUPTED_TOOL if for_tool else "[Request interrupted by user]"
+        extra = {}
+        if self.release.is_at_least("2.1.0"):
+            random_id = self.new_id("msg")
+            id_ = response_id if for_tool else random_id
+            extra = {"interruptedMessageId": id_} if id_ is not None else {}
         return self.user_line([blocks.text(text)], **extra)
 
     def error(self, text: str = "API Error: Overloaded", *, status: int | None = 529, **extra: Any) -> Self:
         """Add an error message that Claude Code wrote as an assistant line."""
-        message = {
-            "id": self.new_uuid(),
-            "type": "message",
-            "role": "assistant",
-            "model": "<synthetic>",
-            "content": [blocks.text(text)],
-            "stop_reason": "stop_sequence",
-            "stop_sequence": "",
-            "usage": {"input_tokens": 0, "output_tokens": 0},
-        }
-        body: dict[str, Any] = {"type": "assistant", "message": message, "isApiErrorMessage": True}
+        body: dict[str, Any] = {"isApiErrorMessage": True}
         if status is not None and self.release.is_at_least("2.1.80"):
             body |= {"error": "overloaded", "apiErrorStatus": status}
-        self.linked_line(body, extra)
+        self.linked_line(self._synthetic_message(text) | body, extra)
+        return self
+
+    def no_response(self) -> Self:
+        """Add the sentence that a resume writes after a command, an interruption or a kill."""
+        extra: dict[str, Any] = {"isApiErrorMessage": False}
+        if self.release.is_at_least("2.1.325"):
+            extra["madeBy"] = "other"
+        self.linked_line(self._synthetic_message("No response requested."), extra)
         return self
 
     def signature(self, size: int = 96) -> str:
@@ -159,6 +202,20 @@ class MessageLines(Lines):
         if self.release.is_at_least("2.1.250"):
             block["caller"] = {"type": "direct"}
         return block
+
+    def _synthetic_message(self, text: str) -> dict[str, Any]:
+        """Return the fields of an assistant line with a text of Claude Code."""
+        message = {
+            "id": self.new_uuid(),
+            "type": "message",
+            "role": "assistant",
+            "model": "<synthetic>",
+            "content": [blocks.text(text)],
+            "stop_reason": "stop_sequence",
+            "stop_sequence": "",
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+        return {"type": "assistant", "message": message}
 
     def _token_counts(self, content: list[Block]) -> dict[str, int]:
         size = sum(len(blocks.encode(block)) for block in content)

@@ -15,6 +15,7 @@ content_blocks.py    content blocks as text and attachments
 tool_results.py      status, user decision and edits of tool calls
 queue.py             prompts typed while a turn was running
 branches.py          the branch that Claude Code shows
+copies.py            lines that a fork or resume copied from another session
 subagents.py         calls that start subagents, and totals in their results
 subagent_sidecar.py  JSON file next to the transcript of a subagent
 checkpoint.py        reader state for the next sync

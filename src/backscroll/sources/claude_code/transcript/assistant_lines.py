@@ -18,6 +18,8 @@ from backscroll.sources.claude_code.transcript.subagents import Pending
 __all__ = ["parse"]
 
 _SYNTHETIC_MODEL = "<synthetic>"  # the text is from the tool, not from a model
+_NO_RESPONSE = "No response requested."  # after a resume, in place of an answer; the model is synthetic
+_NO_CONTENT = "(no content)"  # in place of an empty answer, with the name of the model
 _LIMIT_REACHED_PREFIX = "Claude AI usage limit reached"
 _OTHER_CALL_TYPES = frozenset({"server_tool_use", "mcp_tool_use"})
 
@@ -27,6 +29,7 @@ def parse(context: LineContext) -> None:
     message, transcript = context.message(), context.transcript
     model, stop_reason = message.model, message.stop_reason
     session_model = transcript.state.model
+    transcript.state.last_prompt = None
     context.response = as_text(message.id)
     if stop_reason is not None:
         context.stop_reason = transcript.intern(stop_reason)
@@ -50,7 +53,16 @@ def parse(context: LineContext) -> None:
         if context.response is None:
             context.add_message("assistant", "", kind="empty")
         else:
-            transcript.emit(UsageReport(context.response, context.usage, context.origin))
+            transcript.emit(
+                UsageReport(
+                    context.response,
+                    context.usage,
+                    context.origin,
+                    context.model,
+                    context.at,
+                    context.agent_id,
+                )
+            )
     superseded = context.value.supersedes_uuids
     if superseded is not None and isinstance(superseded, list):
         transcript.tree.retracted_ids.update(id_ for id_ in superseded if isinstance(id_, str))
@@ -63,7 +75,8 @@ def _parse_block(block: Block, index: int, context: LineContext) -> None:
     elif kind == "text":
         text = block.text if isinstance(block.text, str) else text_in(context.raw_block(index))
         if text.strip() and not context.is_repeat("text", text):
-            context.add_message(_role(text, context), text)
+            role = _role(text, context)
+            context.add_message(role, text, kind="notice" if role == "system" else None)
     elif kind == "thinking":
         text = block.thinking if isinstance(block.thinking, str) else text_in(context.raw_block(index))
         if not text.strip():
@@ -100,6 +113,9 @@ def _role(text: str, context: LineContext) -> Role:
         return "error"
     if context.model is None and (text.startswith("API Error") or len(context.value.error) > len(b"null")):
         return "error"
+    # Other text with the synthetic model can be part of an answer that the user interrupted (2.1.105).
+    if text == _NO_CONTENT or (context.model is None and text == _NO_RESPONSE):
+        return "system"
     return "assistant"
 
 

@@ -164,8 +164,33 @@ class Tree:
                 while other != line:
                     first, other = min(first, other), parents[other]
                 parents[first] = _NONE
+        self._move_caveats(parents)
         self._chain_commands(parents)
         return parents
+
+    def _move_caveats(self, parents: list[int]) -> None:
+        """Move a command below the answer of the turn in which it ran.
+
+        2.1.105 links such a command to the prompt, beside the answer. After a rewind it is beside a prompt.
+        """
+        caveats = [index for index, flags in enumerate(self.flags) if flags & CAVEAT and parents[index] >= 0]
+        linked = {parents[index] for index in caveats}
+        if not caveats or sum(parent in linked for parent in parents) == len(linked):
+            return
+        children: dict[int, list[int]] = {}
+        for index, parent in enumerate(parents):
+            children.setdefault(parent, []).append(index)
+        for caveat in caveats:
+            for sibling in reversed(children[parents[caveat]]):
+                if sibling < caveat and self._is_answer(sibling, children):
+                    parents[caveat] = _last_leaf(sibling, children)
+                    break
+
+    def _is_answer(self, line: int, children: dict[int, list[int]]) -> bool:
+        """Return whether a branch starts with a response, after lines that are no messages."""
+        while not self.flags[line] & DIALOG and line in children:
+            line = children[line][0]
+        return self.responses[line] >= 0
 
     def _chain_commands(self, parents: list[int]) -> None:
         """Chain the commands below a caveat one after another: they are a sequence, not a fork."""
@@ -274,3 +299,9 @@ class Tree:
                 has_message_below[line] = 1
                 found[line] |= bool(flags[line] & COMMAND)
         return found
+
+
+def _last_leaf(line: int, children: dict[int, list[int]]) -> int:
+    while line in children:
+        line = children[line][-1]
+    return line

@@ -5,9 +5,10 @@ from hashlib import blake2b
 
 from msgspec import Struct, field
 
-from backscroll.model import Origin, Status
+from backscroll.model import Decision, Message, Origin, Status
 from backscroll.sources.claude_code.transcript.branches import TreeState
 from backscroll.sources.claude_code.transcript.commands import Commands
+from backscroll.sources.claude_code.transcript.copies import Conversation, Copies
 from backscroll.sources.claude_code.transcript.queue import Queue
 from backscroll.sources.claude_code.transcript.state_lines import Facts
 from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
@@ -16,6 +17,7 @@ __all__ = ["EarlyResult", "ReaderState"]
 
 MAX_CACHED_ENTRIES = 512  # per dict; repeats and early results are close to their original in the file
 MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024
+MAX_REJECTIONS = 16  # only those just before an interruption matter
 
 
 class EarlyResult(Struct, array_like=True):
@@ -27,6 +29,7 @@ class EarlyResult(Struct, array_like=True):
     origin: Origin
     record_id: str
     at: datetime | None
+    decision: Decision | None = None
 
     @property
     def size(self) -> int:
@@ -53,6 +56,11 @@ class ReaderState(Struct, array_like=True):
     first_role: str | None = None
     is_open: bool = False
     commands: Commands = field(default_factory=Commands)
+    copies: Copies = field(default_factory=Copies)
+    # By call id: the node of the call and its result. A stopped call has the same result as a rejected one.
+    rejections: dict[str, tuple[int, EarlyResult]] = field(default_factory=dict)
+    conversation: Conversation = field(default_factory=Conversation)
+    last_prompt: Message | None = None  # until the next user line or answer; lines after it can attach files
 
     def find_repeat(self, text: str, id_: str) -> str | None:
         """Return the id of an earlier line with this text, if it is recent and has another id."""
@@ -85,6 +93,12 @@ class ReaderState(Struct, array_like=True):
             self.take_early_result(next(iter(self.early)))
         self.early[call_id] = early
         self.early_size += early.size
+
+    def keep_rejection(self, call_id: str, node: int, result: EarlyResult) -> None:
+        """Keep the result of a rejected call until the next line shows whether the call was running."""
+        self.rejections[call_id] = node, result
+        if len(self.rejections) > MAX_REJECTIONS:
+            del self.rejections[next(iter(self.rejections))]
 
     def take_early_result(self, call_id: str) -> EarlyResult | None:
         """Remove and return the result that was written before its call."""

@@ -52,6 +52,7 @@ def build_closing(transcript: "Transcript", *, is_truncated: bool = False) -> Cl
         agents=agents,
         abandoned=tree.removed_message_ids() if is_agent else tree.inactive_message_ids(),
         tracked_files=tuple(facts.files.values()),
+        copied=() if is_agent else tuple(state.copies.spans),
         metadata=_metadata(transcript, session_id, folder),
     )
 

@@ -11,7 +11,7 @@ longer prompt, which follows as an injected line. Evidence, best first:
 """
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from backscroll.sources.claude_code.transcript.user_text import Part
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.line_context import LineContext
 
-__all__ = ["COMMAND_TOOLS", "Commands", "classify", "confirm_above", "confirm_parent"]
+__all__ = ["COMMAND_TOOLS", "Commands", "classify", "confirm_above", "confirm_parent", "is_typed"]
 
 COMMAND_TOOLS = frozenset({"Skill", "SlashCommand"})  # with these the model runs a command
 MAX_UNCONFIRMED_COMMANDS = 16
@@ -108,7 +108,7 @@ def _classify_command(part: Part, context: "LineContext") -> tuple[Part, bool]:
 def _classify_text(part: Part, context: "LineContext") -> tuple[Part, bool]:
     """Classify a text without tags. Below a caveat or a command it can be from the tool."""
     commands = context.transcript.state.commands
-    if _is_typed(context.value):
+    if _origin_kind(context.value) == "human":
         return part, False
     if context.parent == commands.expanded_id and _is_before_2(context.value):
         # A resumed session of 1.0 is a copy in which the expansion is not marked as injected.
@@ -162,9 +162,14 @@ def _is_below_caveat(context: "LineContext") -> bool:
     return node >= 0 and bool(tree.flags[node] & CAVEAT)
 
 
-def _is_typed(value: Line) -> bool:
-    origin = value.origin.kind if isinstance(value.origin, LineOrigin) else None
-    return value.prompt_source in _TYPED_SOURCES or origin == "human"
+def is_typed(value: Line) -> bool:
+    """Return whether the tool marks a line as typed by the user. Since 2.1.212; commands have no mark."""
+    source = value.prompt_source
+    return source is not None and (source in _TYPED_SOURCES or _origin_kind(value) == "human")
+
+
+def _origin_kind(value: Line) -> Any:
+    return value.origin.kind if isinstance(value.origin, LineOrigin) else None
 
 
 def _is_before_2(value: Line) -> bool:

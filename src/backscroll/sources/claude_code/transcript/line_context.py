@@ -14,6 +14,7 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     RawResult,
     as_text,
 )
+from backscroll.sources.claude_code.transcript.state_lines import branch_name
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
@@ -173,7 +174,7 @@ class LineContext:
             cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.intern(value.cwd),
             git_branch=facts.branch
             if value.git_branch == facts.branch
-            else transcript.intern(value.git_branch),
+            else transcript.intern(branch_name(value.git_branch)),
             stop_reason=self.stop_reason,
             copied_from=None if value.forked_from is None else self._copied_from(),
             usage=self.usage,

@@ -65,6 +65,7 @@ IGNORED_TYPES = frozenset(
         "rewind-pointer",
         "auto-mode-denial",
         "permission-denial",
+        "tools-used",
     }
 )
 _IGNORED_PREFIXES = ("artifact-", "api-request", "marble-origami-", "workflow-")

@@ -24,9 +24,13 @@ __all__ = [
     "Line",
     "LineOrigin",
     "Patch",
+    "PermissionDecision",
     "Progress",
     "RawResult",
+    "ShellEdit",
+    "ShellEdits",
     "ToolUseResult",
+    "as_cost",
     "as_count",
     "as_text",
     "decoder",
@@ -106,8 +110,23 @@ class Patch(Struct, rename="camel", gc=False):
     lines: Any = None
 
 
+class ShellEdit(Struct, rename="camel", gc=False):
+    """File that a shell command changed."""
+
+    file_path: Any = None
+    hunks: list[Patch | _NonObject] | dict[str, Any] | str | int | float | bool | None = None
+    created: Any = None
+
+
+class ShellEdits(Struct, rename="camel", gc=False):
+    """Files that a shell command changed. Only the first ones have hunks."""
+
+    files: list[ShellEdit | _NonObject] | dict[str, Any] | str | int | float | bool | None = None
+    changed_files: Any = None
+
+
 class ToolUseResult(Struct, rename="camel", gc=False):
-    """Fields of the structured tool result that edits and subagents need."""
+    """Fields of the structured tool result that edits, subagents and dialogs need."""
 
     type: Any = None
     file_path: Any = None
@@ -119,6 +138,17 @@ class ToolUseResult(Struct, rename="camel", gc=False):
     total_tokens: Any = None
     total_tool_use_count: Any = None
     resolved_model: Any = None
+    questions: Any = None
+    answers: Any = None
+    annotations: Any = None
+    bash_edit_diff: ShellEdits | _NonObject = None
+
+
+class PermissionDecision(Struct, gc=False):
+    """Who allowed or denied a tool call (since 2.1.325)."""
+
+    decision: Any = None
+    source: Any = None
 
 
 class Attached(Struct, gc=False):
@@ -154,6 +184,7 @@ class Line(Struct, rename="camel", gc=False):
     timestamp: Any = None
     cwd: Any = None
     session_id: Any = None
+    original_session_id: Any = msgspec.field(default=None, name="session_id")
     version: Any = None
     git_branch: Any = None
     agent_id: Any = None
@@ -166,6 +197,9 @@ class Line(Struct, rename="camel", gc=False):
     source_tool_use_id: Any = msgspec.field(default=None, name="sourceToolUseID")
     tool_use_result: ToolUseResult | _NonObject = None
     tool_denial_kind: Any = None
+    permission_decision: PermissionDecision | _NonObject = None
+    user_feedback: Any = None
+    interrupted_message_id: Any = None
     is_api_error_message: Any = None
     error: Raw = _EMPTY
     entrypoint: Any = None
@@ -181,6 +215,9 @@ class Line(Struct, rename="camel", gc=False):
     attachment: Attached | _NonObject = None
     data: Progress | _NonObject = None
     parent_tool_use_id: Any = msgspec.field(default=None, name="parentToolUseID")
+    request_id: Any = None
+    request_ref: Any = None
+    id: Any = None  # of a request
 
 
 class RawResult(Struct, rename="camel", gc=False):
@@ -243,12 +280,14 @@ def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage |
         hour,
         not finished,
         None if speed is None or speed == "standard" else as_text(speed),
-        None if cost is None else _as_cost(cost),
+        None if cost is None else as_cost(cost),
     )
 
 
-def _as_cost(cost: Any) -> float | None:
-    return float(cost) if isinstance(cost, int | float) and 0 <= cost < MAX_COST_USD else None
+def as_cost(cost: Any) -> float | None:
+    """Return the value if it is a valid number of dollars."""
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return float(cost) if is_number and 0 <= cost < MAX_COST_USD else None
 
 
 def parse_params(value: Any) -> dict[str, Any]:

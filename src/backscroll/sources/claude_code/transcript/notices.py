@@ -13,7 +13,15 @@ from backscroll.sources.claude_code.transcript.content_blocks import to_attachme
 from backscroll.sources.claude_code.transcript.line_structs import Block, Line, as_text
 from backscroll.sources.claude_code.transcript.queue import content_text, typed_prompt_text
 
-__all__ = ["Notice", "is_known_attachment", "is_typed", "parse_notice", "parse_prompt"]
+__all__ = [
+    "MENTION_TYPES",
+    "Notice",
+    "is_known_attachment",
+    "is_typed",
+    "parse_mention",
+    "parse_notice",
+    "parse_prompt",
+]
 
 _blocks: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
@@ -51,9 +59,12 @@ _ATTACHMENT_TYPES = frozenset(
         "remote_session_change", "budget_usd", "total_tokens_reminder", "batching_reminder_sent",
         "silent_turn_reminder", "read_truncation_notice", "thinking_drop", "bash_output_audience_note",
         "goal_status", "max_turns_reached", "ultrathink_effort", "ultra_effort_enter", "ultra_effort_exit",
-        "companion_intro",
+        "companion_intro", "structured_output", "unknown_command_fallback",
     }
 )  # fmt: skip
+
+
+MENTION_TYPES = frozenset({"file", "directory", "already_read_file"})  # mentioned with "@", after a prompt
 
 
 class Notice(Struct):
@@ -75,7 +86,9 @@ def parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> Noti
         parts = user_text.split_parts([content]) if content else []
         # 2.1.212 writes an unknown command as typed, without tags.
         untagged = "command" if content is not None and content.startswith("/") else "notice"
-        return Notice("local_command", [(part.kind or untagged, "system", part.content) for part in parts])
+        # A command without output, such as /clear, has an empty part.
+        texts = [(part.kind or untagged, part.content) for part in parts if part.content]
+        return Notice("local_command", [(kind, "system", text) for kind, text in texts])
     kind = subtype or "notice"
     messages: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
     if subtype in _SUBTYPES_WITHOUT_TEXT:
@@ -124,6 +137,20 @@ def parse_prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
         blocks = []
     attachments = (to_attachment(block) for block in blocks if isinstance(block, Block))
     return content_text(content), tuple(each for each in attachments if each is not None)
+
+
+def parse_mention(attachment: dict[str, Any]) -> Attachment:
+    """Return a file or folder that the user mentioned in a prompt."""
+    path = as_text(attachment.get("filename")) or as_text(attachment.get("path"))
+    content = attachment.get("content")
+    file = content.get("file") if isinstance(content, dict) else None
+    text = as_text(file.get("content")) if isinstance(file, dict) else None
+    return Attachment(
+        "folder" if attachment.get("type") == "directory" else "file",
+        name=as_text(attachment.get("displayPath")) or path,
+        size=len(text.encode("utf-8", "surrogatepass")) if text is not None else None,
+        path=path,
+    )
 
 
 def is_typed(attachment: dict[str, Any]) -> bool:

@@ -1,7 +1,9 @@
-"""Prompts that were typed while a turn was running.
+"""Prompts that were typed while a turn was running. Since 2.1, ``claude -p`` queues every prompt.
 
 A prompt is queued. When it is delivered, most versions write it again as a user line or an attachment. Some
-versions deliver it during the turn without another line; then the queue operation has the only copy.
+versions deliver it during the turn without another line; then the queue operation has the only copy. A prompt
+that was dequeued is delivered by the next user line, which can have another spelling: ``/cost`` is written as
+``/usage``.
 """
 
 import re
@@ -18,6 +20,7 @@ __all__ = ["Queue", "QueuedPrompt", "content_text", "find_links", "typed_prompt_
 
 _NOTIFICATION = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
 _TASK_ID = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
+MAX_ENTRIES = 256
 _SEPARATOR = re.compile(r"[^\S\n]*\n\s*")  # between prompts that are delivered together
 _TOOL_USE_ID = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
 
@@ -38,15 +41,41 @@ class Queue(Struct):
     waiting: dict[str, QueuedPrompt] = field(default_factory=dict)
     emitted: dict[str, str] = field(default_factory=dict)  # message id by text
     delivered: set[str] = field(default_factory=set)
+    dequeued: dict[str, QueuedPrompt] = field(default_factory=dict)  # the next user line delivers them
+    order: list[str] = field(default_factory=list)  # of all entries; "" for a notification
 
     def enqueue(self, prompt: QueuedPrompt) -> None:
         key = prompt.text.strip()
+        self._append(key)
         if key not in self.delivered and key not in self.emitted:
             self.waiting.setdefault(key, prompt)
+
+    def enqueue_notification(self) -> None:
+        """Add an entry that the user did not type."""
+        self._append("")
+
+    def _append(self, key: str) -> None:
+        self.order.append(key)
+        if len(self.order) > MAX_ENTRIES:
+            del self.order[0]
+
+    def dequeue(self) -> None:
+        """Take the oldest entry from the queue."""
+        key = self.order.pop(0) if self.order else ""
+        prompt = self.waiting.pop(key, None)
+        if prompt is not None:
+            self.dequeued[key] = prompt
+
+    def remove_notification(self) -> None:
+        """Remove an entry that the user did not type."""
+        if "" in self.order:
+            self.order.remove("")
 
     def remove(self, text: str | None) -> QueuedPrompt | None:
         """Remove and return a prompt, by default the oldest. It was probably delivered during the turn."""
         key = text.strip() if text is not None else next(iter(self.waiting), "")
+        if key in self.order:
+            self.order.remove(key)
         prompt = self.waiting.pop(key, None)
         if prompt is not None:
             self.emitted[key] = prompt.id
@@ -55,21 +84,33 @@ class Queue(Struct):
     def deliver(self, text: str) -> tuple[str, ...]:
         """Mark a prompt as delivered. Return the ids of the messages that were emitted for it before.
 
-        Several prompts can be delivered as one, joined by newlines.
+        Several prompts can be delivered as one, joined by newlines. Any other text delivers the dequeued
+        prompts in another spelling.
         """
-        if not self.waiting and not self.emitted:
+        if not (self.waiting or self.emitted or self.dequeued):
             return ()
         key = text.strip()
+        is_known = key in self.waiting or key in self.emitted or key in self.dequeued
         message_ids: list[str] = []
-        for part in [key] if key in self.waiting or key in self.emitted else self._split_joined(key):
+        for part in [key] if is_known else self._split_joined(key) or list(self.dequeued):
+            self.dequeued.pop(part, None)
             if self.waiting.pop(part, None) is None and part in self.emitted:
                 message_ids.append(self.emitted.pop(part))
             self.delivered.add(part)
         return tuple(message_ids)
 
+    def take_refused(self) -> list[QueuedPrompt]:
+        """Remove and return the dequeued commands that the tool refused. No other line contains them."""
+        prompts = [
+            prompt for key, prompt in self.dequeued.items() if key.startswith("/") and key not in self.emitted
+        ]
+        self.delivered |= self.dequeued.keys()
+        self.dequeued.clear()
+        return prompts
+
     def _split_joined(self, text: str) -> list[str]:
         """Split a text into queued prompts; empty if it contains anything else."""
-        candidates = [key for key in (*self.emitted, *self.waiting) if key in text]
+        candidates = [key for key in {**self.emitted, **self.dequeued, **self.waiting} if key in text]
         reached: dict[int, tuple[int, str]] = {}  # end of a part: its start, and the part
         stack = [0]
         while stack:
@@ -91,8 +132,9 @@ class Queue(Struct):
 
     def take_undelivered(self) -> list[QueuedPrompt]:
         """Remove and return the prompts that were never delivered."""
-        prompts = list(self.waiting.values())
-        self.emitted |= {key: prompt.id for key, prompt in self.waiting.items()}
+        undelivered = self.dequeued | self.waiting
+        prompts = [prompt for key, prompt in undelivered.items() if key not in self.emitted]
+        self.emitted |= {key: prompt.id for key, prompt in undelivered.items()}
         self.waiting.clear()
         return prompts
 

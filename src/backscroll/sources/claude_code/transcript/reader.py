@@ -17,6 +17,7 @@ from backscroll.model import (
     Checkpoint,
     Edit,
     Item,
+    Message,
     Opening,
     Origin,
     Problem,
@@ -33,6 +34,7 @@ from backscroll.sources.claude_code.transcript import state_lines, subagent_side
 from backscroll.sources.claude_code.transcript.branches import Tree
 from backscroll.sources.claude_code.transcript.checkpoint import ReaderState
 from backscroll.sources.claude_code.transcript.closing import build_closing
+from backscroll.sources.claude_code.transcript.copies import TIMED_TYPES, content_key, is_before_2, state_time
 from backscroll.sources.claude_code.transcript.line_context import LineContext, full_record, record_position
 from backscroll.sources.claude_code.transcript.line_parsers import (
     RECORD_PARSERS,
@@ -48,6 +50,7 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     decoder,
     is_record,
 )
+from backscroll.sources.claude_code.transcript.state_lines import reported_totals
 from backscroll.sources.claude_code.transcript.subagents import agent_id_of, results_folder
 
 __all__ = ["Transcript"]
@@ -69,6 +72,7 @@ class Transcript:
             msgspec.msgpack.decode(since.state, type=ReaderState) if since and since.state else ReaderState()
         )
         self.agent_id = agent_id_of(self.path) if unit.kind == "agent" else None
+        self.session_id = self.path.stem
         if self.agent_id is not None and since is None:
             self.state.parent_id = unit.session_id
             self.state.agents.inline[self.agent_id] = None
@@ -171,8 +175,12 @@ class Transcript:
         facts = self.state.facts
         facts.update(value)
         if is_ignored(kind):
+            if kind == "api-request":
+                self.state.copies.add_request(value.id)
             return "ignored"
         record = full_record(line.value_bytes(index))
+        if kind in TIMED_TYPES:
+            self.state.copies.add_state_time(state_time(record))
         if state_lines.apply_state_line(facts, kind, record):
             return "ignored"
         parse = RECORD_PARSERS.get(kind)
@@ -183,15 +191,25 @@ class Transcript:
 
     def _parse_tree_line(self, context: LineContext, parse: TreeParser) -> _Verdict:
         state = self.state
-        state.facts.update(context.value)
-        if state.parent_id is None and self.agent_id is not None:
-            state.parent_id = as_text(context.value.session_id)
+        value = context.value
+        state.facts.update(value)
+        if self.agent_id is None:
+            if state.copies.may_be_copied(value, context.at, self.session_id):
+                state.copies.add_line(value, context.at, self.session_id, state.facts.first_at)
+        elif state.parent_id is None:
+            state.parent_id = as_text(value.session_id)
+        key = content_key(value) if is_before_2(value) and self.agent_id is None else None
+        if key is not None and self._is_repeated(context, key):
+            return "ignored"
         buffered_count = len(self._buffer)
         parse(context)
+        if key is not None:
+            state.conversation.lines.append((key, context.node))
+            state.copies.add_old_line(value, context.at)
         if context.message_count or context.is_known:
             self.tree.set_message_count(context.node, context.message_count, call_node=context.call_node)
-        if state.first_role is None and context.value.type in ("user", "assistant"):
-            state.first_role = context.value.type
+        if state.first_role is None and value.type in ("user", "assistant"):
+            state.first_role = value.type
         if state.model is None:
             state.model = context.model
         return (
@@ -199,6 +217,20 @@ class Transcript:
             if context.message_count or context.has_tool_result
             else self._verdict_without_message(context, buffered_count)
         )
+
+    def _is_repeated(self, context: LineContext, key: bytes) -> bool:
+        """Add a line to the tree without messages if the conversation already contains it."""
+        tree = self.tree
+        if tree.find(context.id) >= 0:
+            return False  # the line itself is repeated
+        original = self.state.conversation.find_original(key, context.id, context.parent)
+        if original < 0:
+            return False
+        message = context.value.message
+        context.response = as_text(message.id) if isinstance(message, ApiMessage) else None
+        context.add_to_tree(tree.flags[original])
+        tree.follow(tree.ids[original], context.node)
+        return True
 
     def _verdict_without_message(self, context: LineContext, buffered_count: int) -> _Verdict:
         """Return the verdict of a line without messages and tool results. A missing part is a problem.
@@ -208,7 +240,7 @@ class Transcript:
         if context.value.type in ("user", "assistant") and (missing := context.missing_part()) is not None:
             self.add_problem(Problem(context.origin, "no-content", missing))
         emitted = set(map(type, self._buffer[buffered_count:]))
-        if UsageReport in emitted:
+        if UsageReport in emitted or Message in emitted:
             return "parsed"
         return "problems" if Problem in emitted else "ignored"
 
@@ -264,6 +296,11 @@ class Transcript:
             self.tree.retracted_ids.update(message_ids[1:])
             self.emit(Replacement(message_ids[0]))
 
+    def emit_refused_commands(self) -> None:
+        """Emit queued commands of which the file contains only the reason for their refusal."""
+        for prompt in self.state.queue.take_refused():
+            system_lines.emit_queued_prompt(prompt, self, role="system", kind="command")
+
     @property
     def results_folder(self) -> Path:
         return results_folder(self.path, self.state.parent_id)
@@ -289,6 +326,8 @@ class Transcript:
             self.link(link)
         if self.state.is_open and not self._is_opened:
             self._open()
+        if self.state.is_open and self.state.facts.cost_states:
+            self._buffer.append(reported_totals(self.state.facts))
         yield from self._buffer
         self._buffer.clear()
         if self.state.is_open:

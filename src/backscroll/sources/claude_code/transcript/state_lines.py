@@ -9,11 +9,29 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from backscroll.model import TrackedFile
+from backscroll.model import ReportedState, ReportedTotals, TrackedFile
 from backscroll.readers import timestamps
-from backscroll.sources.claude_code.transcript.line_structs import ForkedFrom, Line, as_count, as_text
+from backscroll.sources.claude_code.transcript.line_structs import (
+    ForkedFrom,
+    Line,
+    as_cost,
+    as_count,
+    as_text,
+)
 
-__all__ = ["STATE_HANDLERS", "Facts", "apply_state_line"]
+__all__ = ["STATE_HANDLERS", "Facts", "apply_state_line", "branch_name", "reported_totals"]
+
+
+MAX_COST_STATES = 1000
+MAX_ROUNDING_USD = 1e-6
+
+
+class CostState(Struct, array_like=True):
+    """Usage of a session up to one line, as the tool reports it."""
+
+    started_at: datetime | None
+    at: datetime | None  # of the last line with a time before it
+    models: dict[str, tuple[int, float]]  # tokens and dollars; "" for dollars without a model
 
 
 class Facts(Struct):
@@ -30,6 +48,7 @@ class Facts(Struct):
     relocated_cwd: str | None = None
     worktree: dict[str, str] | None = None
     cost: dict[str, Any] | None = None
+    cost_states: list[CostState] = field(default_factory=list)
     continued_in: str | None = None
     ended_by_model: bool = False
     forked_from: str | None = None
@@ -68,7 +87,7 @@ class Facts(Struct):
             if self.version is None:
                 self.version = version
         if self.branch is None and value.git_branch is not None:
-            self.branch = as_text(value.git_branch)
+            self.branch = branch_name(value.git_branch)
         if value.entrypoint is not None and self.entrypoint is None:
             self.entrypoint = as_text(value.entrypoint)
         if value.slug is not None and self.slug is None:
@@ -116,6 +135,23 @@ class Facts(Struct):
         return {name: value for name, value in found.items() if value is not None}
 
 
+def reported_totals(facts: Facts) -> ReportedTotals:
+    """Return the totals that the tool reports."""
+    return ReportedTotals(
+        tuple(
+            ReportedState(
+                state.started_at, state.at, {name or None: counts for name, counts in state.models.items()}
+            )
+            for state in facts.cost_states
+        )
+    )
+
+
+def branch_name(value: Any) -> str | None:
+    """Return the branch of a line. Since 2.1.105, "HEAD" means no repository or a detached head."""
+    return as_text(value) if value != "HEAD" else None
+
+
 def _text_setter(attribute: str, key: str) -> Callable[[Facts, dict[str, Any]], None]:
     """Return a handler that copies a text field of the record to an attribute."""
 
@@ -151,6 +187,35 @@ def _set_cost(facts: Facts, record: dict[str, Any]) -> None:
     facts.cost = {name: record[name] for name in names if isinstance(record.get(name), float | bool)}
     counts = {name: as_count(record.get(name)) for name in names if name not in facts.cost}
     facts.cost |= {name: count for name, count in counts.items() if count is not None}
+    _add_cost_state(facts, record)
+
+
+def _add_cost_state(facts: Facts, record: dict[str, Any]) -> None:
+    """Add the totals of a line, unless they are unchanged."""
+    usage = record.get("modelUsage")
+    models = {
+        name: (_reported_tokens(entry), as_cost(entry.get("costUSD")) or 0.0)
+        for name, entry in (usage.items() if isinstance(usage, dict) else ())
+        if name and isinstance(entry, dict)
+    }
+    total = as_cost(record.get("totalCostUSD"))
+    if total is None:
+        return
+    rest = total - sum(usd for _, usd in models.values())
+    if not models or abs(rest) > MAX_ROUNDING_USD:
+        models[""] = (0, rest)
+    states = facts.cost_states
+    started_at = timestamps.from_value(record.get("startTime"))
+    if states and states[-1].models == models and states[-1].started_at == started_at:
+        return
+    if len(states) == MAX_COST_STATES:
+        del states[1]  # the first one shows what a fork started with, the last one is the total
+    states.append(CostState(started_at, facts.last_at, models))
+
+
+def _reported_tokens(entry: dict[str, Any]) -> int:
+    names = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    return sum(as_count(entry.get(name)) or 0 for name in names)
 
 
 def _set_fork(facts: Facts, record: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import re
 from collections import deque
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -21,9 +21,12 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     as_text,
 )
 
-__all__ = ["Agents", "Pending", "agent_id_of", "progress_link", "results_folder"]
+__all__ = ["Agents", "Pending", "agent_id_of", "parse_report", "progress_link", "results_folder"]
 
 _SAFE_NAME = re.compile(r"[\w-]+")
+_TASK_ID = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
+_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
+_USAGE_TAG = re.compile(r"<(subagent_tokens|total_tokens|tool_uses|duration_ms)>([0-9]{1,15})</\1>")
 
 
 class Pending(Struct, array_like=True):
@@ -51,6 +54,16 @@ class AgentTotals(Struct, array_like=True):
     tokens: int | None
     tool_uses: int | None
     model: str | None
+
+
+class AgentReport(NamedTuple):
+    """Notification that a subagent in the background has finished."""
+
+    agent_id: str
+    text: str
+    duration_ms: int | None
+    tokens: int | None
+    tool_uses: int | None
 
 
 class AgentStart(Struct, array_like=True):
@@ -90,6 +103,14 @@ class Agents(Struct):
             as_text(result.resolved_model),
         )
         return agent_id
+
+    def add_report(self, report: AgentReport) -> None:
+        """Store the totals of a subagent in the background. If it is continued, it reports again."""
+        for call_id, known in self.totals.items():
+            if known.agent_id == report.agent_id:
+                self.totals[call_id] = AgentTotals(
+                    known.agent_id, report.duration_ms, report.tokens, report.tool_uses, known.model
+                )
 
     def assign_line(self, id_: str, parent: str | None, agent_id: str | None) -> tuple[str, bool]:
         """Assign a sidechain line to the subagent of its parent line, or to a new one.
@@ -185,6 +206,29 @@ class Agents(Struct):
             started_at=start.at if start else call.at if call else None,
             is_hidden=start is not None and start.prompt.strip() == "Warmup",
         )
+
+
+def parse_report(text: str) -> AgentReport | None:
+    """Return the report in a notification; None if it has none, as that of a shell command."""
+    begin, end = text.find("<result>"), text.rfind("</result>")
+    if end < begin or begin < 0 or not text.lstrip().startswith("<task-notification>"):
+        return None
+    agent_id, summary = _TASK_ID.search(text, 0, begin), _SUMMARY.search(text, 0, begin)
+    if agent_id is None:
+        return None
+    usage = {name: int(count) for name, count in _USAGE_TAG.findall(text, end)}
+    parts = (
+        summary[1] if summary is not None else "",
+        text[begin + len("<result>") : end],
+        text[end:].partition("</task-notification>")[2],
+    )
+    return AgentReport(
+        agent_id[1],
+        "\n\n".join(part.strip() for part in parts if part.strip()),
+        usage.get("duration_ms"),
+        usage.get("subagent_tokens", usage.get("total_tokens")),
+        usage.get("tool_uses"),
+    )
 
 
 def agent_id_of(path: Path) -> str:

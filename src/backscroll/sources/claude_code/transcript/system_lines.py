@@ -2,14 +2,21 @@
 
 from typing import TYPE_CHECKING, Any
 
-from backscroll.model import Message, Origin, Problem, ToolCall, ToolResult
+from msgspec.structs import replace
+
+from backscroll.model import Attachment, Message, Origin, Problem, Role, ToolCall, ToolResult
 from backscroll.readers import timestamps
-from backscroll.sources.claude_code.transcript import notices
+from backscroll.sources.claude_code.transcript import notices, user_lines
 from backscroll.sources.claude_code.transcript.content_blocks import fallback_result_text
 from backscroll.sources.claude_code.transcript.line_context import LineContext
 from backscroll.sources.claude_code.transcript.line_structs import Attached, as_text, parse_params
-from backscroll.sources.claude_code.transcript.queue import QueuedPrompt, find_links, typed_prompt_text
-from backscroll.sources.claude_code.transcript.subagents import progress_link
+from backscroll.sources.claude_code.transcript.queue import (
+    QueuedPrompt,
+    content_text,
+    find_links,
+    typed_prompt_text,
+)
+from backscroll.sources.claude_code.transcript.subagents import parse_report, progress_link
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
@@ -59,15 +66,31 @@ def parse_attachment(context: LineContext) -> None:
         transcript.counts.add_unknown(f"attachment {kind}")
         transcript.add_problem(Problem(context.origin, "unknown-type", f"unknown attachment {kind}"))
         return
-    if kind != "queued_command":
+    if kind not in notices.MENTION_TYPES and kind != "queued_command":
         return
     attachment = context.full_record().get("attachment")
-    if not isinstance(attachment, dict) or not notices.is_typed(attachment):
+    if not isinstance(attachment, dict):
+        return
+    if kind != "queued_command":
+        _attach_file(notices.parse_mention(attachment), context)
+        return
+    if not notices.is_typed(attachment):
+        user_lines.add_report(content_text(attachment.get("prompt")), context)
         return
     text, attachments = notices.parse_prompt(attachment.get("prompt"))
     if text.strip() or attachments:
         transcript.mark_delivered(text)
-        context.add_message("user", text, kind="queued", attachments=attachments)
+        message = context.add_message("user", text, kind="queued", attachments=attachments)
+        transcript.state.last_prompt = message
+
+
+def _attach_file(mention: Attachment, context: LineContext) -> None:
+    """Add a file that the user mentioned with ``@`` to the prompt above this line."""
+    state = context.transcript.state
+    prompt = state.last_prompt
+    if prompt is not None and mention not in prompt.attachments:
+        state.last_prompt = replace(prompt, attachments=(*prompt.attachments, mention))
+        context.transcript.emit(state.last_prompt)
 
 
 def parse_progress(context: LineContext) -> None:
@@ -82,6 +105,10 @@ def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, tran
     content = record.get("content")
     for link in find_links(content):
         transcript.link(link)
+        if (
+            report := parse_report(content_text(content))
+        ) is not None:  # its message is written when it is delivered
+            transcript.state.agents.add_report(report)
     operation = record.get("operation")
     text = typed_prompt_text(content)
     if operation == "enqueue" and text.strip():
@@ -89,23 +116,32 @@ def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, tran
         _, attachments = notices.parse_prompt(content)
         transcript.state.queue.enqueue(QueuedPrompt(f"queued-{id_}", text, at, origin, attachments))
         return True
-    if operation == "remove" and (text.strip() or content is None):
-        prompt = transcript.state.queue.remove(text or None)
+    queue = transcript.state.queue
+    if operation == "enqueue":
+        queue.enqueue_notification()
+    elif operation == "dequeue":
+        queue.dequeue()
+    elif operation == "remove" and (text.strip() or content is None):
+        prompt = queue.remove(text or None)
         if prompt is not None:
             emit_queued_prompt(prompt, transcript)
+    elif operation == "remove":
+        queue.remove_notification()
     return False
 
 
-def emit_queued_prompt(prompt: QueuedPrompt, transcript: "Transcript") -> None:
+def emit_queued_prompt(
+    prompt: QueuedPrompt, transcript: "Transcript", *, role: Role = "user", kind: str = "queued"
+) -> None:
     """Emit a prompt that has no other line yet."""
     transcript.tree.set_message_count(transcript.tree.add(prompt.id, None, 0, None), 1)
     transcript.emit(
         Message(
             id=prompt.id,
-            role="user",
+            role=role,
             content=prompt.text,
             origin=prompt.origin,
-            kind="queued",
+            kind=kind,
             timestamp=prompt.at,
             timestamp_source="stored" if prompt.at else None,
             agent_id=transcript.agent_id,

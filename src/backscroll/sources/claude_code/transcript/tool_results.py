@@ -6,32 +6,68 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from backscroll.model import Decision, Edit, Hunk, Status
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_structs import Patch, ToolUseResult, as_text
+from backscroll.sources.claude_code.transcript.line_structs import (
+    Line,
+    Patch,
+    PermissionDecision,
+    ShellEdit,
+    ShellEdits,
+    ToolUseResult,
+    as_text,
+)
+from backscroll.sources.claude_code.transcript.user_text import INTERRUPTIONS
 
 __all__ = [
     "AGENT_TOOLS",
     "EDIT_TOOLS",
+    "QUESTION_TOOL",
     "completed_edits",
     "decode_result",
+    "feedback",
     "load_spilled_result",
     "parse_outcome",
     "proposed_edits",
+    "shell_edits",
+    "typed_answers",
 ]
 
 EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 AGENT_TOOLS = frozenset({"Task", "Agent"})
+QUESTION_TOOL = "AskUserQuestion"
 
 _REJECTED_PREFIXES = (
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action right now",
+    "Permission for this tool use was denied. The tool use was rejected",  # in a subagent
 )
 _INTERRUPTED_PREFIXES = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
+_STOPPED = "this call was stopped while running, not refused"
+# Texts of calls that the tool denied without asking the user. 2.1.212 and later add a denial kind.
+_DENIED = re.compile(
+    r"""Claude\ requested\ permissions\ to\ .+\ but\ you\ haven't\ granted\ it\ yet
+    | Permission\ to\ (?:use|read|edit)\ .+\ has\ been\ denied
+    | Permission\ for\ this\ (?:tool\ use|command|action)\ (?:was|has\ been)\ denied
+    | This\ (?:\w+\ )?command\ (?:(?:contains|uses)\ [^\n]+\ )?requires?\ approval
+    | (?:sed|Command|Compound|Multiple\ directory)\ [^\n]*requires?\ approval
+    | [^\n]+\ requires\ approval\ for\ this\ \w+\ command
+    | [^\n]+\ was\ blocked\.\ For\ security,\ Claude\ Code\ may\ only
+    | [^\n]+\ needs\ approval\.\ The\ path\ is
+    | (?:Exit\ plan\ mode|Answer\ questions)\?\Z
+    | \w+\ operation\ blocked\ by\ hook:
+    | PreToolUse:\S+\ hook\ error:""",
+    re.VERBOSE | re.DOTALL,
+)
+MAX_DENIAL_CHARS = 10_000  # a denial quotes the command
+_FEEDBACK = re.compile(r"(?:To tell you how to proceed, the|The) user said:\n(.+)", re.DOTALL)
+_FEEDBACK_NOTE = "\n\nNote: The user's next message may contain a correction"
+# Buttons of the dialog for questions. The tool writes the text.
+_BUTTON_PREFIXES = ("The user wants to clarify these questions", "The user has indicated they have provided")
 _SPILL_PATH = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
 MAX_SPILL_BYTES = 32 * 1024 * 1024
 _line_prefix = itemgetter(slice(0, 1))
@@ -46,14 +82,76 @@ def decode_result(raw: bytes) -> ToolUseResult | None:
         return None
 
 
-def parse_outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
-    """Return the status of a call and the user's decision. A rejected call is cancelled, not failed."""
+def parse_outcome(result: str, line: Line, *, is_error: bool) -> tuple[Status, Decision | None]:
+    """Return the status of a call and the user's decision.
+
+    A call that was denied or stopped is cancelled, not failed. It is rejected only if the user refused it.
+    """
     is_error = is_error or result.startswith("<tool_use_error>")
-    if denial == "user-rejected" or (is_error and result.startswith(_REJECTED_PREFIXES)):
-        return "cancelled", "rejected"
-    if denial is not None or (is_error and result.startswith(_INTERRUPTED_PREFIXES)):
+    denial, permission = as_text(line.tool_denial_kind), line.permission_decision
+    if not is_error and denial is None:
+        return "completed", None
+    if isinstance(permission, PermissionDecision) and permission.decision == "reject":
+        source = permission.source
+        return "cancelled", "rejected" if isinstance(source, str) and source.startswith("user_") else None
+    is_refusal = result.startswith(_REJECTED_PREFIXES)
+    if denial == "user-rejected" or is_refusal:
+        # Without a terminal no dialog is shown: the call was denied by the tool, or stopped.
+        has_dialog = line.entrypoint != "sdk-cli" and _STOPPED not in result
+        is_rejected = has_dialog and (is_refusal or not _is_denied(result))
+        return "cancelled", "rejected" if is_rejected else None
+    is_stopped = result.startswith(_INTERRUPTED_PREFIXES) or result.rstrip().endswith(INTERRUPTIONS)
+    if denial is not None or is_stopped or _is_denied(result):
         return "cancelled", None
-    return ("failed" if is_error else "completed"), None
+    return "failed", None
+
+
+def _is_denied(result: str) -> bool:
+    return _DENIED.match(result, 0, MAX_DENIAL_CHARS) is not None
+
+
+def feedback(result: str, line: Line) -> str | None:
+    """Return the text that the user typed to reject a call; None if there is none."""
+    typed = as_text(line.user_feedback)
+    if typed is None and result.startswith(_REJECTED_PREFIXES) and (match := _FEEDBACK.search(result)):
+        typed = match[1].partition(_FEEDBACK_NOTE)[0]
+    if typed is None or not typed.strip() or typed.startswith(_BUTTON_PREFIXES):
+        return None
+    return typed
+
+
+def typed_answers(result: Any) -> str | None:
+    """Return the answers that the user typed instead of an option, and notes; None if there are none."""
+    if not isinstance(result, ToolUseResult) or not isinstance(result.answers, dict):
+        return None
+    questions = result.questions if isinstance(result.questions, list) else []
+    annotations = result.annotations if isinstance(result.annotations, dict) else {}
+    typed: list[str] = []
+    for question, answer in result.answers.items():
+        labels = {label for asked in questions for label in _labels(asked, question)}
+        note = annotations.get(question)
+        words = [_without_labels(answer, labels), note.get("notes") if isinstance(note, dict) else None]
+        typed += [text for text in dict.fromkeys(words) if isinstance(text, str) and text.strip()]
+    return "\n".join(typed) or None
+
+
+def _labels(question: Any, text: str) -> list[str]:
+    """Return the labels of a question's options; empty if its text is another."""
+    if not isinstance(question, dict) or question.get("question") != text:
+        return []
+    options = question.get("options")
+    labels = [option.get("label") for option in options or () if isinstance(option, dict)]
+    return [label for label in labels if isinstance(label, str) and label]
+
+
+def _without_labels(answer: Any, labels: set[str]) -> str | None:
+    """Return an answer without the labels that were chosen. Several are separated by commas."""
+    if not isinstance(answer, str) or answer in labels:
+        return None
+    rest = f", {answer}, "
+    for label in sorted(labels, key=len, reverse=True):
+        rest = rest.replace(f", {label}, ", ", ")
+    return rest[2:-2] if len(rest) > len(", , ") else None
 
 
 def edit_params(params: dict[str, Any]) -> dict[str, Any]:
@@ -98,6 +196,22 @@ def completed_edits(
     if not hunks and not changed_nothing:
         hunks = proposed[0].hunks if proposed else _hunks_from_params(tool, params)
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
+
+
+def shell_edits(result: Any) -> tuple[Edit, ...]:
+    """Return the edits that a shell command made. 2.1.325 stores them in auto mode."""
+    if not isinstance(result, ToolUseResult) or not isinstance(result.bash_edit_diff, ShellEdits):
+        return ()
+    found: dict[str, Edit] = {}
+    files, paths = result.bash_edit_diff.files, result.bash_edit_diff.changed_files
+    for file in files if isinstance(files, list) else ():
+        if isinstance(file, ShellEdit) and (path := as_text(file.file_path)) is not None:
+            kind: Literal["create", "update"] = "create" if file.created is True else "update"
+            found[path] = Edit(path, _hunks_from_patches(file.hunks), kind)
+    for path in paths if isinstance(paths, list) else ():
+        if isinstance(path, str) and path:
+            found.setdefault(path, Edit(path))
+    return tuple(found.values())
 
 
 def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from backscroll.model import Attachment, Edit, SubagentLink, ToolResult
+from backscroll.model import Attachment, Decision, Edit, SubagentLink, ToolResult
 from backscroll.readers.text_values import text_in
 from backscroll.sources.claude_code.transcript import commands, tool_results, user_text
 from backscroll.sources.claude_code.transcript.branches import (
@@ -27,15 +27,18 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     ToolUseResult,
     as_text,
 )
+from backscroll.sources.claude_code.transcript.subagents import parse_report
 
-__all__ = ["add_tool_result", "apply_early_result", "parse"]
+__all__ = ["add_report", "add_tool_result", "apply_early_result", "parse"]
 
-_COMMAND_KINDS = frozenset({"command", "command output", "shell", "shell output"})
+_OUTPUT_KINDS = frozenset({"command output", "shell output"})
+_COMMAND_KINDS = frozenset({"command", "shell"}) | _OUTPUT_KINDS
 
 
 def parse(context: LineContext) -> None:
     """Emit the tool results and messages of a user line."""
     content = context.message().content
+    context.transcript.state.last_prompt = None
     if isinstance(content, list) and len(content) == 1:
         block = content[0]
         if isinstance(block, Block) and block.type == "tool_result":  # the common case
@@ -45,27 +48,38 @@ def parse(context: LineContext) -> None:
     texts, attachments, results, unknown = _split_content(content)
     kind = _injected_kind(context.value, texts[0] if texts else "") if texts or attachments else None
     is_unconfirmed = False
-    if kind is None:
+    if kind is None and commands.is_typed(context.value):
+        parts = user_text.split_typed(texts)
+    elif kind is None:
         parts, is_unconfirmed = commands.classify(user_text.split_parts(texts), context)
     else:
         parts = [user_text.Part(kind, "\n".join(texts))]
     context.add_to_tree(_flags(context.value, parts))
     if context.transcript.state.commands.unconfirmed and parts:
         _confirm_command(parts[0], context)
+    stopped_id = as_text(context.value.interrupted_message_id)
+    if stopped_id is not None and parts and parts[0].kind == "interruption":
+        _confirm_stopped_calls(stopped_id, context)
     for block in results:
         add_tool_result(block, context, () if parts else attachments)
     if attachments and not parts and not results:
         parts = [user_text.Part(None, "")]
     has_typed_part = any(part.kind is None for part in parts)
     for part in parts:
+        if not part.content and part.kind in _OUTPUT_KINDS:
+            continue  # of a command without output, such as /clear
         if part.kind is None:
-            _add_prompt(part.content, context, attachments)
+            _add_prompt(part.content, context, attachments, kind="feedback" if results else None)
             attachments = ()
+        elif part.kind == "notification" and add_report(part.content, context):
+            continue
         else:
             if part.kind == "command":
                 context.transcript.mark_delivered(part.content)
             elif part.kind == "shell":
                 context.transcript.mark_delivered(part.content.replace("! ", "!", 1))
+            elif part.kind == "command output" and context.transcript.state.queue.dequeued:
+                context.transcript.emit_refused_commands()
             message = context.add_message(
                 "system", part.content, kind=part.kind, attachments=() if has_typed_part else attachments
             )
@@ -77,6 +91,15 @@ def parse(context: LineContext) -> None:
             continue
         context.transcript.counts.add_unknown(f"content block {kind}")
         context.add_message("system", f"[{kind}]\n{text}".strip(), kind="unknown block")
+
+
+def add_report(text: str, context: LineContext) -> bool:
+    """Emit the report of a subagent in the background. Return False if the text has none."""
+    report = parse_report(text)
+    if report is not None:
+        context.transcript.state.agents.add_report(report)
+        context.add_message("system", report.text, kind="report")
+    return report is not None
 
 
 def _confirm_command(part: user_text.Part, context: LineContext) -> None:
@@ -113,20 +136,24 @@ def _split_content(
     return texts, tuple(attachments), results, unknown
 
 
-def _add_prompt(text: str, context: LineContext, attachments: tuple[Attachment, ...]) -> None:
+def _add_prompt(
+    text: str, context: LineContext, attachments: tuple[Attachment, ...], kind: str | None = None
+) -> None:
     if text and context.is_repeat("prompt", text):
         return
     context.transcript.mark_delivered(text)
-    kind = None
     if context.is_agent_root:
         context.transcript.state.agents.set_start(context.agent_id or "", text, context.at)
         kind = "task"
-    context.add_message("user", text, kind=kind, attachments=attachments)
+    message = context.add_message("user", text, kind=kind, attachments=attachments)
+    context.transcript.state.last_prompt = message
 
 
 def _injected_kind(value: Line, first_text: str) -> str | None:
     """Return the kind of a line that is known not to be typed by the user; None for other lines."""
-    if value.is_compact_summary is True or first_text.lstrip().startswith(user_text.COMPACTION_START):
+    if value.is_compact_summary is True:
+        return "compaction"
+    if first_text.lstrip().startswith(user_text.COMPACTION_START) and not commands.is_typed(value):
         return "compaction"
     origin = value.origin.kind if isinstance(value.origin, LineOrigin) else None
     if origin in ("peer", "coordinator"):
@@ -178,8 +205,7 @@ def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attac
         is_error = is_error or _is_error_type(content)
     if result.startswith("<persisted-output>"):
         result = tool_results.load_spilled_result(result, transcript.results_folder)
-    denial = None if value.tool_denial_kind is None else as_text(value.tool_denial_kind)
-    status, decision = tool_results.parse_outcome(result, is_error=is_error, denial=denial)
+    status, decision = tool_results.parse_outcome(result, value, is_error=is_error)
     edits: tuple[Edit, ...] = ()
     pending = transcript.state.take_pending(call_id)
     if pending is not None:
@@ -192,10 +218,17 @@ def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attac
                 )
         if pending.name in tool_results.AGENT_TOOLS:
             _add_agent_totals(call_id, value.tool_use_result, context)
+        elif pending.name == "Bash":
+            edits = tool_results.shell_edits(value.tool_use_result)
         elif pending.name in commands.COMMAND_TOOLS:
             transcript.state.commands.add_result(context.id)
+        if decision == "rejected" and value.permission_decision is None:
+            early = EarlyResult(result, status, b"", context.origin, context.id, context.at)
+            transcript.state.keep_rejection(call_id, pending.node, early)
     else:
-        early = EarlyResult(result, status, context.raw_result(), context.origin, context.id, context.at)
+        early = EarlyResult(
+            result, status, context.raw_result(), context.origin, context.id, context.at, decision
+        )
         transcript.state.keep_early_result(call_id, early)
     context.has_tool_result = True
     transcript.emit(
@@ -211,6 +244,29 @@ def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attac
             attachments=result_attachments + attachments,
         )
     )
+    if decision == "rejected":
+        _add_dialog_text(tool_results.feedback(result, value), "feedback", context)
+    elif pending is not None and pending.name == tool_results.QUESTION_TOOL:
+        _add_dialog_text(tool_results.typed_answers(value.tool_use_result), "answer", context)
+
+
+def _add_dialog_text(text: str | None, kind: str, context: LineContext) -> None:
+    """Emit text that the user typed into a dialog. The result of the call also contains it."""
+    if text is not None and not context.is_repeat(kind, text):
+        context.add_message("user", text, kind=kind)
+
+
+def _confirm_stopped_calls(response_id: str, context: LineContext) -> None:
+    """Emit the results of calls again that were running when the user stopped a response.
+
+    Since 2.1.212 they have the same text and denial kind as calls that the user rejected.
+    """
+    tree, state = context.transcript.tree, context.transcript.state
+    response = tree.response_indexes.get(response_id)
+    for call_id, (node, early) in state.rejections.items():
+        if tree.responses[node] == response:
+            _emit_early_result(call_id, early, context)
+    state.rejections.clear()
 
 
 def _is_error_type(content: Any) -> bool:
@@ -237,13 +293,26 @@ def apply_early_result(call_id: str, early: EarlyResult, context: LineContext) -
         return
     context.transcript.tree.follow(early.record_id, pending.node)
     edits: tuple[Edit, ...] = ()
-    decision = None
+    decision = early.decision
     structured = tool_results.decode_result(early.raw)
     proposed = context.transcript.proposals.pop(call_id, ())
     if pending.params is not None and early.status == "completed":
         edits, decision = tool_results.completed_edits(pending.name, pending.params, structured, proposed)
     if pending.name in tool_results.AGENT_TOOLS:
         _add_agent_totals(call_id, structured, context)
+    elif pending.name == "Bash":
+        edits = tool_results.shell_edits(structured)
+    _emit_early_result(call_id, early, context, decision=decision, edits=edits)
+
+
+def _emit_early_result(
+    call_id: str,
+    early: EarlyResult,
+    context: LineContext,
+    *,
+    decision: Decision | None = None,
+    edits: tuple[Edit, ...] = (),
+) -> None:
     context.transcript.emit(
         ToolResult(
             tool_call_id=call_id,

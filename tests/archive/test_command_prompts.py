@@ -10,7 +10,10 @@ from backscroll.sources.claude_code.transcript import commands
 from backscroll.testing.claude_code import Transcript
 from tests.archive.synced_archive import SyncedArchive
 
-_PLAN = "<command-name>/plan</command-name><command-args>the quay</command-args>"
+_PLAN = (
+    "<command-name>/plan</command-name><command-message>plan</command-message>"
+    "<command-args>the quay</command-args>"
+)
 
 
 def _figures(synced: SyncedArchive) -> tuple[str | None, str | None, int | None, int]:

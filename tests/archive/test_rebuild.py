@@ -13,9 +13,10 @@ from backscroll.archive.connection import SCHEMA_VERSION
 from backscroll.index import Index
 from backscroll.ingest.rebuild import Rebuilt, rebuild
 from backscroll.model import Checkpoint, Item, Message, Unit
-from backscroll.sources.claude_code import ClaudeCode
+from backscroll.sources.claude_code import ClaudeCode, side_files
+from backscroll.sources.claude_code.transcript.copies import Conversation
 from backscroll.testing import cursor, cursor_cli
-from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
+from backscroll.testing.claude_code import GENERATIONS, Transcript, repeat_conversation, tool_calls
 from tests.archive.cursor_rows import execute, synced_cursor_home
 from tests.archive.synced_archive import SyncedArchive
 
@@ -76,7 +77,27 @@ def test_originals_of_deleted_files_are_parsed_by_the_current_reader(
     assert [m.content for m in synced.messages(present.session_id)] == ["second!", "two!"]
 
 
-def test_a_rebuild_keeps_results_that_were_stored_beside_a_deleted_file(tmp_path: Path) -> None:
+def test_a_rebuild_removes_messages_of_a_deleted_file_that_the_reader_no_longer_emits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
+    session = Transcript(ONE, version="1.0.69").user("first").assistant("one")
+    path = repeat_conversation(session).user("second").assistant("two").write(synced.root)
+    with monkeypatch.context() as older_reader:
+        older_reader.setattr(Conversation, "find_original", lambda *_: -1)
+        synced.sync()
+    path.unlink()
+    synced.sync()
+    assert [m.content for m in synced.messages(ONE)] == ["first", "one", "first", "one", "second", "two"]
+    rebuilt = _rebuild(synced)
+    assert (rebuilt.units, rebuilt.kept) == (1, 0)
+    assert [m.content for m in synced.messages(ONE)] == ["first", "one", "second", "two"]
+
+
+def test_a_rebuild_keeps_results_whose_file_is_deleted_and_was_too_large_to_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(side_files, "MAX_FILE_BYTES", 1000)
     synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("read it all")
     session.spill(tool_calls.bash("cat long.txt"), "a long line\n" * 5000)
@@ -268,3 +289,19 @@ def test_there_is_an_archive_of_every_schema_version() -> None:
         schemas |= {db.execute("pragma user_version").fetchone()[0]}
         db.close()
     assert schemas == set(range(1, SCHEMA_VERSION + 1))
+
+
+def test_a_rebuild_without_the_sources_keeps_long_results_and_the_type_of_subagents(tmp_path: Path) -> None:
+    synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
+    session = Transcript(ONE, version="2.1.230").user("go").delegate("Look", "Seen.", agent_type="Explore")
+    session.spill(tool_calls.bash("cat log"), "line\n" * 9000 + "last line")
+    session.write(synced.root)
+    synced.sync()
+    shutil.rmtree(synced.root / "projects")
+    synced.sync()
+    report = _rebuild(synced)
+    assert (report.units, report.kept) == (2, 0)
+    results = [message.tool.result for message in synced.messages(ONE) if message.tool is not None]
+    assert any(result is not None and result.endswith("last line") for result in results)
+    kinds = synced.archive._db.execute("select kind from subagent").fetchall()
+    assert kinds == [("Explore",)]

@@ -130,7 +130,12 @@ def test_an_archive_of_a_development_version_is_rejected(tmp_path: Path) -> None
 
 def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
     rows = db.execute("select id, name from migration order by id").fetchall()
-    assert [tuple(row) for row in rows] == [(1, "0001_initial")]
+    assert [tuple(row) for row in rows] == [
+        (1, "0001_initial"),
+        (2, "0002_reported_usage"),
+        (3, "0003_message_copy_index"),
+        (4, "0004_commit_links"),
+    ]
 
 
 def test_views_return_messages_with_strings_instead_of_ids(db: sqlite3.Connection) -> None:
@@ -139,3 +144,16 @@ def test_views_return_messages_with_strings_instead_of_ids(db: sqlite3.Connectio
     ).fetchall()
     assert [tuple(row) for row in rows] == [("user", 0), ("assistant", 1)]
     assert db.execute("select count(*) from tool_calls").fetchone()[0] == 0
+
+
+def test_finding_sessions_with_copies_reads_only_the_copied_messages(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive.db")
+    statements: list[str] = []
+    archive._db.set_trace_callback(statements.append)
+    assert archive.sessions.with_copied_messages() == {}
+    archive._db.set_trace_callback(None)
+    (query,) = [statement for statement in statements if "copied_from_string_id" in statement]
+    steps = [row[-1] for row in archive._db.execute(f"explain query plan {query}")]
+    assert any("message_copy" in step for step in steps)
+    assert "SCAN message" not in steps
+    archive.close()

@@ -94,7 +94,8 @@ def test_exported_json_equals_the_output_of_show(history: History) -> None:
         for summary in history.all_sessions():
             exported = "".join(history.export_session(summary.ref, "json"))
             session = history.get_session(summary.ref)
-            assert exported.encode() == encode_json(session_document(session))
+            reported = history.transcript.reported_cost(summary)
+            assert exported.encode() == encode_json(session_document(session, reported_cost_usd=reported))
 
 
 def test_json_lines_contain_the_summary_and_the_messages(history: History) -> None:

@@ -10,7 +10,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.model import Filter
+from backscroll.model import Filter, SessionSummary
 from backscroll.model.statistics import UsageRecord
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
@@ -27,6 +27,11 @@ def root(tmp_path: Path) -> Path:
 def history(tmp_path: Path, root: Path) -> Iterator[History]:
     with History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home") as history:
         yield history
+
+
+def subagents(history: History) -> list[SessionSummary]:
+    sessions = history.all_sessions(Filter(with_subagents=True))
+    return [one for one in sessions if one.parent_ref is not None]
 
 
 def add_prompt(at: datetime, text: str, session: Transcript) -> None:
@@ -215,3 +220,43 @@ def test_a_forgotten_session_is_not_in_the_statistics(history: History, root: Pa
     total = history.statistics.report().total
     assert (total.sessions, total.messages, total.tool_calls, total.tokens) == (0, 0, 0, None)
     assert history.statistics.report(by="day").rows == ()
+
+
+def test_a_response_with_only_empty_text_has_a_model_a_time_and_a_cost(history: History, root: Path) -> None:
+    session = Transcript(ONE, start=START).user("go").assistant("", model="claude-opus-4-8")
+    session.write(root)
+    history.sync()
+    total = history.statistics.report().total
+    assert total.unpriced_tokens == 0
+    assert total.cost_usd
+    (record,) = history.statistics.explain_session(ONE).records
+    assert record.model == "claude-opus-4-8"
+    assert record.at is not None
+    assert history.find(ONE).models == ("claude-opus-4-8",)
+    assert [row.key for row in history.statistics.report(by="model").rows] == ["claude-opus-4-8"]
+
+
+def test_an_inlined_subagent_has_the_models_and_the_summed_tokens_of_its_responses(
+    history: History, root: Path
+) -> None:
+    session = Transcript(ONE, version="1.0.69", start=START).user("go")
+    session.delegate("Look", "Seen.", calls=[tool_calls.grep("x", ["a.py"])]).assistant("Done.")
+    session.write(root)
+    history.sync()
+    (agent,) = subagents(history)
+    records = [
+        record for record in history.statistics.explain_session(ONE).records if record.fate == "counted"
+    ]
+    assert len(records) == 4
+    assert agent.models == (session.release.model,)
+    assert agent.total_tokens == sum(record.tokens.total for record in records[1:3])
+
+
+def test_the_model_of_a_subagent_is_the_one_in_its_lines(history: History, root: Path) -> None:
+    session = Transcript(ONE, version="2.1.212", start=START).user("go").delegate("Look", "Seen.")
+    session.records[-1]["toolUseResult"]["resolvedModel"] = "claude-opus-4-8[1m]"
+    session.agents[0].records[-1]["message"]["model"] = "claude-opus-4-8"
+    session.write(root)
+    history.sync()
+    (agent,) = subagents(history)
+    assert agent.models == ("claude-opus-4-8",)

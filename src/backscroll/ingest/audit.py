@@ -21,6 +21,7 @@ from backscroll.model.problem import Audit, AuditedRoot
 from backscroll.readers.file_access import is_folder
 from backscroll.readers.read_faults import read_fault
 from backscroll.sources import Source
+from backscroll.sources.irregular_files import find_irregular_files
 from backscroll.sources.protocols import close
 
 __all__ = ["Progress", "audit"]
@@ -87,6 +88,7 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
             problems.append(Problem(Origin(str(root), "folder"), *read_fault(error)))
             continue
         plan.append((source, audited, list(source.units(root)) if audited.exists else []))
+        problems += find_irregular_files(source, root) if audited.exists else []
     total = sum(unit.estimated_bytes for _, _, units in plan for unit in units)
     done = 0
     found: list[tuple[str, AuditedRoot, dict[_Key, _Session]]] = []

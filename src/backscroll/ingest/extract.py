@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive
 from backscroll.archive.storage.originals import Original
-from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResult, UsageReport
+from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResult, Unit, UsageReport
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 from backscroll.sources.protocols import close, raw_rows
 from backscroll.sources.restore_rows import RowRestorer
 
-__all__ = ["Extracted", "extract", "reparse_rows", "with_original_path"]
+__all__ = ["Extracted", "extract", "reparse_rows", "replace_from_copy"]
 
 
 class Extracted(Struct, frozen=True):
@@ -92,18 +92,21 @@ def reparse_rows(
         copies = {(unit.path, unit.key): unit for unit in source.units(folder)}
         for original in changed:
             copy = copies.get((str(folder / _name(original)), original.key))
-            if copy is None:
-                yield original, False
-                continue
-            items = (with_original_path(item, str(folder), original.root) for item in source.read(copy))
-            yield (
-                original,
-                archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True),
-            )
+            yield original, replace_from_copy(archive, source, original, copy, folder)
         close(source)
 
 
-def with_original_path(item: Item, folder: str, root: str) -> Item:
+def replace_from_copy(
+    archive: Archive, source: Source, original: Original, copy: Unit | None, folder: Path
+) -> bool:
+    """Parse a copy of an original in a temporary folder. Return False if there is none or content is lost."""
+    if copy is None:
+        return False
+    items = (_with_original_path(item, str(folder), original.root) for item in source.read(copy))
+    return archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True)
+
+
+def _with_original_path(item: Item, folder: str, root: str) -> Item:
     """Return an item whose origin is the original path instead of the temporary one."""
     match item:
         case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():

@@ -12,12 +12,13 @@ from backscroll.archive import Archive
 from backscroll.archive.maintenance.forget import ForgetResult
 from backscroll.archive.storage.originals import Original
 from backscroll.index import Index, IndexDamagedError
-from backscroll.ingest.extract import reparse_rows, with_original_path
+from backscroll.ingest.extract import reparse_rows, replace_from_copy
 from backscroll.ingest.indexer import update
 from backscroll.model import SessionSummary, Unit
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source, named
 from backscroll.sources.protocols import close
+from backscroll.sources.restore_rows import RowRestorer
 
 __all__ = ["Rebuilt", "erase", "forget", "rebuild"]
 
@@ -110,14 +111,7 @@ def _reparse_files(
             continue
         with TempFolder() as folder:
             copy = _copy(archive, source, original, folder)
-            if copy is None:
-                yield original, False
-                continue
-            items = (with_original_path(item, str(folder), original.root) for item in source.read(copy))
-            yield (
-                original,
-                archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True),
-            )
+            yield original, replace_from_copy(archive, source, original, copy, folder)
 
 
 def _copy(archive: Archive, source: Source, original: Original, folder: Path) -> Unit | None:
@@ -128,6 +122,10 @@ def _copy(archive: Archive, source: Source, original: Original, folder: Path) ->
     copy = folder / path.relative_to(original.root)
     copy.parent.mkdir(parents=True, exist_ok=True)
     archive.originals.write_file(original, copy)
+    if archive.originals.side_files(original):  # long tool results, and the sidecar of a subagent
+        with RowRestorer(folder) as restorer:
+            restorer.add(path.name, archive.originals.rows(original, fullest=True))
+            restorer.finish()
     if original.modified_at is not None:
         at = original.modified_at / 1000
         os.utime(copy, (at, at))

@@ -17,6 +17,7 @@ __all__ = [
     "LongestSession",
     "MostEdited",
     "Report",
+    "Reported",
     "Streak",
     "Sums",
     "Tokens",
@@ -105,6 +106,20 @@ class Unpriced(Struct, frozen=True, kw_only=True):
     tokens: int
 
 
+class Reported(Struct, frozen=True, kw_only=True):
+    """Cost that the tools report, and the computed cost of the same sessions."""
+
+    sessions: int  # with a reported cost
+    usd: float
+    tokens: int | None  # in the totals of sessions; None if only costs of responses are reported
+    computed_usd: float | None  # None if no price is known
+
+    @property
+    def difference_usd(self) -> float | None:
+        """Return how much more the tools report; negative if less."""
+        return self.usd - self.computed_usd if self.computed_usd is not None else None
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """Statistics: the total and its parts."""
 
@@ -122,6 +137,7 @@ class Report(Struct, frozen=True, kw_only=True):
         int | None
     )  # copies in resumed and forked sessions, not counted; None with a time range
     uncounted_sessions: int  # sessions without token counts
+    reported: Reported | None = None  # None if no tool reports a cost
 
 
 # Whether a usage record is counted, or why not.
@@ -176,6 +192,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     usd: float | None
     prices_checked: date
     zone: str
+    reported: Reported | None = None  # None if no tool reports a cost
 
 
 class Favorite(Struct, frozen=True):

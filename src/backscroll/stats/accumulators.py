@@ -64,6 +64,7 @@ class RowSums:
 
     def __init__(self) -> None:
         self.tokens = TokenSums()
+        self.reported_usd: float | None = None
         self.sessions: set[int] = set()
         self.messages = self.subagent_messages = self.prompts = self.calls = self.failures = 0
         self.active = self.added = self.removed = self.decided = self.accepted = 0
@@ -82,6 +83,10 @@ class RowSums:
         self.decided += done.decided
         self.accepted += done.accepted
 
+    def add_reported(self, usd: float) -> None:
+        """Add a cost that a tool reports for a session."""
+        self.reported_usd = (self.reported_usd or 0) + usd
+
     def add_group(self, part: GroupTotals) -> None:
         """Add the activity of one tool or model."""
         self.sessions.add(part.session_id)
@@ -99,6 +104,7 @@ class RowSums:
         """Return the row. Fields that are unknown by tool or by model are None."""
         is_part, is_tool = by in ("tool", "model"), by == "tool"
         bill = bill_of(self.tokens.consumed(), prices)
+        reported = [usd for usd in (bill.reported_usd, self.reported_usd) if usd is not None]
         return Sums(
             key=key,
             sessions=len(self.sessions) if sessions is None else sessions,
@@ -110,7 +116,7 @@ class RowSums:
             tokens=bill.tokens,
             cost_usd=bill.usd,
             unpriced_tokens=sum(one.tokens for one in bill.unpriced),
-            reported_usd=bill.reported_usd,
+            reported_usd=sum(reported) if reported else None,
             is_at_least=bill.is_at_least,
             lines_added=None if by == "model" else self.added,
             lines_removed=None if by == "model" else self.removed,

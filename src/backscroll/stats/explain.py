@@ -9,6 +9,7 @@ from backscroll.model.statistics import Charge, Consumption, Explanation, Tokens
 from backscroll.pricing.costs import cost_of
 from backscroll.pricing.prices import PriceTable
 from backscroll.stats.calendar import zone_name
+from backscroll.stats.reported import reported_cost
 
 __all__ = ["explain"]
 
@@ -38,6 +39,7 @@ def explain(counted: Statistics, prices: PriceTable, what: str, *, zone: tzinfo 
         usd=sum(known_costs) if known_costs else None,
         prices_checked=prices.checked,
         zone=zone_name(zone),
+        reported=reported_cost(counted, prices),
     )
 
 

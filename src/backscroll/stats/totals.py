@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
+from backscroll.archive.derive.rollups import BUCKET_MS
 from backscroll.archive.query.statistics import ActivityTotals, Statistics
 from backscroll.model.statistics import By, Report, Sums
 from backscroll.pricing.costs import bill_of
 from backscroll.pricing.prices import PriceTable
 from backscroll.stats.accumulators import RowSums
 from backscroll.stats.calendar import period_namer, zone_name
+from backscroll.stats.reported import reported_cost
 
 __all__ = ["add_up"]
 
@@ -46,6 +48,14 @@ def add_up(
         row.tokens.add(spent)
         if spent.session_id is not None:
             row.sessions.add(spent.session_id)
+    for increment in counted.reported():
+        total.add_reported(increment.usd)
+        if by is None or by == "tool":
+            continue
+        bucket = increment.at // BUCKET_MS if increment.at is not None else None
+        name = increment.model if by == "model" else key(increment.session_id, bucket)
+        rows[name].add_reported(increment.usd)
+        rows[name].sessions.add(increment.session_id)
     if by in ("tool", "model"):
         for part in counted.by_tool() if by == "tool" else counted.by_model():
             rows[part.name].add_group(part)
@@ -54,9 +64,10 @@ def add_up(
             rows[key(number, None)].sessions.add(number)
     held = total.sessions if since is not None or until is not None else counted.sessions
     has_span = since is not None or until is not None
+    sums = total.sums(prices, None, sessions=None if has_span else len(counted.sessions))
     return Report(
         by=by,
-        total=total.sums(prices, None, sessions=None if has_span else len(counted.sessions)),
+        total=sums,
         rows=_ordered([row.sums(prices, name, by) for name, row in rows.items()], by),
         unpriced=bill_of(total.tokens.consumed(), prices).unpriced,
         prices_checked=prices.checked,
@@ -69,6 +80,7 @@ def add_up(
         repeated_messages=None
         if has_span
         else sum(one.message_count for one in counted.sessions.values()) - sum(one.messages for one in done),
+        reported=reported_cost(counted, prices) if sums.reported_usd is not None else None,
     )
 
 

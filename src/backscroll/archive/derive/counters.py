@@ -19,11 +19,13 @@ from backscroll.archive.derive.rollups import (
     FragmentRollup,
     RollupWriter,
 )
+from backscroll.archive.derive.token_usage import NO_MESSAGE
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
+from backscroll.model.message import TYPED_KINDS
 
 __all__ = ["Decision", "FragmentCounts", "count_fragment"]
 
-_SYSTEM, _USER, _TOOL, _QUEUED = (FIXED_STRING_IDS[text] for text in ("system", "user", "tool", "queued"))
+_SYSTEM, _USER, _TOOL = (FIXED_STRING_IDS[text] for text in ("system", "user", "tool"))
 _COMPLETED, _FAILED, _ACCEPTED = (FIXED_STRING_IDS[text] for text in ("completed", "failed", "accepted"))
 
 # Reasons why a message is not counted, or not everywhere. A row contains their sum.
@@ -36,8 +38,14 @@ _IS_REPEATED = (
     "(exists (select 1 from message o join fragment p on p.id = o.fragment_id"
     " where o.call_hash = m.call_hash and not p.is_subagent)"
     " or m.record_hash in"
-    " (select r.record_hash from response r where r.fragment_id = m.fragment_id and r.is_copy = 1))"
+    " (select r.record_hash from response r where r.fragment_id = m.fragment_id and r.is_copy = 1"
+    # Not if the file was moved: then the subagent's own file at the former path produced the response.
+    "  and not exists (select 1 from response o join fragment p on p.id = o.fragment_id"
+    "   join fragment f on f.id = r.fragment_id where o.response_hash = r.response_hash and not o.is_copy"
+    "   and p.is_subagent and p.external_id = f.external_id"
+    "   and p.parent_external_id is f.parent_external_id)))"
 )
+_TYPED_KINDS = f"select id from string where text in ({', '.join('?' * len(TYPED_KINDS))})"  # noqa: S608
 _BUCKET = f"coalesce(m.at / {BUCKET_MS}, {UNDATED_BUCKET})"
 _MESSAGES = (
     f"select at, {_BUCKET}, role_string_id, kind_string_id, tool_string_id, model_string_id,"  # noqa: S608
@@ -49,6 +57,11 @@ _EDITS = (
     " m.model_string_id, m.status_string_id, m.decision_string_id, {skipped}"
     " from edit e cross join message m on m.fragment_id = e.fragment_id and m.position = e.position"
     " where e.fragment_id = ? and m.is_active order by e.position"
+)
+# Models of responses that have only empty text.
+_MODELS_WITHOUT_MESSAGE = (
+    f"select model_string_id, count(*) from response where fragment_id = ? and record_hash = {NO_MESSAGE}"  # noqa: S608
+    " and model_string_id is not null group by 1"
 )
 _AT, _TOOL_NAME, _IS_ACTIVE, _SKIPPED = 0, 4, 7, -1  # columns of _MESSAGES
 _GROUP_KEY = itemgetter(slice(1, None))  # all columns except the time
@@ -108,10 +121,12 @@ def count_fragment(
     counts = FragmentCounts()
     rollup = FragmentRollup()
     groups = _group_messages(db.execute(_MESSAGES.format(skipped=skipped), [fragment_id]), counts, rollup)
-    _count_groups(groups, counts, rollup)
+    typed_kinds = {None, *(id_ for (id_,) in db.execute(_TYPED_KINDS, TYPED_KINDS))}
+    _count_groups(groups, counts, rollup, typed_kinds)
     _count_edits(db.execute(_EDITS.format(skipped=skipped), [fragment_id]), counts, rollup)
     rollup_writer.write(fragment_id, rollup)
     counts.tokens, counts.is_lower_bound = rollup_writer.write_tokens(fragment_id)
+    counts.models.update(dict(db.execute(_MODELS_WITHOUT_MESSAGE, [fragment_id])))
     return counts
 
 
@@ -145,7 +160,12 @@ def _group_messages(
     return groups
 
 
-def _count_groups(groups: Counter[tuple[Any, ...]], counts: FragmentCounts, rollup: FragmentRollup) -> None:
+def _count_groups(
+    groups: Counter[tuple[Any, ...]],
+    counts: FragmentCounts,
+    rollup: FragmentRollup,
+    typed_kinds: set[int | None],
+) -> None:
     """Count groups of equal messages. Only groups without any reason to skip go into the rollup."""
     for (bucket, role, kind, tool, model, agent, is_active, status, skipped), count in groups.items():
         if agent is not None:
@@ -158,7 +178,7 @@ def _count_groups(groups: Counter[tuple[Any, ...]], counts: FragmentCounts, roll
         if not is_active or role == _SYSTEM:
             continue
         counts.messages[agent] += count
-        is_prompt = role == _USER and agent is None and (kind is None or kind == _QUEUED)
+        is_prompt = role == _USER and agent is None and kind in typed_kinds
         if is_prompt and not skipped & _COPIED:
             counts.interactions += count
         if activity is None:

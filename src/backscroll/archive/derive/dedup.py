@@ -3,8 +3,10 @@
 import sqlite3
 from typing import NamedTuple
 
-from backscroll.archive.derive.fragments import other_session_ids
+from backscroll.archive.derive.fragments import closings_of_sessions
+from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
+from backscroll.model import Closing
 
 __all__ = ["mark_duplicate_messages"]
 
@@ -38,18 +40,51 @@ class _Holder(NamedTuple):
     is_forked: bool
     at: int
     is_subagent: bool
+    is_copied: bool  # its unit shows that it copied the record
+    written_at: int  # when it copied the record, at the earliest; 0 if its unit does not show it
     names_other: bool
     started: str
     external_id: str
     fragment_id: int
 
 
+class _Span(NamedTuple):
+    """Copied messages, as in `CopiedLines`. Times are in milliseconds."""
+
+    first_at: int
+    last_at: int
+    written_at: int | None
+    session_id: str | None
+
+
+class _Evidence(NamedTuple):
+    """Evidence in one fragment that it contains copies."""
+
+    session_ids: frozenset[str]  # other sessions that its lines name
+    spans: tuple[_Span, ...]
+
+    @classmethod
+    def of(cls, closing: Closing) -> "_Evidence":
+        spans = [
+            _Span(
+                to_milliseconds(span.first_at) or 0,
+                to_milliseconds(span.last_at) or 0,
+                to_milliseconds(span.written_at),
+                span.session_id,
+            )
+            for span in closing.copied
+            if not span.has_new_ids
+        ]
+        return cls(frozenset(closing.metadata.get("other_session_ids", ())), tuple(spans))
+
+
 def mark_duplicate_messages(db: sqlite3.Connection) -> None:
     """Set `copied_from` of every message of changed fragments that another session contained first.
 
-    A fragment ranks first if its file still contains the message. Copies have new timestamps, so the earliest
-    time decides, then whether the lines name another session, then which session started first. A message
-    that no other session contains belongs to the session even if it was copied.
+    A fragment ranks first if its file still contains the message. Most copies have new timestamps, so the
+    earliest time decides, then the evidence for copies in the unit, then whether any line names another
+    session, then which session started first. A message that no other session contains belongs to the session
+    even if it was copied.
     """
     rows = db.execute(
         "select m.record_hash, m.fragment_id, f.status <> 'current' and not max(m.is_active),"
@@ -69,16 +104,19 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
             at,
             bool(is_subagent),
             False,
+            0,
+            False,
             f"{started:020}",
             external_id,
             fragment_id,
         )
         holders.setdefault(record_hash, []).append(holder)
-    other_ids = other_session_ids(db, {one.fragment_id for group in holders.values() for one in group})
+    closings = closings_of_sessions(db, {one.fragment_id for group in holders.values() for one in group})
+    evidence = {fragment_id: _Evidence.of(closing) for fragment_id, closing in closings.items()}
     strings = StringTable(db)
     changes: list[tuple[bool, int | None, int, int]] = []
     for record_hash, group in holders.items():
-        ranked = sorted(one._replace(names_other=_names_other(one, group, other_ids)) for one in group)
+        ranked = sorted(_with_evidence(one, group, evidence.get(one.fragment_id)) for one in group)
         owner = ranked[0]
         for holder in ranked:
             is_own = holder.external_id == owner.external_id and holder.is_subagent == owner.is_subagent
@@ -99,6 +137,19 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
             )
 
 
-def _names_other(holder: _Holder, group: list[_Holder], other_ids: dict[int, set[str]]) -> bool:
-    named = other_ids.get(holder.fragment_id, ())
-    return any(other.external_id in named for other in group if other is not holder)
+def _with_evidence(holder: _Holder, group: list[_Holder], evidence: _Evidence | None) -> _Holder:
+    if evidence is None or not (evidence.session_ids or evidence.spans):
+        return holder
+    others = {other.external_id for other in group if other is not holder}
+    is_copied, written_at = False, 0
+    for span in evidence.spans:
+        if span.first_at <= holder.at <= span.last_at:
+            if span.written_at is not None:
+                written_at = max(written_at, span.written_at)
+            else:
+                is_copied = is_copied or span.session_id is None or span.session_id in others
+    return holder._replace(
+        is_copied=is_copied,
+        written_at=written_at,
+        names_other=not evidence.session_ids.isdisjoint(others),
+    )

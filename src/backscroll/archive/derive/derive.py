@@ -14,6 +14,7 @@ from backscroll.archive.derive import index_changes
 from backscroll.archive.derive.affected import affected_sessions, mark_derived
 from backscroll.archive.derive.cursor_windows import update_windows
 from backscroll.archive.derive.dedup import mark_duplicate_messages
+from backscroll.archive.derive.new_id_copies import mark_copies_with_new_ids
 from backscroll.archive.derive.session_rows import write_sessions
 from backscroll.archive.derive.token_usage import assign_response_owner
 from backscroll.archive.maintenance.compact import incremental_vacuum
@@ -30,6 +31,7 @@ def derive_sessions(db: sqlite3.Connection, changed: Iterable[int], now: datetim
         sessions = affected_sessions(db, changed)
         mark_duplicate_messages(db)
         assign_response_owner(db)
+        mark_copies_with_new_ids(db)
         write_sessions(db, sessions, now)
         update_windows(db)
         has_free_pages = delta_compress_repeats(db)

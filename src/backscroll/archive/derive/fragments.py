@@ -15,9 +15,9 @@ __all__ = [
     "Fragment",
     "are_gone",
     "closing_from_subagents",
+    "closings_of_sessions",
     "content_fragments",
     "merged_closing",
-    "other_session_ids",
     "session_fragments",
     "subagent_fragments",
 ]
@@ -113,18 +113,17 @@ def _rank(fragment: Fragment) -> tuple[bool, int, bool, bool, float, str, int]:
     return not fragment.message_count, store, *is_past, newest, fragment.path, fragment.id
 
 
-def other_session_ids(db: sqlite3.Connection, fragment_ids: Iterable[int]) -> dict[int, set[str]]:
-    """Return the ids of other sessions that the lines of a fragment name, by fragment."""
-    found: dict[int, set[str]] = {}
+def closings_of_sessions(db: sqlite3.Connection, fragment_ids: Iterable[int]) -> dict[int, Closing]:
+    """Return the closings of fragments that are sessions, not subagents, by fragment."""
+    found: dict[int, Closing] = {}
     for fragment_id in fragment_ids:
         row = db.execute(
             "select closing from fragment where id = ? and length(closing)"
             " and (not is_subagent or coalesce(parent_external_id, inferred_parent_external_id) is null)",
             [fragment_id],
         ).fetchone()
-        ids = _decode_closing(row[0]).metadata.get("other_session_ids") if row is not None else None
-        if ids:
-            found[fragment_id] = set(ids)
+        if row is not None:
+            found[fragment_id] = _decode_closing(row[0])
     return found
 
 

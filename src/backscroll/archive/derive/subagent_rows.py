@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -29,6 +28,26 @@ _MERGED_FIELDS = (
     "total_tool_use_count",
 )
 
+_LAST_TIMES = (
+    "select s.text, max(m.at) from message m join string s on s.id = m.agent_string_id"
+    " where m.fragment_id in (select value from json_each(?)) and m.at is not null group by s.text"
+)
+# In ascending order: the last row of a subagent is its most frequent model.
+_INLINED_MODELS = (
+    "select agent.text, model.text from message m join string agent on agent.id = m.agent_string_id"
+    " join string model on model.id = m.model_string_id"
+    " where m.fragment_id in (select value from json_each(?)) group by 1, 2 order by count(*), 2 desc"
+)
+# Responses that another session produced count there, as in the total of the session.
+_INLINED_TOKENS = (
+    "select (select s.text from message m indexed by message_record join string s on s.id = m.agent_string_id"
+    "  where m.record_hash = r.record_hash and m.fragment_id = r.fragment_id limit 1),"
+    " sum(coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0)"
+    "  + coalesce(r.cache_creation_tokens, 0) + coalesce(r.cache_read_tokens, 0))"
+    " from response r where r.fragment_id in (select value from json_each(?)) and r.is_subagent"
+    " and r.is_copy is not 1 group by 1"
+)
+
 
 def subagent_id(session: SessionKey, agent_id: str) -> int:
     """Return the id of a subagent's row: the same after every derive, and above all session numbers."""
@@ -51,7 +70,7 @@ def write_subagents(
         counted = totals[agent_id]
         values = _merged(in_session.get(agent_id), own)
         values |= {
-            "model": values["model"] or next(iter(counted.models), None),
+            "model": next(iter(counted.models), None) or values["model"],
             "total_tokens": counted.tokens if counted.tokens is not None else values["total_tokens"],
             "total_tool_use_count": values["total_tool_use_count"] or len(counted.tools),
             "started_at": iso(closing.created_at or counted.first_at),
@@ -82,10 +101,17 @@ def write_inlined_subagents(
     message_counts: Mapping[str, int],
 ) -> None:
     """Write the subagents that are inlined in the session's own units. `content` are its fragments."""
-    last_times = _last_times(db, content) if agents else {}
+    if not agents:
+        return
+    ids = [msgspec.json.encode([fragment.id for fragment in content]).decode()]
+    last_times = {agent_id: from_ms(at) for agent_id, at in db.execute(_LAST_TIMES, ids)}
+    models = dict(db.execute(_INLINED_MODELS, ids))
+    tokens = dict(db.execute(_INLINED_TOKENS, ids))
     for agent in agents:
         values = _merged(agent, None)
         values |= {
+            "model": models.get(agent.agent_id) or values["model"],
+            "total_tokens": tokens.get(agent.agent_id, values["total_tokens"]),
             "started_at": iso(agent.started_at),
             "updated_at": iso(last_times.get(agent.agent_id) or agent.started_at),
             "title": agent.description,
@@ -93,16 +119,6 @@ def write_inlined_subagents(
             "visibility": "hidden" if agent.is_hidden else "listed",
         }
         _insert(db, session, agent.agent_id, content[0].source, values)
-
-
-def _last_times(db: sqlite3.Connection, content: Sequence[Fragment]) -> dict[str, datetime]:
-    """Return the time of the last message of each inlined subagent."""
-    rows = db.execute(
-        "select s.text, max(m.at) from message m join string s on s.id = m.agent_string_id"
-        " where m.fragment_id in (select value from json_each(?)) and m.at is not null group by s.text",
-        [msgspec.json.encode([fragment.id for fragment in content]).decode()],
-    )
-    return {agent_id: from_ms(at) for agent_id, at in rows}
 
 
 def _merged(in_session: Agent | None, own: Agent | None) -> dict[str, Any]:

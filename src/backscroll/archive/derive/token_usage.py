@@ -5,14 +5,23 @@ from typing import Any
 
 from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
 from backscroll.archive.storage.strings import StringTable
-from backscroll.model import Message, Opening, TokenUsage
+from backscroll.model import Message, Opening, TokenUsage, UsageReport
 
-__all__ = ["UsageRecorder", "assign_response_owner", "usage_by_response"]
+__all__ = ["NO_MESSAGE", "UsageRecorder", "assign_response_owner", "usage_by_response"]
 
+NO_MESSAGE = 0  # record_hash of a response without messages
 _NO_TIME = 1 << 61  # sorts after every time
 _USAGE_COLUMNS = (
     "input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens, cache_creation_1h_tokens,"
     " is_lower_bound, (select text from string where id = speed_string_id), cost_usd"
+)
+
+# Of a response without a message: its fragment copied messages of another session that has the response.
+_COPIES_FROM_HOLDER = (
+    "exists (select 1 from response other join fragment_session s on s.fragment_id = other.fragment_id"
+    " join string on string.text = s.session_external_id"
+    " join message copied on copied.fragment_id = o.fragment_id and copied.copied_from_string_id = string.id"
+    " where other.response_hash = o.response_hash and other.fragment_id <> o.fragment_id)"
 )
 
 
@@ -20,15 +29,21 @@ class UsageRecorder:
     """Collects the usage of the responses in one fragment while it is read."""
 
     def __init__(self) -> None:
-        self._responses: dict[str, tuple[TokenUsage, Message | None]] = {}
+        self._responses: dict[str, tuple[TokenUsage, Message | UsageReport]] = {}
 
-    def add(self, response_id: str, usage: TokenUsage, message: Message | None) -> None:
-        """Add the usage in a record. The records of one response repeat it with growing counts."""
+    def add(self, response_id: str, usage: TokenUsage, item: Message | UsageReport) -> None:
+        """Add the usage in a record. The records of one response repeat it with growing counts.
+
+        Model and time of a response are those of its first message. A response without messages has those
+        of its first record.
+        """
         known = self._responses.get(response_id)
         if known is None:
-            self._responses[response_id] = (usage, message)
-        elif known[0] != usage or known[1] is None:
-            self._responses[response_id] = (known[0].merged(usage), known[1] or message)
+            self._responses[response_id] = (usage, item)
+        elif known[0] != usage or type(known[1]) is UsageReport:
+            is_first_message = type(known[1]) is UsageReport and type(item) is Message
+            first = item if is_first_message else known[1]
+            self._responses[response_id] = (known[0].merged(usage), first)
 
     def write(
         self,
@@ -41,15 +56,16 @@ class UsageRecorder:
     ) -> None:
         """Write the rows of a fragment, merged with those of an earlier read."""
         rows = []
-        for response_id, (usage, message) in self._responses.items():
+        for response_id, (usage, item) in self._responses.items():
             response_hash = hash64(response_id)
             if is_appended and _merge_with_stored(db, strings, fragment_id, response_hash, usage):
                 continue
-            is_subagent, record_hash, at, model = opening.agent_id is not None, 0, None, 0
-            if message is not None:
-                is_subagent = is_subagent or message.is_sidechain
-                record_hash = hash_record(message.id, opening.id)
-                at, model = to_milliseconds(message.timestamp), strings[message.model]
+            is_subagent = opening.agent_id is not None or item.agent_id is not None
+            record_hash = NO_MESSAGE
+            if type(item) is Message:
+                is_subagent = is_subagent or item.is_sidechain
+                record_hash = hash_record(item.id, opening.id)
+            at, model = to_milliseconds(item.timestamp), strings[item.model]
             key = fragment_id, response_hash, record_hash
             rows.append((*key, at, int(is_subagent), model, *_columns(strings, usage)))
         if rows:
@@ -117,18 +133,28 @@ def assign_response_owner(db: sqlite3.Connection) -> None:
     Uses the tables of `affected` and the owners of messages set by `dedup`. A resumed session may have copied
     a response before it was complete, so every copy gets the highest counts of all.
     """
+    # A message may have another owner since its tool result was read.
+    db.execute(
+        "insert or ignore into repeated select r.response_hash from recopied c"
+        " cross join response r on r.fragment_id = c.fragment_id"
+        " where exists (select 1 from message m indexed by message_record"
+        "  where m.record_hash = r.record_hash and m.fragment_id = r.fragment_id"
+        "  and m.position >= c.position)"
+        " and exists (select 1 from response o"
+        "  where o.response_hash = r.response_hash and o.fragment_id <> r.fragment_id)"
+    )
     db.execute(
         "update response set is_copy = 0 where is_copy is null"
         " and fragment_id in (select fragment_id from changed)"
     )
     db.execute(
-        "update response set is_copy = fragment_id <> (select o.fragment_id from response o"
+        "update response set is_copy = fragment_id <> (select o.fragment_id from response o"  # noqa: S608
         "  join fragment f on f.id = o.fragment_id"
         "  left join message m indexed by message_record"
         "   on m.record_hash = o.record_hash and m.fragment_id = o.fragment_id"
         "  where o.response_hash = response.response_hash"
-        "  order by m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent, f.external_id,"
-        "   o.fragment_id limit 1)"
+        "  order by m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent,"
+        f"  m.fragment_id is null and {_COPIES_FROM_HOLDER}, f.external_id, o.fragment_id limit 1)"
         " where response_hash in (select response_hash from repeated)",
         [_NO_TIME],
     )

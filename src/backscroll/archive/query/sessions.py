@@ -179,6 +179,15 @@ class SessionQueries:
         summaries = summaries_by_id(self._db, [id_ for id_, _ in rows])
         return [(summaries[id_], call_id) for id_, call_id in rows if id_ in summaries]
 
+    def has_reported_usage(self, summary: SessionSummary) -> bool:
+        """Return whether the tool reports totals for a session."""
+        row = self._db.execute(
+            "select 1 from fragment f join reported_usage r on r.fragment_id = f.id"
+            " where f.external_id = ? and f.platform = ? and not f.is_subagent limit 1",
+            [summary.id, summary.platform],
+        ).fetchone()
+        return row is not None
+
     def ids_with_subagents(self, summary: SessionSummary) -> dict[int, str]:
         """Return the ids of a session and its subagents, each with its ref."""
         rows = self._db.execute(

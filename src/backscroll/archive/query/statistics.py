@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from backscroll.archive.derive.reported_usage import ReportedIncrement, reported_increments
 from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
 from backscroll.archive.query.fragment_selection import SelectedSession, select_fragments
-from backscroll.archive.query.usage_records import usage_records
+from backscroll.archive.query.usage_records import is_in_range, usage_records
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.archive.timestamps import to_ms
@@ -146,6 +147,12 @@ class Statistics:
                 cost,
                 is_lower_bound,
             )
+
+    def reported(self) -> Iterator[ReportedIncrement]:
+        """Return the usage that the tools report for sessions, without what a fork took over."""
+        for increment in reported_increments(self._db):
+            if is_in_range(increment.at, self._first, self._end):
+                yield increment
 
     def usage_records(self) -> Iterator[UsageRecord]:
         """Return all records with token counts, whether they are counted or not."""

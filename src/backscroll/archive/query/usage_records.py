@@ -12,7 +12,7 @@ from backscroll.archive.timestamps import from_ms
 from backscroll.model import Origin, TokenUsage
 from backscroll.model.statistics import Tokens, UsageRecord, UsageVerdict
 
-__all__ = ["usage_records"]
+__all__ = ["is_in_range", "usage_records"]
 
 _RESPONSES = (
     "select r.response_hash, r.record_hash, r.at, (select text from string where id = r.model_string_id),"
@@ -90,7 +90,7 @@ def usage_records(
         responses = [
             response
             for response in map(_Response._make, db.execute(_RESPONSES, [fragment.id]).fetchall())
-            if _is_in_range(response.at, first_bucket, end_bucket)
+            if is_in_range(response.at, first_bucket, end_bucket)
         ]
         if not responses:
             continue
@@ -99,7 +99,8 @@ def usage_records(
             yield from _explain(db, fragment, response, records.get(response.response_hash, []))
 
 
-def _is_in_range(at: int | None, first_bucket: int | None, end_bucket: int | None) -> bool:
+def is_in_range(at: int | None, first_bucket: int | None, end_bucket: int | None) -> bool:
+    """Return whether a time in milliseconds is in a range of buckets. A time that is unknown is in none."""
     if first_bucket is None and end_bucket is None:
         return True
     bucket = at // BUCKET_MS if at is not None else UNDATED_BUCKET

@@ -54,10 +54,14 @@ class Originals:
         return [Original(*row) for row in rows]
 
     def units_with_rows(self, session_id: str | None = None) -> list[Original]:
-        """Return every unit whose rows are stored, or only those of a session, ordered by root."""
+        """Return every unit whose rows are stored, or only those of a session, ordered by root.
+
+        Side files of a file that is stored itself do not count.
+        """
         rows = self._db.execute(
             "select id, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
             " from unit u where exists (select 1 from raw_row where unit_id = u.id)"
+            " and not exists (select 1 from raw_segment where unit_id = u.id)"
             " and (:id is null or exists (select 1 from fragment f where f.unit_id = u.id"
             "  and (f.external_id = :id or f.parent_external_id = :id)))"
             " order by source, root, path, key",
@@ -76,6 +80,41 @@ class Originals:
             {"platform": summary.platform, "id": summary.id},
         )
         return [Original(*row) for row in rows]
+
+    def session_ids_by_path(self) -> dict[str, tuple[str, ...]]:
+        """Return the sessions that were read from each file, by path. Prompt logs are omitted."""
+        found: dict[str, tuple[str, ...]] = {}
+        rows = self._db.execute(
+            "select distinct u.path, s.session_external_id from fragment_session s"
+            " join unit u on u.id = s.unit_id where u.kind <> 'prompts' and not u.is_gone order by u.path"
+        )
+        for path, session_id in rows:
+            found[path] = (*found.get(path, ()), session_id)
+        return found
+
+    def side_files(self, original: Original) -> list[tuple[str, int]]:
+        """Return path and size of the stored side files of a unit. Paths are below its root."""
+        rows = self._db.execute(
+            "select path, max(size) from raw_row where unit_id = ? and table_name = '' and path <> ''"
+            " and content_hash is not null group by path order by path",
+            [original.id],
+        )
+        return rows.fetchall()
+
+    def in_store(self, summary: SessionSummary) -> list[Original]:
+        """Return the units of a session and its subagents that are in the store of its source."""
+        rows = self._db.execute(
+            "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
+            " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
+            " where u.kind <> 'prompts' and not u.is_gone and u.source = :source and f.platform = :platform"
+            f" and (f.external_id = :id and not f.is_subagent or {_PARENT} = :id) order by u.path",
+            {"platform": summary.platform, "id": summary.id, "source": summary.source},
+        )
+        return [Original(*row) for row in rows]
+
+    def read_file(self, original: Original) -> Iterator[bytes]:
+        """Read one stored file in blocks. Raises `ArchiveError` if it is damaged."""
+        return raw_files.read_file(self._db, original.id, Path(original.path))
 
     def write_file(self, original: Original, target: Path) -> None:
         """Write one stored file, byte for byte."""

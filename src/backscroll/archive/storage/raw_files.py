@@ -2,6 +2,7 @@
 
 import sqlite3
 import sys
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from backscroll.archive.storage.delta import BodyReader, rebase_unit_dependents
 from backscroll.archive.storage.delta_raw import RawDeltaBase
 from backscroll.errors import ArchiveError, DestinationError
 
-__all__ = ["SEGMENT_BYTES", "store_file", "write_file"]
+__all__ = ["SEGMENT_BYTES", "read_file", "store_file", "write_file"]
 
 SEGMENT_BYTES = 2 * 1024 * 1024  # compressing a segment takes several times as much memory
 
@@ -101,8 +102,8 @@ def _checkpoint_offset(db: sqlite3.Connection, unit_id: int) -> int:
     return int(row[0] or 0)
 
 
-def write_file(db: sqlite3.Connection, unit_id: int, target: Path) -> int:
-    """Write the newest version of a file, verify its hashes, and return its size."""
+def read_file(db: sqlite3.Connection, unit_id: int, path: Path) -> Iterator[bytes]:
+    """Read the newest version of a file in blocks and verify their hashes. ``path`` is for errors."""
     rows = db.execute(
         "select offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
         " where unit_id = :unit and version = (select max(version) from raw_segment where unit_id = :unit)"
@@ -110,22 +111,24 @@ def write_file(db: sqlite3.Connection, unit_id: int, target: Path) -> int:
         {"unit": unit_id},
     )
     size = 0
+    reader = BodyReader(db)
+    for offset, digest, *stored in rows:
+        damaged = ArchiveError(f"The archived original of {path.name} is damaged at byte {offset}.", path)
+        try:
+            data = reader.decode_segment(*stored)
+        except decode_errors() as error:
+            raise damaged from error
+        if sha256(data).digest() != digest or offset != size:
+            raise damaged
+        yield data
+        size += len(data)
+
+
+def write_file(db: sqlite3.Connection, unit_id: int, target: Path) -> int:
+    """Write the newest version of a file, verify its hashes, and return its size."""
     try:
         file = target.open("xb")
     except FileExistsError as error:
         raise DestinationError(f"{target} exists. Choose another folder.", target) from error
     with file:
-        reader = BodyReader(db)
-        for offset, digest, *stored in rows:
-            damaged = ArchiveError(
-                f"The archived original of {target.name} is damaged at byte {offset}.", target
-            )
-            try:
-                data = reader.decode_segment(*stored)
-            except decode_errors() as error:
-                raise damaged from error
-            if sha256(data).digest() != digest or offset != size:
-                raise damaged
-            file.write(data)
-            size += len(data)
-    return size
+        return sum(file.write(data) for data in read_file(db, unit_id, target))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive.session_rows import delete_empty_session
@@ -32,7 +32,8 @@ def replace_from_original(
     """Replace the current fragments of a unit. Superseded fragments stay.
 
     `may_be_incomplete` means that files next to the original no longer exist. New fragments are then rejected
-    if they contain less than the old ones. Return False if they were rejected or the original is unreadable.
+    if they lack content of these files, or, for rows of a database, if they contain less than the old ones.
+    Return False if they were rejected or the original is unreadable.
     """
     unit_id = original.id
     try:
@@ -61,7 +62,7 @@ def replace_from_original(
             writer.write(items)
             if not writer.was_read:
                 raise _LessContentError
-            if may_be_incomplete and _has_less(_content_sizes(db, unit_id), before):
+            if may_be_incomplete and _has_less(_content_sizes(db, unit_id), before, is_file=not original.key):
                 raise _LessContentError
             for _, *key, closing in replaced:
                 _retain_title(db, [unit_id, *key], closing)
@@ -85,16 +86,41 @@ def _retain_title(db: sqlite3.Connection, key: list[object], closing: bytes) -> 
         retain_title(db, closing, new[0])
 
 
+class _MessageSizes(Struct):
+    """Amounts of content in the messages of a fragment."""
+
+    chars: int = 0
+    fact_count: int = 0  # known models, times, branches and attachment fields
+    # By message id: what may be stored in other files, which are results and attachments.
+    from_files: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
 class _ContentSize(Struct, frozen=True):
     """Amounts of content that must not decrease when a fragment is replaced."""
 
-    chars: int
+    messages: _MessageSizes
     has_title: bool
     has_workspace: bool
-    message_facts: int  # known models, times, branches and attachment fields
     subagent_facts: int
     metadata_keys: int
     evidence: int
+
+    def has_less_than(self, before: "_ContentSize", *, is_file: bool) -> bool:
+        """Return whether content is missing.
+
+        The messages of a file are all in it: if the reader no longer emits one, it was a duplicate.
+        """
+        new, old = self.messages, before.messages
+        if is_file:
+            is_less = any(
+                new.from_files[id_][0] < chars or new.from_files[id_][1] < fact_count
+                for id_, (chars, fact_count) in old.from_files.items()
+                if id_ in new.from_files
+            )
+        else:
+            is_less = new.chars < old.chars or new.fact_count < old.fact_count
+        pairs = zip(msgspec.structs.astuple(self)[1:], msgspec.structs.astuple(before)[1:], strict=True)
+        return is_less or any(now < then for now, then in pairs)
 
 
 _ContentSizes = dict[tuple[str, str | None], _ContentSize]  # by external id and parent
@@ -109,13 +135,11 @@ def _content_sizes(db: sqlite3.Connection, unit_id: int) -> _ContentSizes:
         " where unit_id = ? and status = 'current'",
         [unit_id],
     ).fetchall():
-        chars, message_facts = _message_sizes(db, fragment_id)
         closing = decode_closing(body) or Closing()
         sizes[external_id, parent_id] = _ContentSize(
-            chars,
+            _message_sizes(db, fragment_id),
             closing.title is not None,
             closing.workspace is not None,
-            message_facts,
             sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent)),
             len(closing.metadata),
             evidence,
@@ -123,33 +147,34 @@ def _content_sizes(db: sqlite3.Connection, unit_id: int) -> _ContentSizes:
     return sizes
 
 
-def _message_sizes(db: sqlite3.Connection, fragment_id: int) -> tuple[int, int]:
-    """Return the number of characters and of known facts in the messages of a fragment."""
+def _message_sizes(db: sqlite3.Connection, fragment_id: int) -> _MessageSizes:
     updates = {
         position: decode_chunk(body)[0]
         for position, body in db.execute(
             "select position, body from message_update where fragment_id = ?", [fragment_id]
         )
     }
-    chars = fact_count = 0
+    sizes = _MessageSizes()
     chunks = "select position, body from message_chunk where fragment_id = ?"
     for first, body in db.execute(chunks, [fragment_id]):
         for position, message in enumerate(read_messages(db, body), start=first):
             message = updates.get(position, message)
-            chars += len(message.content) + len((message.tool and message.tool.result) or "")
-            facts = [message.model, message.timestamp, message.git_branch]
-            for attachment in message.attachments:
-                facts += msgspec.structs.astuple(attachment)
-            fact_count += sum(fact is not None for fact in facts)
-    return chars, fact_count
+            result_chars = len((message.tool and message.tool.result) or "")
+            sizes.chars += len(message.content) + result_chars
+            known = [
+                value
+                for attachment in message.attachments
+                for value in msgspec.structs.astuple(attachment)
+                if value is not None
+            ]
+            if result_chars or known:
+                sizes.from_files[message.id] = result_chars, len(known)
+            facts = (message.model, message.timestamp, message.git_branch)
+            sizes.fact_count += len(known) + sum(fact is not None for fact in facts)
+    return sizes
 
 
-def _has_less(now: _ContentSizes, before: _ContentSizes) -> bool:
+def _has_less(now: _ContentSizes, before: _ContentSizes, *, is_file: bool) -> bool:
     return any(
-        key not in now
-        or any(
-            new < old
-            for new, old in zip(msgspec.structs.astuple(now[key]), msgspec.structs.astuple(size), strict=True)
-        )
-        for key, size in before.items()
+        key not in now or now[key].has_less_than(size, is_file=is_file) for key, size in before.items()
     )

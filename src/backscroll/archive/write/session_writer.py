@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec.structs import replace
 
+from backscroll.archive.derive.reported_usage import write_reported_usage
 from backscroll.archive.derive.token_usage import UsageRecorder
 from backscroll.archive.storage.codec import (
     compress,
@@ -30,12 +31,14 @@ from backscroll.model import (
     ClosingUpdate,
     Message,
     Opening,
+    ReportedTotals,
     ToolResult,
     is_same_response,
     merge_repeated_call,
     message_for_orphan_result,
     with_result,
 )
+from backscroll.model.message import TYPED_KINDS
 from backscroll.model.stream import is_titled
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ class SessionWriter:
         self.is_appended = writer.is_appended
         self.opening = opening
         self.usage = UsageRecorder()
+        self.reported: ReportedTotals | None = None
         self.replaced_id: str | None = None  # the next message replaces the message with this id
         self._writer = writer
         self._fragment_id, self._count, self._preview = self._begin()
@@ -143,7 +147,7 @@ class SessionWriter:
             self._position_by_call[call_id] = position
             if message.tool is not None and message.tool.result is None:
                 self._open_calls.add(position)
-        if self._preview is None and message.role == "user" and message.kind in (None, "queued"):
+        if self._preview is None and message.role == "user" and message.kind in TYPED_KINDS:
             self._preview = message.content.strip()[:PREVIEW_CHARS] or None
         if len(self._buffer) >= CHUNK_MESSAGES or self._buffer_chars >= CHUNK_CHARS:
             self._flush(keep_open=True)
@@ -286,6 +290,8 @@ class SessionWriter:
         self._update_active(closing)
         strings = self._writer.strings
         self.usage.write(self.db, strings, self._fragment_id, self.opening, is_appended=self.is_appended)
+        if self.reported is not None:
+            write_reported_usage(self.db, strings, self._fragment_id, self.reported)
         if closing.child_ids:
             links = [(self._fragment_id, id_) for id_ in closing.child_ids]
             self.db.executemany("insert or ignore into subagent_link values (?, ?)", links)

@@ -28,7 +28,15 @@ _UNIT_TABLES = (
     "excluded_unit",
     "raw_row",
 )
-_FRAGMENT_TABLES = ("message", "message_chunk", "message_update", "response", "edit", "subagent_link")
+_FRAGMENT_TABLES = (
+    "message",
+    "message_chunk",
+    "message_update",
+    "response",
+    "edit",
+    "subagent_link",
+    "reported_usage",
+)
 _STRING_COLUMNS = {
     "message": (
         "kind_string_id",
@@ -39,6 +47,7 @@ _STRING_COLUMNS = {
         "copied_from_string_id",
     ),
     "response": ("model_string_id", "speed_string_id"),
+    "reported_usage": ("model_string_id",),
 }
 
 

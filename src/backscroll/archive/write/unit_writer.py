@@ -16,6 +16,7 @@ from backscroll.model import (
     Problem,
     RecordCounts,
     Replacement,
+    ReportedTotals,
     SubagentLink,
     TitleHint,
     ToolResult,
@@ -81,7 +82,9 @@ class UnitWriter:
                 case Replacement(message_id) if self._session is not None:
                     self._session.replaced_id = message_id
                 case UsageReport() if self._session is not None:
-                    self._session.usage.add(item.response_id, item.usage, None)
+                    self._session.usage.add(item.response_id, item.usage, item)
+                case ReportedTotals() if self._session is not None:
+                    self._session.reported = item
                 case Closing() if self._session is not None:
                     self._close(self._session, item)
                 case Closing():

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
 from backscroll.model.text import one_line, pluralize
+from backscroll.render.statistics.reported import difference_reason, reported_line
 from backscroll.render.terminal.style import Style
 
 __all__ = ["explanation_lines"]
@@ -45,6 +46,10 @@ def explanation_lines(explanation: Explanation, *, style: Style, zone: tzinfo | 
         yield from _charge_lines(charge, style)
     yield ""
     yield style("strong", _total(explanation))
+    if explanation.reported is not None:
+        yield reported_line(explanation.reported, is_exact=True)
+        if (reason := difference_reason(explanation.reported)) is not None:
+            yield style("dim", reason)
     yield style("dim", f"Time zone: {explanation.zone}.")
 
 

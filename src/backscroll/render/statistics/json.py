@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from backscroll.model.dates import iso
-from backscroll.model.statistics import Explanation, Report, Sums, Tokens, Year
+from backscroll.model.statistics import Explanation, Report, Reported, Sums, Tokens, Year
 from backscroll.model.text import sanitize
+from backscroll.render.statistics.reported import difference_reason
 
 __all__ = ["explanation_document", "report_csv", "report_document", "year_document"]
 
@@ -27,6 +28,7 @@ def report_document(report: Report) -> dict[str, Any]:
         "undated_messages": report.undated_messages,
         "repeated_messages": report.repeated_messages,
         "uncounted_sessions": report.uncounted_sessions,
+        "reported": _reported(report.reported),
     }
 
 
@@ -82,6 +84,19 @@ _TOKEN_NAMES = (
 def _dollars(usd: float | None) -> float | None:
     """Round to 8 digits, to remove errors of floating-point addition."""
     return round(usd, 8) if usd is not None else None
+
+
+def _reported(reported: Reported | None) -> dict[str, Any] | None:
+    if reported is None:
+        return None
+    return {
+        "sessions": reported.sessions,
+        "cost_usd": _dollars(reported.usd),
+        "total_tokens": reported.tokens,
+        "computed_cost_usd": _dollars(reported.computed_usd),
+        "difference_usd": _dollars(reported.difference_usd),
+        "reason": difference_reason(reported),
+    }
 
 
 def report_csv(report: Report) -> str:
@@ -146,6 +161,7 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
         ],
         **_tokens(explanation.tokens),
         "cost_usd": _dollars(explanation.usd),
+        "reported": _reported(explanation.reported),
     }
 
 

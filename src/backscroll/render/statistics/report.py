@@ -8,12 +8,12 @@ from msgspec import Struct
 from backscroll.model.statistics import Report, Sums, Tokens
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.statistics.charts import bar, sparkline
+from backscroll.render.statistics.reported import difference_reason, reported_line
 from backscroll.render.terminal.humanize import (
     compact_number,
     format_cost,
     format_duration,
     format_percent,
-    format_usd,
 )
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, wrap
@@ -80,8 +80,8 @@ def _total_lines(report: Report, style: Style) -> Iterator[str]:
         is_priced = total.cost_usd is not None
         prices = f"{format_cost(total)} (prices of {report.prices_checked})"
         yield _field("Cost", prices if is_priced else "unknown (no price for the models used)")
-    if total.reported_usd is not None:
-        yield _field("", f"{format_usd(total.reported_usd)} reported by the tools for some responses")
+    if report.reported is not None:
+        yield _field("", reported_line(report.reported))
     yield _field("Lines", f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,}")
     if total.acceptance_rate is not None:
         yield _field("Edits", f"{format_percent(total.acceptance_rate)} of {total.edits_decided:,} accepted")
@@ -196,6 +196,9 @@ def _notes(report: Report) -> Iterator[str]:
             for entry in report.unpriced
         )
         yield f"No known price, excluded from the cost: {models}."
+    if report.by is None and report.reported is not None:
+        reason = difference_reason(report.reported)
+        yield from [reason] if reason is not None else []
     if report.repeated_messages and report.by is None:
         noun = "is a copy" if report.repeated_messages == 1 else "are copies"
         copies = pluralize(report.repeated_messages, "message")

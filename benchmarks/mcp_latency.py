@@ -65,13 +65,13 @@ async def _time_tools(command: list[str]) -> list[tuple[str, float]]:
     medians: list[tuple[str, float]] = []
     async with Client(stdio_client(StdioServerParameters(command=program, args=arguments))) as client:
         page = await client.call_tool("list_sessions", {"limit": 1, "offset": 100})
-        (session,) = page.structured_content["data"]
-        task = session.get("first_message_preview", "why is the test slow")
+        text = "".join(getattr(part, "text", "") for part in page.content)
+        ref, title = text.splitlines()[2].split(" · ")[:2]
         calls: list[tuple[str, dict[str, Any]]] = [
             ("list_sessions", {}),
-            ("get_session", {"ref": session["ref"]}),
-            ("search_sessions", {"query": task.split()[-1]}),
-            ("recall", {"task": task}),
+            ("get_session", {"ref": ref}),
+            ("search_sessions", {"query": title.split()[-1]}),
+            ("recall", {"task": title}),
             ("list_workspaces", {}),
             ("stats", {"by": "month"}),
         ]

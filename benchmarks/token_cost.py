@@ -1,16 +1,15 @@
 """Tokens of tool results that a model reads to answer a question from the history.
 
 The simulated model follows the tool descriptions. It calls `recall` first. If the result has no answer, the
-model reads the prompts and replies of the sessions that `recall` returned, best first. A result counts as
-text or as structured content, whichever is longer, because clients pass on one of them. The token count is
+model reads the prompts and replies of the sessions that `recall` returned, best first. The token count is
 an estimate: four ASCII characters per token, one token for each other character.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import anyio
-import msgspec
 from mcp import Client
 from msgspec import Struct
 
@@ -24,6 +23,7 @@ __all__ = ["Answer", "answer_all", "measure"]
 
 _TARGET_TOKENS = 1500
 _MAX_SESSIONS_READ = 3
+_RECALLED_REF = re.compile(r"^\d+\. .* · ([\w-]+:[\w-]+)$", re.MULTILINE)
 
 
 class Answer(Struct, frozen=True):
@@ -86,14 +86,12 @@ async def _answer_question(client: Client, question: str, evidence: str) -> Answ
     for tool, arguments in calls:
         result = await client.call_tool(tool, arguments)
         text = "".join(getattr(part, "text", "") for part in result.content)
-        document = msgspec.json.encode(result.structured_content).decode()
-        tokens += max(estimate_tokens(text), estimate_tokens(document))
+        tokens += estimate_tokens(text)
         call_count += 1
         if evidence in text:
             return Answer(question, call_count, tokens, True)
         if tool == "recall":
-            recalled = result.structured_content["data"][:_MAX_SESSIONS_READ]
-            refs = [session["session_ref"] for session in recalled]
+            refs = _RECALLED_REF.findall(text)[:_MAX_SESSIONS_READ]
             calls += [("get_session", {"ref": ref, "roles": ["user", "assistant"]}) for ref in refs]
     return Answer(question, call_count, tokens, False)
 

@@ -28,6 +28,13 @@ def mcp_client(environ: dict[str, str]) -> Iterator[McpClient]:
         yield mcp_client
 
 
+@pytest.fixture(scope="package")
+def structured_client(environ: dict[str, str]) -> Iterator[McpClient]:
+    """A client of a server whose results have documents."""
+    with start_stdio_server(environ, "--structured") as mcp_client:
+        yield mcp_client
+
+
 @pytest.fixture
 def history(environ: dict[str, str]) -> Iterator[History]:
     with History(home=Path(environ["BACKSCROLL_HOME"])) as history:

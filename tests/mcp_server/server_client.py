@@ -1,6 +1,7 @@
 """A server in a separate process, and a synchronous client of it."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -52,7 +53,7 @@ class McpClient:
         return result
 
     def document(self, tool: str, **arguments: Any) -> Any:
-        """Call a tool. Return the document of its result."""
+        """Call a tool of a server with ``--structured``. Return the document of its result."""
         result = self.call(tool, **arguments)
         assert not result.is_error, result.content
         return result.structured_content
@@ -71,9 +72,9 @@ class McpClient:
         found: list[int] = []
         start: int | None = 0
         while start is not None:
-            page = self.document("get_session", ref=ref, count=count, **{"from": start})
+            page = self.document("get_session", ref=ref, count=count, position=start)
             found += [message["position"] for message in page["messages"]]
-            start = page.get("next_from")
+            start = page.get("next_position")
         return found
 
     def text(self, tool: str, **arguments: Any) -> str:
@@ -82,7 +83,7 @@ class McpClient:
         return getattr(content, "text", "")
 
     def error(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that fails. Return its error."""
+        """Call a tool of a server with ``--structured`` that fails. Return its error."""
         result = self.call(tool, **arguments)
         assert result.is_error
         error: dict[str, Any] = result.structured_content["error"]
@@ -111,11 +112,12 @@ def start_stdio_server(
             yield McpClient(portal, client)
 
 
-def wait_for_sync(mcp_client: McpClient, sessions: int) -> None:
+def wait_for_sync(mcp_client: McpClient, sessions: int = 1) -> None:
     """Wait until the first sync has read and indexed this number of sessions."""
     for _ in range(300):
-        total = mcp_client.document("list_sessions")["pagination"]["total"]
-        if total >= sessions and mcp_client.document("search_sessions", query="role:user")["data"]:
+        total = re.search(r"of (\d+) sessions?", mcp_client.text("list_sessions"))
+        is_indexed = "No matches." not in mcp_client.text("search_sessions", query="role:user")
+        if total is not None and int(total[1]) >= sessions and is_indexed:
             return
         time.sleep(0.1)
     raise AssertionError("the first sync did not end in 30 seconds")

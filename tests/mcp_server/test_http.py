@@ -41,7 +41,7 @@ class HttpServer:
 @pytest.fixture(scope="module")
 def http_server(environ: dict[str, str]) -> Iterator[HttpServer]:
     process = subprocess.Popen(
-        [COMMAND, "mcp", "--http"],
+        [COMMAND, "mcp", "--http", "--structured"],
         env=os.environ | environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -86,9 +86,12 @@ def test_only_the_owner_can_read_the_token_file(http_server: HttpServer) -> None
 
 @pytest.mark.parametrize(("tool", "arguments"), [call for call in CALLS if call[1]])
 def test_a_tool_returns_the_same_document_over_http_and_stdio(
-    mcp_client: McpClient, http_client: McpClient, tool: str, arguments: dict[str, Any]
+    structured_client: McpClient, http_client: McpClient, tool: str, arguments: dict[str, Any]
 ) -> None:
-    over_stdio, over_http = mcp_client.document(tool, **arguments), http_client.document(tool, **arguments)
+    over_stdio, over_http = (
+        structured_client.document(tool, **arguments),
+        http_client.document(tool, **arguments),
+    )
     for document in (over_stdio, over_http):
         document.pop("took_ms", None)
     assert over_stdio == over_http

@@ -156,7 +156,7 @@ def test_install_shows_the_change_writes_a_backup_and_can_be_undone(tmp_path: Pa
     file.chmod(0o640)
     result = backscroll("--home", tmp_path / "home", "mcp", "install", "cursor", "--yes", HOME=str(tmp_path))
     assert result.code == 0, result.err
-    assert '+        "backscroll": {' in result.out
+    assert result.out.startswith(f'{file}:\n+ "backscroll": {{\n+   "command": ')
     assert "Restart Cursor" in result.out
     entry = parse(file.read_text())["mcpServers"]["backscroll"]
     assert Path(entry["command"]).is_file()
@@ -173,6 +173,45 @@ def test_install_shows_the_change_writes_a_backup_and_can_be_undone(tmp_path: Pa
         "does not contain the server"
         in backscroll("mcp", "uninstall", "cursor", "--yes", HOME=str(tmp_path)).out
     )
+
+
+SECRETS = {"oauthAccount": {"emailAddress": "zoe@example.org"}, "primaryApiKey": "sk-ant-1234"}
+SECRET_WORDS = ("zoe@example.org", "sk-ant-1234", "Bearer 5678", "hunter2")
+
+
+@pytest.mark.parametrize("indent", [None, 2], ids=["one line", "many lines"])
+@pytest.mark.parametrize("is_installed", [False, True], ids=["new entry", "changed entry"])
+def test_install_and_uninstall_print_only_the_entry(
+    tmp_path: Path, indent: int | None, is_installed: bool
+) -> None:
+    old_entry = {"command": "npx", "args": ["--header", "Bearer 5678"], "env": {"PASSWORD": "hunter2"}}
+    servers = {"files": {"command": "files", "env": {"PASSWORD": "hunter2"}}}
+    servers |= {"backscroll": old_entry} if is_installed else {}
+    file = tmp_path / ".claude.json"
+    file.write_text(json.dumps({**SECRETS, "mcpServers": servers, "userID": "sk-ant-1234"}, indent=indent))
+    installed = backscroll("mcp", "install", "claude-code", "--yes", HOME=str(tmp_path))
+    entry = parse(file.read_text())["mcpServers"]["backscroll"]
+    mark = " " if is_installed else "+"
+    shown = installed.out.partition("Wrote ")[0].splitlines()
+    assert shown == [
+        f"{file}:",
+        f'{mark} "backscroll": {{',
+        *(['-   "command": …'] if is_installed else ['+   "type": "stdio"']),
+        f'+   "command": "{entry["command"]}"',
+        *(['-   "args": …'] if is_installed else []),
+        '+   "args": ["mcp"]',
+        *(['+   "type": "stdio"'] if is_installed else []),
+        f"{mark} }}",
+    ]
+    removed = backscroll("mcp", "uninstall", "claude-code", "--yes", HOME=str(tmp_path))
+    assert removed.out.splitlines()[:2] == [f"{file}:", '- "backscroll": {…}']
+    assert not any(word in installed.out + removed.out for word in SECRET_WORDS)
+
+
+def test_uninstall_accepts_a_file_without_content(tmp_path: Path) -> None:
+    (tmp_path / ".claude.json").write_text("// nothing yet\n")
+    result = backscroll("mcp", "uninstall", "claude-code", "--yes", HOME=str(tmp_path))
+    assert (result.code, "does not contain the server" in result.out) == (0, True)
 
 
 def test_nothing_changes_without_confirmation(tmp_path: Path) -> None:
@@ -285,4 +324,4 @@ def test_the_installed_command_starts_the_server(environ: dict[str, str], tmp_pa
     with start_stdio_server(
         {"HOME": str(tmp_path)}, command=[entry["command"], *entry["args"]]
     ) as mcp_client:
-        assert mcp_client.document("list_sessions", limit=1)["data"]
+        assert "1 to 1 of 46 sessions" in mcp_client.text("list_sessions", limit=1)

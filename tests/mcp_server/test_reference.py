@@ -34,21 +34,40 @@ tests. [Use from an assistant](../guide/use-from-an-assistant.md) describes the 
 | 413 | the request is too large |
 | 421 | the `Host` is not the server's own |
 
-Every result has two forms: compact text for a model, and a document with the field names of the
-[command line's JSON](cli.md), without null and empty fields. Both start with a notice that history is quoted.
-The quotation in the text ends at a mark. The mark is a hash of the quoted text, so no text in the history can
-end the quotation. Notes of the server follow the mark: totals, and how to get the next page.
+Every result is compact text for a model. It starts with a notice that history is quoted. The quotation ends
+at a mark. The mark is a hash of the quoted text, so no text in the history can end the quotation. Hints of
+the server follow the mark: totals, how to get the next page, and whether the first sync is still running.
+
+A session is named by its `ref`, and a message by its `position`, in arguments and in results. In text, a
+position is a number in brackets: `[12] user`.
+
+`--structured` adds a document to each result, and an output schema to each tool. It is for programs. Claude
+Code 2.0.76 and newer pass only the document to the model, which is up to seven times as long as the text.
+Documents have the field names below, without null and empty fields. Except for `ref` and `position`, the
+names are those of the [command line's JSON](cli.md). `hints` has the hints of the server.
 
 Control characters are removed. Secrets are redacted, unless the server was started with `--no-redact`. All
 tools are read-only. Calls can be cancelled, and long ones report progress.
 
 ## Tools
+
+Clients may hide tools until the model searches for them, as Claude Code does. `recall` asks to be always
+loaded (`anthropic/alwaysLoad`). The other tools have words to be found by (`anthropic/searchHint`).
 """
 
 ERRORS = """\
-If a tool fails, its result has `isError`, and its document is `error` with `type`, `message`, `next` and, if
-known, `session_id`, `workspace` or `data_path`. Resources and prompts return a protocol error with the same
-data."""
+If a tool fails, its result has `isError`, and its text is the type, the message and the next step. With
+`--structured`, the document is `error` with `type`, `message`, `next` and, if known, `ref`, `workspace` or
+`data_path`. Resources and prompts return a protocol error with the same data.
+
+If arguments are invalid, the message names each parameter, its allowed values and the nearest valid call:
+
+```text
+invalid_arguments: Unknown parameter 'session_id'. Did you mean 'ref'?
+Nearest valid call: get_session {"ref":"7804cbb7"}
+Correct the arguments and call again.
+```
+"""
 
 
 def _type_text(schema: dict[str, Any]) -> str:
@@ -74,7 +93,7 @@ def _description(schema: dict[str, Any]) -> str:
 
 def _page() -> str:
     lines = [INTRODUCTION]
-    for tool in tool_list():
+    for tool in tool_list(is_structured=True):
         lines += [
             f"### {tool.name}",
             "",
@@ -90,7 +109,7 @@ def _page() -> str:
             lines.append(f"| `{name}` | {_type_text(schema)} | {default_text} | {_description(schema)} |")
         assert tool.output_schema is not None
         fields = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
-        lines += ["", f"Returns {fields}.", ""]
+        lines += ["", f"Document: {fields}.", ""]
     lines += [
         "## Resources",
         "",
@@ -101,7 +120,8 @@ def _page() -> str:
     lines += [f"| `{template.uri_template}` | {template.description} |" for template in TEMPLATES]
     lines += [
         "",
-        "Completion is available for `ref`. The list of resources contains every session, in pages.",
+        "Completion is available for `ref`. The list of resources contains every session, in pages. The name",
+        "and the description of a session's resource contain its title.",
         "",
     ]
     lines += ["## Prompts", "", "| prompt | arguments | content |", "|---|---|---|"]
@@ -110,7 +130,7 @@ def _page() -> str:
             f"`{argument.name}`{'' if argument.required else ' (optional)'}"
             for argument in prompt.arguments or []
         )
-        lines.append(f"| `{prompt.name}` | {arguments} | {prompt.description} |")
+        lines.append(f"| `{prompt.name}` | {arguments or 'none'} | {prompt.description} |")
     lines += ["", "## Errors", "", ERRORS, ""]
     lines += ["| type | code | error in Python | next step |", "|---|---|---|---|"]
     for name in errors.__all__:
@@ -118,6 +138,8 @@ def _page() -> str:
         is_plain = error_class.__init__ is BackscrollError.__init__
         error = error_class("") if is_plain else error_class("", "")
         failure = failure_for(error)
+        if failure.type == "backscroll" and error_class is not BackscrollError:
+            continue  # no tool raises it
         lines.append(f"| `{failure.type}` | {failure.code} | `{name}` | {failure.next} |")
     internal = failure_for(ValueError())
     lines.append(f"| `{internal.type}` | {internal.code} | any other error | {internal.next} |")

@@ -128,7 +128,7 @@ def test_a_call_waits_while_the_archive_is_locked_briefly(tmp_path: Path) -> Non
         started_at = time.monotonic()
         Timer(1.0, other.close).start()
         server.call(2, "list_sessions", limit=1)
-        assert server.read_response()["result"]["structuredContent"]["data"] == []
+        assert server.read_response()["result"]["content"][0]["text"].startswith("None of 0 sessions.")
         assert time.monotonic() - started_at >= 0.9
 
 
@@ -146,7 +146,7 @@ def test_an_archive_that_stays_locked_is_an_error_of_type_locked(
             for tool, arguments in (("list_sessions", {}), ("stats", {}), ("recall", {"task": "x"})):
                 result = await client.call_tool(tool, arguments)
                 assert result.is_error
-                assert result.structured_content["error"]["type"] == "locked"
+                assert getattr(result.content[0], "text", "").startswith("locked: ")
             other.close()
             assert not (await client.call_tool("list_sessions", {})).is_error
 
@@ -163,9 +163,10 @@ def test_a_file_that_is_not_an_archive_is_reported(environ: dict[str, str], tmp_
     (tmp_path / "archive.db").write_bytes(b"hello" * 1000)
     with start_server(environ | {"BACKSCROLL_HOME": str(tmp_path)}) as server:
         server.call(2, "list_sessions")
-        error = server.read_response()["result"]["structuredContent"]["error"]
-        assert error["type"] == "archive"
-        assert "is not an archive" in error["message"]
+        error = server.read_response()["result"]["content"][0]["text"]
+        assert error.startswith("archive: ")
+        assert "is not an archive" in error
+        assert "backscroll sync" not in error
 
 
 def test_a_running_query_is_interrupted_when_its_call_is_cancelled(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_the_message_of_an_unexpected_error_is_not_passed_on(
     finally:
         mcp_server.workers.close()
     assert result.is_error
-    assert result.structured_content["error"]["type"] == "internal"
+    assert getattr(result.content[0], "text", "").startswith("internal: ")
     assert "secret" not in str(result)
     stderr = capsys.readouterr().err
     assert stderr.startswith("backscroll mcp: ValueError in fail, line ") and "secret" not in stderr

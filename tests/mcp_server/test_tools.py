@@ -1,6 +1,7 @@
 """Every tool, called by a client of a server in a separate process."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,44 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_the_schemas_match_the_golden_file(mcp_client: McpClient, update_golden: bool) -> None:
+def list_schemas(mcp_client: McpClient) -> list[dict[str, Any]]:
     tools = mcp_client.run(lambda client: client.list_tools()).tools
-    schemas = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
+    return [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
+
+
+def test_the_schemas_match_the_golden_file(structured_client: McpClient, update_golden: bool) -> None:
+    schemas = list_schemas(structured_client)
     if update_golden:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(json.dumps(schemas, indent=1) + "\n", encoding="utf-8")
     assert schemas == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_without_documents_no_output_schema_is_declared(
+    mcp_client: McpClient, structured_client: McpClient
+) -> None:
+    schemas = list_schemas(structured_client)
+    assert all(schema.pop("outputSchema") for schema in schemas)
+    assert list_schemas(mcp_client) == schemas
+
+
+def test_recall_is_always_loaded_and_the_other_tools_are_found_by_hints() -> None:
+    meta = {tool.name: tool.meta or {} for tool in tool_list()}
+    assert [name for name, fields in meta.items() if fields.get("anthropic/alwaysLoad")] == ["recall"]
+    for phrase in ("past conversations", "earlier work", "what did we decide", "have we done this before"):
+        assert phrase in meta["recall"]["anthropic/searchHint"]
+        assert phrase in meta["search_sessions"]["anthropic/searchHint"]
+    assert all(fields["anthropic/searchHint"] for fields in meta.values())
+
+
+def test_the_definitions_of_the_tools_are_short() -> None:
+    """Clients send the definition of every loaded tool with every request."""
+    sizes = {
+        tool.name: len(tool.description or "") + len(json.dumps(tool.input_schema, separators=(",", ":")))
+        for tool in tool_list()
+    }
+    assert sizes["recall"] <= 1000
+    assert sum(sizes.values()) <= 9000
 
 
 def test_every_tool_is_read_only_and_has_a_description() -> None:
@@ -57,38 +89,100 @@ def test_every_tool_is_called_in_these_tests() -> None:
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS, ids=[name for name, _ in CALLS])
 def test_the_result_of_a_tool_matches_its_schema(
-    mcp_client: McpClient, history: History, tool: str, arguments: dict[str, Any]
+    structured_client: McpClient, history: History, tool: str, arguments: dict[str, Any]
 ) -> None:
     if tool == "get_agent_session":
         arguments = {"ref": history.find("f841ceec").agent_ids[0]}
-    result = mcp_client.call(tool, **arguments)  # the client validates the document
+    result = structured_client.call(tool, **arguments)  # the client validates the document
     assert not result.is_error
     assert result.structured_content["notice"] == NOTICE
     (content,) = result.content
-    assert getattr(content, "text", "").startswith(NOTICE)
-    assert len(getattr(content, "text", "")) > len(NOTICE) + 40
+    text = getattr(content, "text", "")
+    assert text.startswith(NOTICE)
+    assert len(text) > len(NOTICE) + 40
+    hints = "".join(f"\n{hint}" for hint in result.structured_content["hints"])
+    assert re.search(rf"\n\[end of quote, mark \w+\]{re.escape(hints)}$", text)
 
 
-def test_all_pages_together_list_every_session(mcp_client: McpClient, history: History) -> None:
-    pages = mcp_client.pages("list_sessions", limit=7)
+@pytest.mark.parametrize(("tool", "arguments"), CALLS, ids=[name for name, _ in CALLS])
+def test_a_result_is_only_text_by_default(
+    mcp_client: McpClient,
+    structured_client: McpClient,
+    history: History,
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    if tool == "get_agent_session":
+        arguments = {"ref": history.find("f841ceec").agent_ids[0]}
+    result = mcp_client.call(tool, **arguments)
+    assert result.structured_content is None
+    if tool != "recall":  # its length depends on the form
+        assert result.content == structured_client.call(tool, **arguments).content
+
+
+def test_the_text_has_the_refs_positions_and_totals_of_the_document(structured_client: McpClient) -> None:
+    for tool, arguments in (call for call in CALLS if call[1]):
+        result = structured_client.call(tool, **arguments)
+        text, document = getattr(result.content[0], "text", ""), result.structured_content
+        sessions = [*document.get("data", []), document.get("session", {}), document]
+        for ref in (session["ref"] for session in sessions if "ref" in session):
+            assert ref[: ref.index(":") + 9] in text, tool
+        messages = [*document.get("messages", [])]
+        for session in sessions:
+            messages += session.get("excerpts", [])
+        messages += [item for item in document.get("data", []) if "position" in item]
+        for message in messages:
+            assert f"[{message['position']}]" in text or f"[{message['position']} of subagent" in text
+        if "pagination" in document and (total := document["pagination"].get("total")) is not None:
+            assert f"of {total} " in text, tool
+
+
+def test_one_name_is_used_for_each_thing_in_arguments_and_results(structured_client: McpClient) -> None:
+    names: set[str] = set()
+
+    def collect(value: Any) -> None:
+        if isinstance(value, dict):
+            names.update(value)
+            for each in value.values():
+                collect(each)
+        elif isinstance(value, list):
+            for each in value:
+                collect(each)
+
+    for tool, arguments in (call for call in CALLS if call[1] and call[0] != "get_session"):
+        collect(structured_client.document(tool, **arguments))
+    collect(structured_client.document("get_session", ref="7804cbb7", roles=["user", "assistant"]))
+    for tool in tool_list():
+        names.update(tool.input_schema["properties"])
+    assert {"ref", "position"} <= names
+    others = {"id", "session_id", "session_ref", "message_id", "message_index", "from", "start", "agent_ids"}
+    assert not names & others
+
+
+def test_all_pages_together_list_every_session(structured_client: McpClient, history: History) -> None:
+    pages = structured_client.pages("list_sessions", limit=7)
     found = [summary["ref"] for page in pages for summary in page["data"]]
     assert found == [summary.ref for summary in history.all_sessions()]
 
 
-def test_a_filter_does_not_change_the_index_of_a_session(mcp_client: McpClient, history: History) -> None:
+def test_a_filter_does_not_change_the_index_of_a_session(
+    structured_client: McpClient, history: History
+) -> None:
     indexes = {summary.ref: summary.index for summary in history.all_sessions()}
-    listed = mcp_client.document("list_sessions", workspace="tideline", offset=1, limit=3)["data"]
+    listed = structured_client.document("list_sessions", workspace="tideline", offset=1, limit=3)["data"]
     assert [summary["index"] for summary in listed] == [indexes[summary["ref"]] for summary in listed]
     assert [summary["index"] for summary in listed] != [2, 3, 4]
-    found = mcp_client.document("search_sessions", query="redis")["data"]
-    assert [match["session_index"] for match in found] == [indexes[match["session_ref"]] for match in found]
-    session = mcp_client.document("get_session", ref=listed[0]["ref"])["session"]
+    found = structured_client.document("search_sessions", query="redis")["data"]
+    assert [match["index"] for match in found] == [indexes[match["ref"]] for match in found]
+    session = structured_client.document("get_session", ref=listed[0]["ref"])["session"]
     assert session["index"] == listed[0]["index"]
 
 
-def test_all_pages_together_have_every_message_of_a_session(mcp_client: McpClient, history: History) -> None:
+def test_all_pages_together_have_every_message_of_a_session(
+    structured_client: McpClient, history: History
+) -> None:
     for ref in ("c227dcf8", "f77d1fed", "856e8aed"):
-        found = mcp_client.positions(ref, count=4)
+        found = structured_client.positions(ref, count=4)
         messages = history.get_session(ref).messages
         assert found == [
             position
@@ -97,37 +191,37 @@ def test_all_pages_together_have_every_message_of_a_session(mcp_client: McpClien
         ]
 
 
-def test_all_pages_together_have_every_match(mcp_client: McpClient, history: History) -> None:
+def test_all_pages_together_have_every_match(structured_client: McpClient, history: History) -> None:
     found: list[tuple[str, int]] = []
-    for page in mcp_client.pages("search_sessions", query="redis", by="message", limit=9):
-        found += [(match["session_ref"], match["message_index"]) for match in page["data"]]
+    for page in structured_client.pages("search_sessions", query="redis", by="message", limit=9):
+        found += [(match["ref"], match["position"]) for match in page["data"]]
     assert len(found) == page["pagination"]["total"] == len(set(found))
 
 
-def test_a_search_for_a_substring_can_ignore_case(mcp_client: McpClient) -> None:
+def test_a_search_for_a_substring_can_ignore_case(structured_client: McpClient) -> None:
     arguments = {"query": "FOLD=0)", "pattern": "exact"}
-    assert mcp_client.document("search_sessions", **arguments)["data"] == []
-    assert mcp_client.document("search_sessions", **arguments, ignore_case=True)["data"]
+    assert structured_client.document("search_sessions", **arguments)["data"] == []
+    assert structured_client.document("search_sessions", **arguments, ignore_case=True)["data"]
 
 
-def test_only_messages_with_the_requested_roles_are_returned(mcp_client: McpClient) -> None:
-    page = mcp_client.document("get_session", ref="7804cbb7", roles=["user", "assistant"])
+def test_only_messages_with_the_requested_roles_are_returned(structured_client: McpClient) -> None:
+    page = structured_client.document("get_session", ref="7804cbb7", roles=["user", "assistant"])
     assert {message["role"] for message in page["messages"]} == {"user", "assistant"}
 
 
-def test_a_long_result_can_be_read_in_parts(mcp_client: McpClient, history: History) -> None:
+def test_a_long_result_can_be_read_in_parts(structured_client: McpClient, history: History) -> None:
     session = history.get_session("7804cbb7")
     position, message = next(
         (position, message) for position, message in enumerate(session.messages) if message.tool is not None
     )
     assert message.tool is not None and message.tool.result is not None
-    page = mcp_client.document("get_session", ref="7804cbb7", count=3)
+    page = structured_client.document("get_session", ref="7804cbb7", count=3)
     cut = next(each for each in page["messages"] if each["position"] == position)
     assert cut["cut_chars"] > 0
     result = ""
     while len(result) < len(message.tool.result):
-        part = mcp_client.document(
-            "get_session", ref="7804cbb7", count=1, max_chars=300, from_char=len(result), **{"from": position}
+        part = structured_client.document(
+            "get_session", ref="7804cbb7", count=1, max_chars=300, from_char=len(result), position=position
         )
         result += part["messages"][0]["tool_result"]
     assert result == message.tool.result
@@ -135,11 +229,11 @@ def test_a_long_result_can_be_read_in_parts(mcp_client: McpClient, history: Hist
 
 @pytest.mark.parametrize("format", ["md", "txt", "json", "jsonl", "html"])
 def test_the_parts_of_an_export_are_the_whole_export(
-    mcp_client: McpClient, history: History, format: Any
+    structured_client: McpClient, history: History, format: Any
 ) -> None:
     text, start = "", 0
     while start is not None:
-        part = mcp_client.document(
+        part = structured_client.document(
             "export_session", ref="7804cbb7", format=format, max_chars=3000, from_char=start
         )
         text += part.get("text", "")
@@ -147,35 +241,120 @@ def test_the_parts_of_an_export_are_the_whole_export(
     assert text == "".join(history.export_session("7804cbb7", format))
 
 
-def test_totals_match_those_of_the_library(mcp_client: McpClient, history: History) -> None:
-    total = mcp_client.document("stats")["total"]
+def test_totals_match_those_of_the_library(structured_client: McpClient, history: History) -> None:
+    total = structured_client.document("stats")["total"]
     assert total["sessions"] == history.statistics.report().total.sessions
     assert total["messages"] == history.statistics.report().total.messages
 
 
-def test_all_pages_together_have_every_row_of_the_statistics(mcp_client: McpClient, history: History) -> None:
+def test_all_pages_together_have_every_row_of_the_statistics(
+    structured_client: McpClient, history: History
+) -> None:
     found: list[str] = []
-    for page in mcp_client.pages("stats", by="day", limit=9):
+    for page in structured_client.pages("stats", by="day", limit=9):
         found += [row["key"] for row in page["data"]]
         assert page["total"]["sessions"] == history.statistics.report().total.sessions
     assert found == [row.key for row in reversed(history.statistics.report(by="day").rows)]
     assert len(found) == page["pagination"]["total"] > 9
-    assert "9 of " in mcp_client.text("stats", by="day", limit=9)
+    assert "9 of " in structured_client.text("stats", by="day", limit=9)
 
 
-def test_recall_stays_within_the_token_budget(mcp_client: McpClient) -> None:
-    for budget in (300, 900):
-        document = mcp_client.document("recall", task="why is the import slow", token_budget=budget)
-        assert len(msgspec.json.encode(document["data"])) / 4 <= budget
+TASKS = (
+    "why is the import slow",
+    "should the poller use asyncio?",
+    "Wie ist das Datumsformat?",
+    "redis cache",
+)
+
+
+@pytest.mark.parametrize("budget", [200, 300, 900, 1200, 5000])
+def test_recall_stays_within_the_token_budget(
+    mcp_client: McpClient, structured_client: McpClient, budget: int
+) -> None:
+    """The budget applies to the form that the model receives: the text, or the document if there is one."""
+    for task in TASKS:
+        text = mcp_client.text("recall", task=task, token_budget=budget)
+        assert len(text) / 3.2 <= budget
+        assert re.search(r"^1\. .* · \w+[\w-]*:\w{8}$", text, re.MULTILINE)
+        document = structured_client.document("recall", task=task, token_budget=budget)
+        assert len(msgspec.json.encode(document)) / 3.2 <= budget
+        assert document["data"]
+
+
+def test_recall_uses_most_of_the_token_budget(mcp_client: McpClient) -> None:
+    text = mcp_client.text("recall", task="should the poller use asyncio?", token_budget=900)
+    assert len(text) / 3.2 >= 0.75 * 900
+
+
+def test_a_model_is_not_addressed_as_the_user(mcp_client: McpClient) -> None:
+    text = mcp_client.text("recall", task="should the poller use asyncio?")
+    assert "[0] user: Would the poller be better with asyncio?" in text
+    assert "you:" not in text
+
+
+def test_an_invalid_filter_in_a_query_is_reported(mcp_client: McpClient) -> None:
+    text = mcp_client.text("search_sessions", query="role:nobody asyncio")
+    assert (
+        "role:nobody is not a valid filter and was searched as text."
+        " Values of role: user, assistant, thinking, tool, error, system." in text
+    )
+    assert "is:broken is not a valid filter" in mcp_client.text("search_sessions", query="is:broken zzz")
+    assert "not a valid filter" not in mcp_client.text("search_sessions", query="role:user https://a.b")
+    exact = mcp_client.text("search_sessions", query="role:nobody", pattern="exact")
+    assert "not a valid filter" not in exact
+    misspelt = mcp_client.text("search_sessions", query="roles:user redis")
+    assert "roles:user is not a valid filter and was searched as text. Did you mean role:user?" in misspelt
+    assert mcp_client.text("search_sessions", query="source:notepad redis").startswith("Check the filters.")
+
+
+def test_a_page_after_the_last_match_is_not_reported_as_no_match(mcp_client: McpClient) -> None:
+    text = mcp_client.text("search_sessions", query="asyncio", offset=50)
+    assert text == "No matches from offset=50 on; 1 session in total."
+
+
+def test_statistics_are_counted_in_words_that_agree_in_number(mcp_client: McpClient) -> None:
+    text = mcp_client.text("stats", by="model")
+    assert re.search(
+        r"^claude-sonnet-4-5-20250929: 1 session, 5 messages, at least [\d,]+ tokens", text, re.M
+    )
+    assert re.search(r"^Total: 46 sessions, .* tokens \([\d,]+ input, [\d,]+ output, ", text, re.M)
+    assert not re.search(r"\b1 \w+s\b", text)
+    assert "at least less" not in text
+
+
+def test_a_message_that_was_cut_has_the_arguments_to_read_it(
+    mcp_client: McpClient, structured_client: McpClient
+) -> None:
+    text = mcp_client.text("get_session", ref="7804cbb7", count=3)
+    (position, max_chars), *_ = re.findall(
+        r"more characters: position=(\d+), count=1, max_chars=(\d+)$", text, re.M
+    )
+    whole = structured_client.document(
+        "get_session", ref="7804cbb7", position=int(position), count=1, max_chars=int(max_chars)
+    )
+    assert "cut_chars" not in whole["messages"][0]
+
+
+def test_a_session_is_described_with_decisions_and_subagents(mcp_client: McpClient) -> None:
+    text = mcp_client.text("get_session", ref="7804cbb7", count=20)
+    assert "branch main · claude-opus-4-8 · 2026-08-04 10:17 to 2026-08-04 10:24 UTC" in text
+    assert "Edit (rejected by the user)" in text
+    assert text.endswith("End of the session.")
+    assert "Subagents, to read with get_agent_session: a7dd59a105b7438ad" in mcp_client.text(
+        "get_session", ref="f841ceec"
+    )
 
 
 def test_clients_of_the_older_protocol_get_the_same_results(
-    mcp_client: McpClient, environ: dict[str, str]
+    structured_client: McpClient, environ: dict[str, str]
 ) -> None:
-    with start_stdio_server(environ, mode="legacy") as legacy_client:
+    with start_stdio_server(environ, "--structured", mode="legacy") as legacy_client:
         assert legacy_client.run(lambda client: client.list_tools()).tools
         for tool, arguments in (call for call in CALLS if call[1]):
-            new, legacy = mcp_client.document(tool, **arguments), legacy_client.document(tool, **arguments)
+            new, legacy = (
+                structured_client.document(tool, **arguments),
+                legacy_client.document(tool, **arguments),
+            )
             assert {**new, "took_ms": 0} == {**legacy, "took_ms": 0}
         assert legacy_client.error("get_session", ref="zzz")["type"] == "session_not_found"
         assert legacy_client.run(lambda client: client.list_resources()).resources

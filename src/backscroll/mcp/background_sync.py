@@ -8,11 +8,13 @@ from threading import Event, Thread
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 
-__all__ = ["BackgroundSync"]
+__all__ = ["LONGEST_NOTE", "BackgroundSync"]
 
 START_DELAY_SECONDS = 0.4  # lets the first calls run undisturbed
 LONG_SYNC_SECONDS = 2.0  # after this, results mention that the sync is running
 RETRY_SECONDS = 30.0  # after an error
+_NOTE = "The first sync is still running{done}. Results may be incomplete."
+LONGEST_NOTE = _NOTE.format(done=", 100 % done")
 
 
 class BackgroundSync:
@@ -40,7 +42,7 @@ class BackgroundSync:
         if not self.is_incomplete:
             return None
         done = f", {self._percent} % done" if self._percent is not None else ""
-        return f"The first sync is still running{done}. Results may be incomplete."
+        return _NOTE.format(done=done)
 
     def start(self) -> None:
         self._is_first = not self._open_history().archive_path.exists()

@@ -30,9 +30,16 @@ class Call:
     """History, redaction, cancellation and progress of one call."""
 
     def __init__(
-        self, history: History, *, is_redacted: bool, cancelled: Event, report: Callable[[int, int], None]
+        self,
+        history: History,
+        *,
+        is_redacted: bool,
+        is_structured: bool,
+        cancelled: Event,
+        report: Callable[[int, int], None],
     ) -> None:
         self.history = history
+        self.is_structured = is_structured  # results have documents
         self.redactor = Redactor() if is_redacted else None
         self._cancelled = cancelled
         self._report = report
@@ -87,17 +94,17 @@ class Call:
 
 def parse_time_range(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
     """Return the start (inclusive) and end (exclusive) of a time range."""
-    first, last = _parse_date(since), _parse_date(until)
+    first, last = _parse_date("since", since), _parse_date("until", until)
     if first and last and first[0] >= last[1]:
         raise UsageError(f"since ({since}) is not before until ({until})")
     return first[0] if first else None, last[1] if last else None
 
 
-def _parse_date(date: str | None) -> tuple[datetime, datetime] | None:
+def _parse_date(name: str, date: str | None) -> tuple[datetime, datetime] | None:
     """Return the start and end of a day or month."""
     if date is None:
         return None
     parsed = parse_date_range(date, datetime.now(UTC))
     if parsed is None:
-        raise UsageError(f"{date!r} is not a date. Examples: 2026-10-03, 2026-10, yesterday, 7d")
+        raise UsageError(f"{name}: {date!r} is not a date. Examples: 2026-10-03, 2026-10, yesterday, 7d")
     return parsed

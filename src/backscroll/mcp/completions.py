@@ -2,7 +2,6 @@
 
 from backscroll.history import CompletionNames
 from backscroll.mcp.call import Call
-from backscroll.model.text import one_line
 
 __all__ = ["complete"]
 
@@ -10,15 +9,10 @@ MAX_VALUES = 100  # limit of the protocol
 
 
 def complete(call: Call, name: str, typed: str) -> list[str]:
-    """Return completions of refs, workspaces and years."""
+    """Return completions of refs and years."""
     match name:
         case "ref":
             return _complete_ref(call, typed)
-        case "workspace":
-            with CompletionNames(call.history.archive_path) as names:
-                workspaces = names.of_kind("workspace")
-            shown = [one_line(call.redact_text(workspace, "workspaces"), 300) for workspace in workspaces]
-            return [name for name in shown if name.casefold().startswith(typed.casefold())][:MAX_VALUES]
         case "year":
             rows = call.history.statistics.report(by="month").rows
             years = sorted({row.key[:4] for row in rows if row.key}, reverse=True)

@@ -5,11 +5,17 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll import errors
+from backscroll.errors import BackscrollError
 from backscroll.history import Redactor
 from backscroll.model.export import SecretLocation
 from backscroll.model.text import sanitize
 
 __all__ = ["INVALID_ARGUMENTS", "Failure", "failure_for"]
+
+
+# Attributes of errors, and the names of the arguments that they are about.
+_DETAILS = {"session_id": "ref", "workspace": "workspace", "data_path": "data_path"}
+_CHECK = "Inform the user. Backscroll's doctor command shows the cause."
 
 
 class Failure(Struct, frozen=True):
@@ -30,10 +36,12 @@ class Failure(Struct, frozen=True):
                 else sanitize(text)
             )
 
-        document: dict[str, Any] = {"type": self.type, "message": redact(str(error)), "next": self.next}
-        for name in ("session_id", "workspace", "data_path"):
-            if getattr(error, name, None):
-                document[name] = redact(str(getattr(error, name)))
+        # Without the hint, which names a command of the command line.
+        message = error.reason if isinstance(error, BackscrollError) else str(error)
+        document: dict[str, Any] = {"type": self.type, "message": redact(message), "next": self.next}
+        for attribute, name in _DETAILS.items():
+            if getattr(error, attribute, None):
+                document[name] = redact(str(getattr(error, attribute)))
         return document
 
 
@@ -42,20 +50,24 @@ INVALID_ARGUMENTS = Failure("invalid_arguments", -32602, "Correct the arguments 
 # By error class. The most specific class of an error is used.
 _FAILURES: dict[type[BaseException], Failure] = {
     errors.SessionNotFoundError: Failure(
-        "session_not_found", -32002, "Use a ref from list_sessions, search_sessions or recall."
+        "session_not_found",
+        -32002,
+        "Use a ref from recall, search_sessions or list_sessions; for a subagent, from get_session.",
     ),
     errors.WorkspaceNotFoundError: Failure(
-        "workspace_not_found", -32002, "Use a path from list_workspaces, or a longer suffix."
+        "workspace_not_found",
+        -32002,
+        "Use a path from list_workspaces, or omit workspace to include all sessions.",
     ),
     errors.DatabaseLockedError: Failure(
         "locked", -32003, "Another program has locked the database. Retry in a few seconds."
     ),
-    errors.DataNotFoundError: Failure("data_not_found", -32002, "Ask the user to run: backscroll doctor"),
-    errors.DatabaseUnreadableError: Failure("unreadable", -32004, "Ask the user to run: backscroll doctor"),
-    errors.ArchiveError: Failure("archive", -32005, "Ask the user to run: backscroll archive verify"),
+    errors.DataNotFoundError: Failure("data_not_found", -32002, _CHECK),
+    errors.DatabaseUnreadableError: Failure("unreadable", -32004, _CHECK),
+    errors.ArchiveError: Failure("archive", -32005, _CHECK),
     errors.DestinationError: Failure("destination", -32006, "Choose another path, or check its permissions."),
     errors.UsageError: INVALID_ARGUMENTS,
-    errors.BackscrollError: Failure("backscroll", -32000, "Ask the user to run: backscroll doctor"),
+    errors.BackscrollError: Failure("backscroll", -32000, _CHECK),
 }
 
 
@@ -66,7 +78,7 @@ def failure_for(error: BaseException) -> Failure:
     for error_class in type(error).__mro__:
         if error_class in _FAILURES:
             return _FAILURES[error_class]
-    return Failure("internal", -32603, "Retry. If it persists, ask the user to run: backscroll doctor")
+    return Failure("internal", -32603, f"Retry once. If it fails again: {_CHECK[:1].lower()}{_CHECK[1:]}")
 
 
 def _is_locked(cause: BaseException | None) -> bool:

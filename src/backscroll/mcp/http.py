@@ -23,13 +23,14 @@ def serve(
     port: int,
     token_file: Path,
     is_redacted: bool = True,
+    is_structured: bool = False,
     started: Callable[[str], None],
 ) -> None:
     """Serve until interrupted. Call `started` with the address. Port 0 selects a free port.
 
     Raise `DestinationError` if the port or the token file is not available.
     """
-    mcp_server = McpServer(open_history, is_redacted=is_redacted)
+    mcp_server = McpServer(open_history, is_redacted=is_redacted, is_structured=is_structured)
     config = uvicorn.Config(
         Guard(mcp_server.server.streamable_http_app(host=_HOST), token_in(token_file)),
         host=_HOST,

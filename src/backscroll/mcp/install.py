@@ -1,6 +1,6 @@
 """Add the server to a client's settings, or remove it."""
 
-import difflib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -58,20 +58,11 @@ class SettingsChange(Struct, frozen=True):
     path: Path
     before: bytes | None  # None if the file does not exist
     after: bytes
+    lines: tuple[str, ...]  # added and removed lines, to show to the user
 
     @property
     def is_needed(self) -> bool:
         return (self.before or b"") != self.after
-
-    def diff(self) -> list[str]:
-        """Return the change as a unified diff."""
-        old, new = ((content or b"").decode("utf-8").splitlines() for content in (self.before, self.after))
-        name = str(self.path)
-        return list(
-            difflib.unified_diff(
-                old, new, name if self.before is not None else "/dev/null", name, lineterm=""
-            )
-        )
 
     def apply(self, now: datetime | None = None) -> Path | None:
         """Write the file atomically. Return the path of the backup, if there was a file before.
@@ -123,13 +114,42 @@ def _plan(client: Client, machine: Machine, edit: Callable[[str], str]) -> Setti
         before = _read(path)
         text = (before or b"").decode("utf-8")
         after = edit(text)
-        if after.strip("\ufeff \t\r\n"):
-            parse(after)  # never write an invalid file
+        # The new text is parsed, so that an invalid file is never written.
+        lines = _changed_lines(_server_fields(text), _server_fields(after))
     except (NotJsonError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"Cannot parse {path}, so it was not changed: {error}") from error
     except OSError as error:
         raise DestinationError(f"Cannot read {path}: {error}", path) from error
-    return SettingsChange(path, before, after.encode("utf-8"))
+    return SettingsChange(path, before, after.encode("utf-8"), lines)
+
+
+def _server_fields(text: str) -> dict[str, Any] | None:
+    """Return the fields of the server's entry in the settings; None if there is no entry."""
+    servers = parse(text).get(_SERVERS_KEY)
+    entry = servers.get(_SERVER_NAME) if isinstance(servers, dict) else None
+    return entry if isinstance(entry, dict) or entry is None else {}
+
+
+def _changed_lines(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the change to the server's entry as lines that start with ``+`` or ``-``.
+
+    The rest of the file and old values are not shown: they may contain keys.
+    """
+    name = json.dumps(_SERVER_NAME)
+    if after is None:
+        return (f"- {name}: {{…}}",) if before is not None else ()
+    old = before or {}
+    lines: list[str] = []
+    for key, value in after.items():
+        if key in old and old[key] == value:
+            continue
+        if key in old:
+            lines.append(f"-   {json.dumps(key)}: …")
+        lines.append(f"+   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    if not lines:
+        return ()
+    mark = "+" if before is None else " "
+    return (f"{mark} {name}: {{", *lines, f"{mark} }}")
 
 
 def _read(path: Path) -> bytes | None:

@@ -39,7 +39,12 @@ class _Object(Struct, frozen=True):
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a JSON object with comments. Raise `NotJsonError` if it is invalid."""
+    """Parse a JSON object with comments. Raise `NotJsonError` if it is invalid.
+
+    A text without content is an empty object.
+    """
+    if _is_blank(text):
+        return {}
     _parse_root(text)
     parsed: dict[str, Any] = json.loads(_strip_comments(text))
     return parsed
@@ -51,7 +56,7 @@ def with_member(text: str, group: str, name: str, value: Any) -> str:
     An existing member is updated: its fields that are not in ``value`` are kept.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    if _skip_whitespace(text, 0) == len(text):
+    if _is_blank(text):
         document = json.dumps({group: {name: value}}, indent=2, ensure_ascii=False)
         return text + f"{document}\n".replace("\n", newline)
     root = _parse_root(text)
@@ -74,10 +79,7 @@ def with_member(text: str, group: str, name: str, value: Any) -> str:
 
 def without_member(text: str, group: str, name: str) -> str:
     """Return the text without a member of the object ``group``; unchanged if there is none."""
-    if (
-        _skip_whitespace(text, 0) == len(text)
-        or (group_member := _find_member(_parse_root(text), group)) is None
-    ):
+    if _is_blank(text) or (group_member := _find_member(_parse_root(text), group)) is None:
         return text
     group_object = _parse_group(text, group_member)
     member = _find_member(group_object, name)
@@ -223,6 +225,11 @@ def _next_element(text: str, end: int, closing: str) -> int:
     if text[at : at + 1] != closing:
         raise NotJsonError(f"a comma is missing {_line_of(text, at)}")
     return at
+
+
+def _is_blank(text: str) -> bool:
+    """Return whether a text has only white space and comments."""
+    return _skip_whitespace(text, 0) == len(text)
 
 
 def _skip_whitespace(text: str, at: int) -> int:

@@ -8,14 +8,11 @@ from msgspec import Struct
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import quote_history
-from backscroll.model.text import sanitize
 from backscroll.render.handoff.output import handoff_text
-from backscroll.render.recall import recall_lines
 
 __all__ = ["PROMPTS", "Prompt", "prompt_list"]
 
 HANDOFF_TOKENS = 2000
-RECALL_TOKENS = 2000
 
 
 class Prompt(Struct, frozen=True):
@@ -29,24 +26,14 @@ class Prompt(Struct, frozen=True):
 
 
 def _recall(call: Call, values: Mapping[str, str]) -> str:
-    call.check_workspace(values.get("workspace") or None)
-    found = call.history.recall(
-        values["task"],
-        workspace=values.get("workspace") or None,
-        token_budget=RECALL_TOKENS,
-        redactor=call.redactor,
-        progress=call.report_progress,
-    )
-    notes = () if found.sessions else ("No relevant session found.",)
-    return "\n".join(
-        [
-            f"My task: {sanitize(values['task'])}",
-            "",
-            "Below are relevant earlier sessions. Before you start, tell me in a few sentences what was"
-            " already tried, decided or found out, with the refs. Then continue with the task.",
-            "",
-            quote_history("\n".join(recall_lines(found)), *notes),
-        ]
+    # No argument is declared: Claude Code splits arguments at spaces and drops the rest. It passes all words
+    # as <command-args>. If the first prompt is a slash command, no list of tools precedes it: hence the full
+    # name of the tool.
+    return (
+        "My task is the text that I wrote after this command (in Claude Code: the content of <command-args>)."
+        " If there is none, it is the current task of this conversation. Call the tool recall of the server"
+        " backscroll (mcp__backscroll__recall) with the complete task. Then say in a few sentences what was"
+        " already tried, decided or found out, with the refs of the sessions, and continue with the task."
     )
 
 
@@ -55,7 +42,8 @@ def _handoff(call: Call, values: Mapping[str, str]) -> str:
     return "\n".join(
         [
             "Continue this earlier session. First say what you understand to be open, then go on with it."
-            " Use get_session with its ref to read more.",
+            " To read more, call get_session of the server backscroll (mcp__backscroll__get_session) with its"
+            " ref.",
             "",
             quote_history(handoff_text(handoff)),
         ]
@@ -74,8 +62,9 @@ def _year_in_review(call: Call, values: Mapping[str, str]) -> str:
     return "\n".join(
         [
             f"Write a one-page review of my {year} with coding assistants: what I worked on, what changed"
-            " over the year, what was hard and what stands out. Use recall and search_sessions for details"
-            " that the figures below do not contain.",
+            " over the year, what was hard and what stands out. For details that the figures below do not"
+            " contain, use recall and search_sessions of the server backscroll (mcp__backscroll__recall,"
+            " mcp__backscroll__search_sessions).",
             "",
             quote_history(page),
         ]
@@ -86,22 +75,22 @@ _PROMPTS = (
     Prompt(
         "recall",
         "What do I know about this already?",
-        "Relevant earlier sessions for a task, before you start on it.",
-        (("task", "The task, in plain words.", True), ("workspace", "Only this workspace.", False)),
+        "Look up earlier work on a task before starting it. Write the task after the command.",
+        (),
         _recall,
     ),
     Prompt(
         "handoff",
         "Continue an earlier session",
         "The state of a session: goal, decisions, files, commands, open tasks.",
-        (("ref", "The session's ref.", True),),
+        (("ref", "Ref of the session, such as claude-code:0f3c9a12", True),),
         _handoff,
     ),
     Prompt(
         "year-in-review",
         "My year with assistants",
         "Figures, topics and projects of a year, as material for a review.",
-        (("year", "The year, such as 2026.", True),),
+        (("year", "The year, such as 2026", True),),
         _year_in_review,
     ),
 )

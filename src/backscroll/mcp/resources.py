@@ -36,8 +36,8 @@ TEMPLATES = [
     types.ResourceTemplate(
         name="message",
         title="A message of a session",
-        uri_template="backscroll://session/{ref}/message/{n}",
-        description="One complete message of an earlier session. n is its position, from 0.",
+        uri_template="backscroll://session/{ref}/message/{position}",
+        description="One complete message of an earlier session, by its position from 0.",
         mime_type=_MARKDOWN,
     ),
 ]
@@ -118,11 +118,14 @@ def _read_message(call: Call, ref: str, message_ref: str) -> str:
 
 
 def _session_resource(summary: SessionSummary) -> types.Resource:
+    title = one_line(summary.title or summary.first_message_preview or summary.ref, 100)
+    facts = (title, one_line(summary.workspace_name or "", 60), (iso(summary.updated_at) or "")[:10])
     return types.Resource(
-        name=one_line(summary.ref, 300),
-        title=one_line(summary.title or summary.first_message_preview or summary.ref, 100),
+        name=title,
+        title=title,
         uri=session_uri(summary),
-        description=one_line(f"{summary.workspace_name or ''} {(iso(summary.updated_at) or '')[:10]}", 200),
+        # Claude Code shows and searches only the URI and the description.
+        description=" · ".join(fact for fact in facts if fact),
         mime_type=_MARKDOWN,
         annotations=types.Annotations(last_modified=iso(summary.updated_at)),
     )

@@ -14,9 +14,11 @@ from backscroll.mcp.server import McpServer
 __all__ = ["serve"]
 
 
-def serve(open_history: Callable[[], History], *, is_redacted: bool = True) -> None:
+def serve(
+    open_history: Callable[[], History], *, is_redacted: bool = True, is_structured: bool = False
+) -> None:
     """Serve until the client closes the streams or the process is terminated."""
-    server = McpServer(open_history, is_redacted=is_redacted)
+    server = McpServer(open_history, is_redacted=is_redacted, is_structured=is_structured)
 
     def exit_on_signal(signal_number: int, frame: FrameType | None) -> None:
         server.close()

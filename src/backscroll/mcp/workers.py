@@ -27,6 +27,9 @@ Report = Callable[[float, float | None], Awaitable[None]]
 
 MAX_THREADS = 6  # so that a slow search does not block other calls
 PROGRESS_SECONDS = 0.25  # between two progress reports
+# Between the last progress report and the result. Claude Code 2.1.105 disconnects if it reads both at once:
+# its SDK handles the result first and then the progress of an unknown call.
+RESULT_DELAY_SECONDS = 0.05
 INTERRUPT_SECONDS = PROGRESS_SECONDS / 10  # between two interrupts of a cancelled call
 
 
@@ -71,9 +74,12 @@ class _Job:
 class WorkerPool:
     """Thread pool for calls. Threads start on demand."""
 
-    def __init__(self, open_history: Callable[[], History], *, is_redacted: bool) -> None:
+    def __init__(
+        self, open_history: Callable[[], History], *, is_redacted: bool, is_structured: bool = False
+    ) -> None:
         self._open_history = open_history
         self.is_redacted = is_redacted
+        self.is_structured = is_structured
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[Thread] = []
         self._unfinished_count = 0  # waiting or running jobs
@@ -98,13 +104,17 @@ class WorkerPool:
         job = _Job(function)
         self._jobs.put(job)
         reported: tuple[int, int] | None = None
+        reported_at = -RESULT_DELAY_SECONDS
         try:
             while not job.done.is_set():
                 with anyio.move_on_after(PROGRESS_SECONDS):
                     await job.done.wait()
+                    break
                 if report is not None and job.progress is not None and job.progress != reported:
                     reported = job.progress
                     await report(reported[0], reported[1] or None)
+                    reported_at = time.monotonic()
+            await anyio.sleep(max(0.0, reported_at + RESULT_DELAY_SECONDS - time.monotonic()))
         finally:
             job.cancelled.set()
             if not job.done.is_set():
@@ -131,7 +141,13 @@ class WorkerPool:
         try:
             # Reopened for each call, because another process may have replaced the archive.
             with history:
-                call = Call(history, is_redacted=self.is_redacted, cancelled=job.cancelled, report=job.report)
+                call = Call(
+                    history,
+                    is_redacted=self.is_redacted,
+                    is_structured=self.is_structured,
+                    cancelled=job.cancelled,
+                    report=job.report,
+                )
                 job.result = job.function(call)
         except CallCancelledError as error:
             job.error = error

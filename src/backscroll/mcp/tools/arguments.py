@@ -2,12 +2,14 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from backscroll.model import Role
 from backscroll.model.statistics import By
 
 __all__ = [
+    "MAX_MESSAGE_CHARS",
+    "MIN_MESSAGE_CHARS",
     "ExportSession",
     "GetAgentSession",
     "GetSession",
@@ -18,45 +20,49 @@ __all__ = [
     "Stats",
 ]
 
+MIN_MESSAGE_CHARS, MAX_MESSAGE_CHARS = 100, 40_000  # limits of max_chars
+
 Source = Annotated[
     Literal["claude-code", "cursor", "cursor-cli"], Meta(description="Only sessions of this tool.")
 ]
 Workspace = Annotated[
     str,
     Meta(
-        description="Only this workspace: its path, folder name, path suffix or host.",
+        description="Only sessions of this workspace: a path, folder name, end of a path, or host. Pass the"
+        " current folder to stay in this project.",
         min_length=1,
         max_length=1000,
     ),
 ]
 Since = Annotated[
-    str, Meta(description="From this day on: 2026-10-03, 2026-10, yesterday, 7d.", max_length=40)
+    str, Meta(description="From this day on: 2026-10-03, 2026-10, yesterday or 7d.", max_length=40)
 ]
-Until = Annotated[str, Meta(description="Up to and including this day; same formats.", max_length=40)]
-Offset = Annotated[int, Meta(description="Number of entries to skip.", ge=0, le=10_000_000)]
+Until = Annotated[str, Meta(description="Up to and including this day. Formats as in since.", max_length=40)]
+Offset = Annotated[int, Meta(description="Number of results to skip.", ge=0, le=10_000_000)]
 Ref = Annotated[
     str,
     Meta(
-        description="Ref of a session as returned by other tools, such as claude-code:0f3c9a12, or an id"
-        " prefix.",
+        description="Ref of a session from another result, such as claude-code:0f3c9a12.",
         min_length=1,
         max_length=300,
     ),
 ]
-From = Annotated[int, Meta(description="Position of the first message, from 0.", ge=0, le=100_000_000)]
+Position = Annotated[
+    int, Meta(description="Position of the first message to read, from 0.", ge=0, le=100_000_000)
+]
 Count = Annotated[int, Meta(description="Maximum number of messages.", ge=1, le=200)]
 MaxChars = Annotated[
     int,
     Meta(
-        description="Maximum characters per message. Tool calls get a quarter unless count is 1.",
-        ge=100,
-        le=40_000,
+        description="Maximum characters of each message. Tool calls get a quarter, unless count is 1.",
+        ge=MIN_MESSAGE_CHARS,
+        le=MAX_MESSAGE_CHARS,
     ),
 ]
 FromChar = Annotated[
     int,
     Meta(
-        description="Start of the text in each message, to read on in a message that was cut.",
+        description="First character of each message, to read the rest of a long one.",
         ge=0,
         le=1_000_000_000,
     ),
@@ -77,7 +83,7 @@ class GetSession(Struct, frozen=True, forbid_unknown_fields=True):
     roles: Annotated[
         list[Role] | None, Meta(description="Only messages with these roles. Default: all except thinking.")
     ] = None
-    start: From = field(default=0, name="from")
+    position: Position = 0
     count: Count = 20
     max_chars: MaxChars = 800
     from_char: FromChar = 0
@@ -85,9 +91,9 @@ class GetSession(Struct, frozen=True, forbid_unknown_fields=True):
 
 class GetAgentSession(Struct, frozen=True, forbid_unknown_fields=True):
     ref: Annotated[
-        str, Meta(description="Id or ref of a subagent, from agent_ids.", min_length=1, max_length=300)
+        str, Meta(description="Ref of a subagent, from get_session.", min_length=1, max_length=300)
     ]
-    start: From = field(default=0, name="from")
+    position: Position = 0
     count: Count = 20
     max_chars: MaxChars = 800
     from_char: FromChar = 0
@@ -97,8 +103,8 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str,
         Meta(
-            description='Words that occur in one message. Also "a phrase", OR, prefix*, -word to exclude'
-            " sessions with a word, and filters such as role:user, tool:Bash, file:app.py, is:error,"
+            description='Words to find in one message. Also: "a phrase", OR, prefix*, -word (excludes'
+            " sessions with the word), and filters such as role:user, tool:Bash, file:app.py, is:error,"
             " has:edits.",
             min_length=1,
             max_length=4000,
@@ -108,11 +114,12 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     offset: Offset = 0
     context: Annotated[int, Meta(description="Lines of context around each match.", ge=0, le=20)] = 1
     by: Annotated[
-        Literal["session", "message"], Meta(description="The best message of each session, or every message.")
+        Literal["session", "message"],
+        Meta(description="Return the best message of each session, or every matching message."),
     ] = "session"
     pattern: Annotated[
         Literal["words", "exact", "regex"],
-        Meta(description="Interpret the query as words, as an exact substring or as a regular expression."),
+        Meta(description="Whether query is words, an exact substring or a regular expression."),
     ] = "words"
     ignore_case: Annotated[
         bool, Meta(description="Ignore case with pattern=exact or regex. Words always ignore it.")
@@ -130,9 +137,7 @@ class ExportSession(Struct, frozen=True, forbid_unknown_fields=True):
         "md"
     )
     max_chars: Annotated[int, Meta(description="Maximum number of characters.", ge=1000, le=200_000)] = 20_000
-    from_char: Annotated[
-        int, Meta(description="Start of this part, from next_from_char.", ge=0, le=10_000_000_000)
-    ] = 0
+    from_char: Annotated[int, Meta(description="First character of this part.", ge=0, le=10_000_000_000)] = 0
 
 
 class ListWorkspaces(Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,7 +148,7 @@ class ListWorkspaces(Struct, frozen=True, forbid_unknown_fields=True):
 class Stats(Struct, frozen=True, forbid_unknown_fields=True):
     by: Annotated[
         By | None,
-        Meta(description="Group by this. Days, weeks and months are newest first."),
+        Meta(description="Return one row for each. Days, weeks and months are newest first."),
     ] = None
     limit: Annotated[int, Meta(description="Maximum number of rows.", ge=1, le=1000)] = 31
     offset: Offset = 0
@@ -157,12 +162,12 @@ class Recall(Struct, frozen=True, forbid_unknown_fields=True):
     task: Annotated[
         str,
         Meta(
-            description="The task or question, in plain words and as much detail as helps.",
+            description="The task or question in plain words, with names and details.",
             min_length=1,
             max_length=20_000,
         ),
     ]
     workspace: Workspace | None = None
     token_budget: Annotated[
-        int, Meta(description="Maximum size of the result in tokens.", ge=200, le=20_000)
+        int, Meta(description="Maximum length of the result in tokens.", ge=200, le=20_000)
     ] = 1200

@@ -8,25 +8,28 @@ from msgspec import Struct
 
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import indent
+from backscroll.mcp.tools.arguments import MAX_MESSAGE_CHARS, MIN_MESSAGE_CHARS
+from backscroll.mcp.tools.results import rename
 from backscroll.model import Message, SessionSummary
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.json import message_document
 
-__all__ = ["Page", "page_lines", "page_notes", "read_page"]
+__all__ = ["Page", "page_hints", "page_lines", "read_page"]
 
 MAX_PAGE_CHARS = 60_000
 TOOL_CHARS_DIVISOR = 4  # tool calls get a quarter of the characters of text
 _FIELDS = (
-    "position", "role", "kind", "content", "timestamp", "model", "agent_id", "is_active", "tool_name",
-    "tool_params", "tool_result", "status", "decision", "attachments", "copied_from",
+    "position", "role", "kind", "content", "timestamp", "model", "agent_ref", "tool_name", "tool_params",
+    "tool_result", "status", "decision", "attachments", "copied_from",
 )  # fmt: skip
+_DECISIONS = {"rejected": "rejected by the user", "modified": "changed by the user"}
 
 
 class Page(Struct, frozen=True):
     """Messages as documents, and the start of the next page."""
 
     items: list[dict[str, Any]]
-    next_from: int | None
+    next_position: int | None
     start: int
     message_count: int  # of all roles and branches of the session
 
@@ -77,11 +80,10 @@ def _item(
     message: Message, position: int, *, max_chars: int, tool_chars: int, from_char: int
 ) -> dict[str, Any]:
     """Return a message as a document, with texts cut to `max_chars` or `tool_chars`."""
-    document = message_document(message, position)
+    document = rename(message_document(message, position), {"agent_id": "agent_ref"})
     item = {name: document[name] for name in _FIELDS}
-    item["is_active"] = None  # omitted, because the tools return only active messages
     params = msgspec.json.encode(item["tool_params"]).decode() if item["tool_params"] else ""
-    cut_chars = 0
+    cut_chars, full_chars = 0, len(params)
     if len(params) > tool_chars:
         item["tool_params"] = params[from_char : from_char + tool_chars]
         cut_chars += max(len(params) - from_char - tool_chars, 0)
@@ -90,8 +92,10 @@ def _item(
         if text is not None:
             item[name] = sanitize(text[from_char : from_char + limit])
             cut_chars += max(len(text) - from_char - limit, 0)
+            full_chars = max(full_chars, len(text))
     item["content"] = item["content"] or None
     item["cut_chars"] = cut_chars or None
+    item["full_chars"] = full_chars if cut_chars else None
     return item
 
 
@@ -106,24 +110,36 @@ def page_lines(page: Page) -> Iterator[str]:
                 yield f"    → {indent(item['tool_result'])}"
         else:
             yield f"[{item['position']}] {item['role']}{kind}{at}: {indent(item['content'] or '')}"
+        if item["attachments"]:
+            yield f"    attached: {', '.join(map(_attachment_text, item['attachments']))}"
         if item["cut_chars"]:
-            arguments = f"from={item['position']}, count=1, with max_chars or from_char"
+            max_chars = min(max(item["full_chars"], MIN_MESSAGE_CHARS), MAX_MESSAGE_CHARS)
+            arguments = f"position={item['position']}, count=1, max_chars={max_chars}"
+            if item["full_chars"] > MAX_MESSAGE_CHARS:
+                arguments += f", then from_char={MAX_MESSAGE_CHARS}"
             yield f"[{item['position']}] … {pluralize(item['cut_chars'], 'more character')}: {arguments}"
 
 
-def page_notes(page: Page) -> tuple[str, ...]:
+def page_hints(page: Page) -> tuple[str, ...]:
     """Return how to get the next page, or why this page is empty."""
-    if page.next_from is not None:
-        return (f"More messages: from={page.next_from}",)
+    last = f"The last position is {page.message_count - 1}."
+    if page.next_position is not None:
+        return (f"Next page: position={page.next_position}. {last}",)
     if page.items:
-        return ()
+        return ("End of the session.",)
     if page.start >= page.message_count:
-        return (f"No such position. Positions go from 0 to {page.message_count - 1:,}.",)
-    return (f"No message with these roles from position {page.start:,} on.",)
+        return (f"There is no position {page.start}. {last}",)
+    return (f"No message with these roles from position {page.start} on. {last}",)
+
+
+def _attachment_text(attachment: dict[str, Any]) -> str:
+    name = attachment.get("path") or attachment.get("name") or attachment.get("media_type") or ""
+    return one_line(f"{attachment['kind']} {name}".strip(), 300)
 
 
 def _tool_call_text(item: dict[str, Any]) -> str:
     params = item["tool_params"]
     text = params if isinstance(params, str) else msgspec.json.encode(params).decode() if params else ""
-    status = "" if item["status"] in (None, "completed") else f" ({item['status']})"
+    outcome = _DECISIONS.get(item["decision"] or "") or item["status"]
+    status = "" if outcome in (None, "completed") else f" ({outcome})"
     return f"{one_line(item['tool_name'], 60)}{status} {indent(text)}".rstrip()

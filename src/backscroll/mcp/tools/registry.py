@@ -12,12 +12,14 @@ from backscroll.mcp.tools.results import ToolAnswer
 __all__ = ["TOOLS", "Tool"]
 
 
-class Tool(Struct, frozen=True):
+class Tool(Struct, frozen=True, kw_only=True):
     """A read-only tool."""
 
     name: str
     title: str
     description: str
+    search_hint: str  # words by which a client that hides tools finds this one
+    is_always_loaded: bool = False  # clients that hide tools do not hide this one
     arguments: type
     result: type
     run: Callable[[Call, Any], ToolAnswer]
@@ -25,80 +27,93 @@ class Tool(Struct, frozen=True):
 
 _TOOLS = (
     Tool(
-        "recall",
-        "Recall earlier work on a task",
-        "Find earlier sessions with coding assistants that are relevant to a task or question. Returns the"
-        " question, the answer and the outcome of each, best first, within a token budget. Call this first"
-        " when you start something that may have been worked on, decided or debugged before. Describe the"
-        " task in plain words. Read more with get_session, using the session's ref and the message position.",
-        arguments.Recall,
-        results.RecallAnswer,
-        search.recall,
+        name="recall",
+        title="Recall earlier work on a task",
+        description="Find earlier sessions with coding assistants that are relevant to a task or question."
+        " Call this first when you start something that may have been worked on, decided or debugged before."
+        " Returns sessions, best first: what the user asked, the relevant message with its [position], and"
+        " the outcome. Read more with get_session, using the ref (claude-code:…) and the position.",
+        search_hint="backscroll memory: past conversations, earlier work, previous session history, what did"
+        " we decide, have we done this before",
+        is_always_loaded=True,
+        arguments=arguments.Recall,
+        result=results.RecallAnswer,
+        run=search.recall,
     ),
     Tool(
-        "search_sessions",
-        "Search sessions",
-        "Search earlier sessions for words in one message: names, error messages, file names, phrases."
-        " Returns the best message of each session with its ref and position, best first. Use pattern=exact"
-        " for punctuation and pattern=regex for regular expressions. Use recall for a task in plain words.",
-        arguments.SearchSessions,
-        results.SearchAnswer,
-        search.search_sessions,
+        name="search_sessions",
+        title="Search sessions",
+        description="Search earlier sessions for words that occur in one message: names, error messages, file"
+        " names, phrases. Returns the best message of each session with ref and [position], best first. Use"
+        " pattern=exact for punctuation and pattern=regex for regular expressions. For a task or question in"
+        " plain words, use recall.",
+        search_hint="backscroll search in past conversations, earlier work and session history: what did we"
+        " decide, have we done this before, error message, file name",
+        arguments=arguments.SearchSessions,
+        result=results.SearchAnswer,
+        run=search.search_sessions,
     ),
     Tool(
-        "list_sessions",
-        "List sessions",
-        "List earlier sessions with coding assistants, newest first, optionally by workspace, tool or time"
-        " range. Returns refs for get_session.",
-        arguments.ListSessions,
-        results.SessionsAnswer,
-        sessions.list_sessions,
+        name="list_sessions",
+        title="List sessions",
+        description="List earlier sessions with coding assistants, newest first: ref, title, workspace, date,"
+        " number of messages. Can be limited to a workspace, a tool or a time range.",
+        search_hint="recent sessions of this project, yesterday, last week",
+        arguments=arguments.ListSessions,
+        result=results.SessionsAnswer,
+        run=sessions.list_sessions,
     ),
     Tool(
-        "get_session",
-        "Read a session",
-        "Read the messages of an earlier session, one page at a time. Long text and tool output is cut. To"
-        " read all of one message, pass from=its position, count=1 and max_chars or from_char."
-        " roles=[user, assistant] omits tool calls. next_from is the start of the next page.",
-        arguments.GetSession,
-        results.SessionAnswer,
-        sessions.get_session,
+        name="get_session",
+        title="Read a session",
+        description="Read messages of an earlier session, one page at a time, starting at a position. Long"
+        " messages and tool output are cut; the result says how to read the rest. roles=[user, assistant]"
+        " omits tool calls.",
+        search_hint="read the transcript of a session, old messages",
+        arguments=arguments.GetSession,
+        result=results.SessionAnswer,
+        run=sessions.get_session,
     ),
     Tool(
-        "get_agent_session",
-        "Read a subagent's session",
-        "Read the prompt and messages of a subagent, by one of the agent_ids that get_session returns.",
-        arguments.GetAgentSession,
-        results.AgentAnswer,
-        sessions.get_agent_session,
+        name="get_agent_session",
+        title="Read a subagent's session",
+        description="Read the prompt and the messages of a subagent. get_session lists the refs of a"
+        " session's subagents.",
+        search_hint="read the transcript of a subagent",
+        arguments=arguments.GetAgentSession,
+        result=results.AgentAnswer,
+        run=sessions.get_agent_session,
     ),
     Tool(
-        "export_session",
-        "Export a session",
-        "Return a whole session as Markdown, text, JSON, JSON lines or HTML, in parts. Pass next_from_char"
-        " as from_char for the next part. To answer a question, recall and get_session cost far less.",
-        arguments.ExportSession,
-        results.ExportAnswer,
-        sessions.export_session,
+        name="export_session",
+        title="Export a session",
+        description="Return a complete session as Markdown, text, JSON, JSON lines or HTML, in parts. The"
+        " result says how to get the next part. To answer a question, recall and get_session need far fewer"
+        " tokens.",
+        search_hint="session as Markdown, HTML or JSON",
+        arguments=arguments.ExportSession,
+        result=results.ExportAnswer,
+        run=sessions.export_session,
     ),
     Tool(
-        "list_workspaces",
-        "List workspaces",
-        "List the folders of all sessions, most recently used first, with their number of sessions. Other"
-        " tools accept these names and paths as workspace.",
-        arguments.ListWorkspaces,
-        results.WorkspacesAnswer,
-        sessions.list_workspaces,
+        name="list_workspaces",
+        title="List workspaces",
+        description="List the folders that sessions belong to, most recently used first: name, path, number"
+        " of sessions, last use. Other tools accept the names and paths as workspace.",
+        search_hint="projects and folders that have sessions",
+        arguments=arguments.ListWorkspaces,
+        result=results.WorkspacesAnswer,
+        run=sessions.list_workspaces,
     ),
     Tool(
-        "stats",
-        "Statistics",
-        "Count sessions, messages, tokens, cost, changed lines and tool calls, optionally by workspace, tool"
-        " or time range. With by, returns one row per day, week, month, source, workspace, model or tool."
-        " Unknown values are missing, never 0.",
-        arguments.Stats,
-        results.StatsAnswer,
-        search.stats,
+        name="stats",
+        title="Statistics",
+        description="Count sessions, prompts, messages, tokens, cost, changed lines and tool calls, in total"
+        " or per day, week, month, source, workspace, model or tool. Unknown values are missing, never 0.",
+        search_hint="token usage, cost and activity",
+        arguments=arguments.Stats,
+        result=results.StatsAnswer,
+        run=search.stats,
     ),
 )
 

@@ -1,4 +1,7 @@
-"""Result types of the tools."""
+"""Result types of the tools.
+
+A session is named by its ``ref`` and a message by its ``position``, as in the arguments.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,8 +10,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
-from backscroll.model.search import RecalledSession
+from backscroll.mcp.quoting import NOTICE, quote_history
+from backscroll.model import Attachment, Decision, Pagination, Role, Status
+from backscroll.model.search import SearchRanks
+from backscroll.model.session import Completeness, Note
 from backscroll.model.text import sanitize
 from backscroll.model.workspace import WorkspaceSummary
 
@@ -23,21 +28,64 @@ __all__ = [
     "StatsAnswer",
     "ToolAnswer",
     "WorkspacesAnswer",
-    "compact",
     "json_schema",
     "more_hint",
     "paginate",
+    "rename",
 ]
 
 T = TypeVar("T")
 
 
 class ToolAnswer(Struct, frozen=True):
-    """A result in two forms: text for a model, a document for a program."""
+    """A result in two forms with the same content: text for a model, a document for a program."""
 
     text: str  # quoted history
     document: dict[str, Any]
-    notes: tuple[str, ...] = ()  # lines of the server: totals, how to get the next page
+    hints: tuple[str, ...] = ()  # lines of the server: totals, how to get the next page
+
+    def as_text(self, sync_note: str | None) -> str:
+        """Return the quoted text, followed by the hints."""
+        return quote_history(self.text, *self._all_hints(sync_note))
+
+    def as_document(self, sync_note: str | None) -> dict[str, Any]:
+        """Return the document without null and empty fields and without control characters."""
+        document = {"notice": NOTICE, "is_complete": sync_note is None, **self.document}
+        return _compact_fields(document) | {"hints": [*map(sanitize, self._all_hints(sync_note))]}
+
+    def _all_hints(self, sync_note: str | None) -> tuple[str, ...]:
+        return self.hints if sync_note is None else (*self.hints, sync_note)
+
+
+class SessionItem(Struct, frozen=True, kw_only=True):
+    """A session. Missing fields are unknown or do not apply."""
+
+    ref: str
+    index: int | None  # from 1, in the complete list
+    source: str
+    platform: str
+    title: str | None
+    workspace_path: str | None
+    workspace_name: str | None
+    message_count: int
+    created_at: datetime | None
+    updated_at: datetime | None
+    first_message_preview: str | None
+    git_branch: str | None
+    models: tuple[str, ...]
+    version: str | None
+    agent_refs: tuple[str, ...]  # of its subagents
+    parent_ref: str | None  # of a subagent: the session that started it
+    interaction_count: int
+    acceptance_rate: float | None
+    total_tokens: int | None
+    total_changes: int
+    completeness: Completeness
+    is_gone: bool
+    tags: tuple[str, ...]
+    is_starred: bool
+    notes: tuple[Note, ...]
+    original_title: str | None
 
 
 class MessageItem(Struct, frozen=True, kw_only=True):
@@ -49,8 +97,7 @@ class MessageItem(Struct, frozen=True, kw_only=True):
     content: str
     timestamp: datetime | None
     model: str | None
-    agent_id: str | None
-    is_active: bool
+    agent_ref: str | None
     tool_name: str | None
     tool_params: dict[str, Any] | str | None  # a string if it was cut
     tool_result: str | None
@@ -59,35 +106,90 @@ class MessageItem(Struct, frozen=True, kw_only=True):
     attachments: tuple[Attachment, ...]
     copied_from: str | None
     cut_chars: int | None  # characters omitted at the end
+    full_chars: int | None  # length of its longest text, if something was cut
 
 
-class SessionsAnswer(Struct):
+class SecondMatchItem(Struct, frozen=True, kw_only=True):
+    position: int
+    role: Role
+    timestamp: datetime | None
+    match: str
+    highlights: tuple[tuple[int, int], ...]
+    line_number: int
+
+
+class MatchItem(Struct, frozen=True, kw_only=True):
+    """A message that matches a query."""
+
+    ref: str
+    index: int | None  # of the session, from 1, in the complete list
+    source: str
+    title: str | None
+    workspace_name: str | None
+    position: int
+    role: Role
+    timestamp: datetime | None
+    match: str
+    highlights: tuple[tuple[int, int], ...]  # in the match
+    context: tuple[str, ...]  # lines around the match, including it
+    line_number: int
+    score: float
+    match_count: int  # matching messages of the session
+    parent_ref: str | None  # of a subagent: the session that started it
+    second: SecondMatchItem | None  # if the words are spread over several messages
+    ranks: SearchRanks | None
+    is_note: bool  # the match is in the user's notes on the session
+
+
+class ExcerptItem(Struct, frozen=True, kw_only=True):
+    """A part of a session that is relevant to a task."""
+
+    agent_ref: str | None  # set if it is from a subagent
+    position: int
+    role: Role
+    timestamp: datetime | None
+    asked: str | None
+    text: str
+    outcome: str | None
+
+
+class RecalledItem(Struct, frozen=True, kw_only=True):
+    """A session that is relevant to a task."""
+
+    ref: str
+    title: str | None
+    workspace_name: str | None
+    updated_at: datetime | None
+    excerpts: tuple[ExcerptItem, ...]
+
+
+class _Answer(Struct, kw_only=True):
     notice: str
     is_complete: bool  # False while the first sync is running
-    data: list[SessionSummary]
+    hints: list[str]  # totals, how to get the next page
+
+
+class SessionsAnswer(_Answer, kw_only=True):
+    data: list[SessionItem]
     pagination: Pagination
 
 
-class SessionAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
-    session: SessionSummary
+class SessionAnswer(_Answer, kw_only=True):
+    session: SessionItem
     messages: list[MessageItem]
-    next_from: int | None  # start of the next page
+    next_position: int | None  # start of the next page
 
 
-class AgentAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
-    agent_id: str
-    parent_session_id: str
+class AgentAnswer(_Answer, kw_only=True):
+    ref: str
+    parent_ref: str
     messages: list[MessageItem]
     prompt: str | None
     model: str | None
     total_duration_ms: int | None
     total_tokens: int | None
     total_tool_use_count: int
-    next_from: int | None
+    next_position: int | None
 
 
 class SearchPagination(Struct):
@@ -98,34 +200,26 @@ class SearchPagination(Struct):
     total_at_least: int | None
 
 
-class SearchAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
-    data: list[SearchMatch]
+class SearchAnswer(_Answer, kw_only=True):
+    data: list[MatchItem]
     pagination: SearchPagination
     took_ms: float
     is_relaxed: bool
 
 
-class ExportAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
+class ExportAnswer(_Answer, kw_only=True):
     ref: str
     format: str
     text: str
     next_from_char: int | None
 
 
-class WorkspacesAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
+class WorkspacesAnswer(_Answer, kw_only=True):
     data: list[WorkspaceSummary]
     pagination: Pagination
 
 
-class StatsAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
+class StatsAnswer(_Answer, kw_only=True):
     data: list[dict[str, Any]]
     total: dict[str, Any]
     prices_checked: str
@@ -136,20 +230,21 @@ class StatsAnswer(Struct):
     until: str | None
 
 
-class RecallAnswer(Struct):
-    notice: str
-    is_complete: bool  # False while the first sync is running
-    data: list[RecalledSession]
+class RecallAnswer(_Answer, kw_only=True):
+    data: list[RecalledItem]
     token_budget: int
     left_out: int
 
 
 def json_schema(struct_type: type, *, is_output: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of a struct. In outputs, null fields are optional."""
+    """Return the JSON schema of a struct. Null is left out: optional fields are omitted instead."""
     schema = msgspec.json.schema(struct_type)
     definitions = schema["$defs"]
     root: dict[str, Any] = definitions.pop(schema["$ref"].rpartition("/")[2])
-    if is_output:
+    if not is_output:
+        root.pop("title", None)
+        root["properties"] = {name: _without_null(field) for name, field in root["properties"].items()}
+    else:
         nullable = {name for name, field in root["properties"].items() if _is_nullable(field)}
         root["required"] = [name for name in root.get("required", []) if name not in nullable]
         for definition in definitions.values():
@@ -159,6 +254,16 @@ def json_schema(struct_type: type, *, is_output: bool = False) -> dict[str, Any]
 
 def _is_nullable(schema: Mapping[str, Any]) -> bool:
     return any(option.get("type") == "null" for option in schema.get("anyOf", ()))
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an optional argument without null, which costs tokens and says nothing."""
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if len(options) == 1:
+        schema = options[0] | {key: value for key, value in schema.items() if key != "anyOf"}
+    if "enum" in schema:
+        schema = schema | {"enum": [value for value in schema["enum"] if value is not None]}
+    return {key: value for key, value in schema.items() if key != "default" or value is not None}
 
 
 def more_hint(offset: int, *, has_more: bool) -> str:
@@ -172,8 +277,13 @@ def paginate(rows: Sequence[T], *, limit: int, offset: int) -> tuple[Sequence[T]
     return page, Pagination(len(rows), limit, offset, has_more=offset + len(page) < len(rows))
 
 
-def compact(document: dict[str, Any]) -> dict[str, Any]:
-    """Drop null and empty fields, and control characters in text."""
+def rename(document: dict[str, Any], names: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the document with other field names. A field whose new name is None is dropped."""
+    renamed = ((names.get(name, name), value) for name, value in document.items())
+    return {name: value for name, value in renamed if name is not None}
+
+
+def _compact_fields(document: dict[str, Any]) -> dict[str, Any]:
     return {key: _compact(value) for key, value in document.items() if value is not None}
 
 

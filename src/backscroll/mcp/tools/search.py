@@ -1,22 +1,40 @@
 """Tools over all sessions: search, recall, statistics."""
 
+import math
+import re
+from typing import Any
+
+import msgspec
 from msgspec.structs import asdict, replace
 
+from backscroll.mcp.background_sync import LONGEST_NOTE
 from backscroll.mcp.call import Call, parse_time_range
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
-from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate
+from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate, rename
 from backscroll.model import SearchMatch
 from backscroll.model.dates import iso
+from backscroll.model.search import InvalidFilter, RecallResult
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.json import search_document
 from backscroll.render.recall import recall_document, recall_lines
 from backscroll.render.statistics.json import report_document
 from backscroll.render.terminal.humanize import short_id
+from backscroll.render.token_estimate import CHARS_PER_TOKEN, estimate_tokens
 
 __all__ = ["recall", "search_sessions", "stats"]
 
 MAX_TITLE_CHARS = 100
+_OPEN_FILTER = re.compile(r"\b(?:workspace|source):", re.IGNORECASE)  # filters with any value
 _TIME_GROUPS = ("day", "week", "month")
+# Excerpts contain paths, identifiers and numbers, which take more tokens than prose.
+EXCERPT_CHARS_PER_TOKEN = 3.2
+_MATCH_NAMES = {
+    "session_ref": "ref",
+    "session_id": None,
+    "session_index": "index",
+    "message_id": None,
+    "message_index": "position",
+}
 
 
 def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
@@ -42,14 +60,32 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
     total_count = found.total if found.total is not None else found.total_at_least or 0
     total = pluralize(total_count, "session" if arguments.by == "session" else "message")
     total = total if found.is_counted else f"at least {total}"
-    notes = []
+    hints = []
+    if arguments.pattern == "words":
+        hints += [
+            _invalid_filter_text(invalid)
+            for invalid in call.history.invalid_filters(arguments.query)
+            if invalid.similar_name is None or found.is_relaxed or not found.data
+        ]
+        if not found.data and _OPEN_FILTER.search(arguments.query):
+            hints.append(
+                "Check the filters. list_workspaces returns the workspaces; sources are claude-code, cursor"
+                " and cursor-cli."
+            )
     if found.is_relaxed and found.data:
-        notes.append("No message contains all words. These contain the most.")
+        hints.append("No message contains all words. These contain the most.")
     if found.is_cut_short:
-        notes.append("Stopped after the time limit. A longer pattern is faster.")
+        hints.append("Stopped after the time limit. A longer pattern is faster.")
     more = more_hint(arguments.offset + len(found.data), has_more=found.has_more)
-    notes.append(f"{len(found.data)} of {total}{more}." if found.data else "No matches.")
-    return ToolAnswer("\n".join(lines), search_document(found), tuple(notes))
+    if found.data:
+        hints.append(f"{len(found.data)} of {total}{more}.")
+    elif arguments.offset and total_count:
+        hints.append(f"No matches from offset={arguments.offset} on; {total} in total.")
+    else:
+        hints.append("No matches.")
+    document = search_document(found)
+    document["data"] = [_match_item(match) for match in document["data"]]
+    return ToolAnswer("\n".join(lines), document, tuple(hints))
 
 
 def recall(call: Call, arguments: Recall) -> ToolAnswer:
@@ -60,13 +96,32 @@ def recall(call: Call, arguments: Recall) -> ToolAnswer:
         token_budget=arguments.token_budget,
         redactor=call.redactor,
         progress=call.report_progress,
+        measure=lambda result: _count_tokens(_recall_answer(result), is_structured=call.is_structured),
     )
-    notes = [] if found.sessions else ["No relevant session found."]
+    return _recall_answer(found)
+
+
+def _recall_answer(found: RecallResult) -> ToolAnswer:
+    hints = [] if found.sessions else ["No relevant session found."]
     if found.left_out:
-        notes.append(
-            f"{pluralize(found.left_out, 'more session')} omitted: less relevant, or over the token budget."
-        )
-    return ToolAnswer("\n".join(recall_lines(found)), recall_document(found), tuple(notes))
+        omitted = pluralize(found.left_out, "more session")
+        hints.append(f"{omitted} omitted: less relevant, or over the token budget.")
+    document = recall_document(found)
+    for session in document["data"]:
+        session["excerpts"] = [rename(excerpt, _MATCH_NAMES) for excerpt in session["excerpts"]]
+    document["data"] = [rename(session, _MATCH_NAMES) for session in document["data"]]
+    return ToolAnswer("\n".join(recall_lines(found, user_label="user")), document, tuple(hints))
+
+
+def _count_tokens(answer: ToolAnswer, *, is_structured: bool) -> int:
+    """Return the estimated tokens of the form that clients pass to the model.
+
+    If a result has a document, Claude Code passes only the document.
+    """
+    text = answer.as_text(LONGEST_NOTE)
+    if is_structured:
+        text = msgspec.json.encode(answer.as_document(LONGEST_NOTE)).decode()
+    return math.ceil(estimate_tokens(text) * CHARS_PER_TOKEN / EXCERPT_CHARS_PER_TOKEN)
 
 
 def stats(call: Call, arguments: Stats) -> ToolAnswer:
@@ -83,17 +138,42 @@ def stats(call: Call, arguments: Stats) -> ToolAnswer:
     document["pagination"] = asdict(pagination)
     lines = [_row_text(row) for row in page]
     lines.append(_row_text(document["total"] | {"key": "Total"}))
-    notes = [f"Prices as of {document['prices_checked']}. Time zone: {document['zone']}."]
+    hints = [f"Prices as of {document['prices_checked']}. Time zone: {document['zone']}."]
+    if document["uncounted_sessions"]:
+        uncounted = pluralize(document["uncounted_sessions"], "session")
+        hints.append(f"Tokens and cost do not include {uncounted} without token counts.")
+    if (reported := document["reported"]) is not None:
+        hints.append(
+            f"The tools themselves report {_usd(reported['cost_usd'])} for"
+            f" {pluralize(reported['sessions'], 'session')}; computed for the same:"
+            f" {_usd(reported['computed_cost_usd'])}."
+        )
     if arguments.by is not None:
         more = more_hint(arguments.offset + len(page), has_more=pagination.has_more)
-        notes.append(f"{len(page)} of {pluralize(len(rows), 'row')}{more}.")
-    return ToolAnswer("\n".join(lines), document, tuple(notes))
+        hints.append(f"{len(page)} of {pluralize(len(rows), 'row')}{more}.")
+    return ToolAnswer("\n".join(lines), document, tuple(hints))
 
 
 def _redact_titles(call: Call, match: SearchMatch) -> SearchMatch:
     title = call.redact_text(match.title, match.session_ref) if match.title else None
     name = call.redact_text(match.workspace_name, match.session_ref) if match.workspace_name else None
     return replace(match, title=title, workspace_name=name)
+
+
+def _invalid_filter_text(invalid: InvalidFilter) -> str:
+    name, _, value = one_line(invalid.text, MAX_TITLE_CHARS).partition(":")
+    text = f"{name}:{value} is not a valid filter and was searched as text."
+    if invalid.similar_name is not None:
+        return f"{text} Did you mean {invalid.similar_name}:{value}?"
+    if invalid.allowed_values:
+        return f"{text} Values of {name}: {', '.join(invalid.allowed_values)}."
+    return text
+
+
+def _match_item(match: dict[str, Any]) -> dict[str, Any]:
+    if match["second"] is not None:
+        match = match | {"second": rename(match["second"], _MATCH_NAMES)}
+    return rename(match, _MATCH_NAMES)
 
 
 def _match_lines(match: SearchMatch) -> list[str]:
@@ -107,17 +187,44 @@ def _match_lines(match: SearchMatch) -> list[str]:
     ]
     header = " · ".join(fact for fact in facts if fact)
     first, *others = [sanitize(line) for line in match.context] or [""]
-    role = "note" if match.is_note else match.role
+    role = "note of the user" if match.is_note else match.role
     lines = [header, f"   [{match.message_index}] {role}: {first}", *(f"     {line}" for line in others)]
     if match.second is not None:
         lines.append(f"   [{match.second.message_index}] {match.second.role}: {sanitize(match.second.match)}")
     return lines
 
 
-def _row_text(row: dict[str, object]) -> str:
-    parts = [f"{one_line(str(row['key'] if row['key'] is not None else 'unknown'), MAX_TITLE_CHARS)}:"]
-    for name in ("sessions", "messages", "total_tokens", "cost_usd", "lines_added", "tool_calls"):
-        value = row.get(name)
-        if isinstance(value, int | float):
-            parts.append(f"{value:,.2f} USD" if name == "cost_usd" else f"{value:,} {name.replace('_', ' ')}")
-    return " ".join([parts[0], ", ".join(parts[1:])])
+def _row_text(row: dict[str, Any]) -> str:
+    """Return a row of the statistics as one line. Unknown values are omitted."""
+    key = one_line(str(row["key"] if row["key"] is not None else "unknown"), MAX_TITLE_CHARS)
+    at_least = "at least " if row["are_tokens_at_least"] else ""
+    parts = [
+        _count(row["sessions"], "session"),
+        _count(row["prompts"], "prompt"),
+        _count(row["messages"], "message"),
+        at_least + _count(row["total_tokens"], "token") + _token_parts(row) if row["total_tokens"] else "",
+        _usd(row["cost_usd"], at_least) if row["cost_usd"] is not None else "",
+        f"lines +{row['lines_added']:,} -{row['lines_removed'] or 0:,}" if row["lines_added"] else "",
+        _count(row["tool_calls"], "tool call")
+        + (f" ({row['tool_failures']:,} failed)" if row["tool_failures"] else ""),
+    ]
+    return f"{key}: {', '.join(part for part in parts if part)}"
+
+
+def _count(value: int | None, noun: str) -> str:
+    return "" if value is None else pluralize(value, noun)
+
+
+def _usd(usd: float | None, at_least: str = "") -> str:
+    if usd is None:
+        return "an unknown amount"
+    return f"{at_least}{usd:,.2f} USD" if usd >= 0.005 or usd == 0 else "less than 0.01 USD"
+
+
+def _token_parts(row: dict[str, Any]) -> str:
+    """Return the tokens by price category, for the total only."""
+    if row["key"] != "Total":
+        return ""
+    names = ("input", "output", "cache_creation_input", "cache_read_input")
+    counts = (f"{row[f'{name}_tokens'] or 0:,} {name.replace('_', ' ')}" for name in names)
+    return f" ({', '.join(counts)})"

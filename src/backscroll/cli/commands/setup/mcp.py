@@ -31,8 +31,13 @@ _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 @click.option(
     "--no-redact", is_flag=True, help="Do not replace keys, tokens and passwords with placeholders."
 )
+@click.option(
+    "--structured",
+    is_flag=True,
+    help="Add a JSON document to each result, for programs. Some assistants then read only the document.",
+)
 @click.pass_context
-def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bool) -> None:
+def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bool, structured: bool) -> None:
     """Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.
 
     The server gives assistants read-only access to your history and keeps the archive up to date while it
@@ -51,21 +56,21 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
         raise click.UsageError("--port requires --http.")
     try:
         if over_http:
-            _serve_http(setup, port or 0, is_redacted=not no_redact)
+            _serve_http(setup, port or 0, is_redacted=not no_redact, is_structured=structured)
             return
         from backscroll.mcp.stdio import serve  # needs the MCP SDK, an optional dependency
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in _SDK_MODULES:
             raise
         raise _missing_sdk_error() from error
-    serve(setup.history, is_redacted=not no_redact)
+    serve(setup.history, is_redacted=not no_redact, is_structured=structured)
 
 
 def _missing_sdk_error() -> BackscrollError:
     return BackscrollError(missing_extra_message("The MCP server", "mcp"))
 
 
-def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
+def _serve_http(setup: Setup, port: int, *, is_redacted: bool, is_structured: bool) -> None:
     from backscroll.mcp.http import serve  # needs starlette, an optional dependency
 
     path = setup.history().archive_path.with_name("mcp-token")
@@ -75,7 +80,14 @@ def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
         click.echo(f"Send the token in {path} as 'Authorization: Bearer TOKEN'.", err=True)
         click.echo("Press Ctrl-C to stop.", err=True)
 
-    serve(setup.history, port=port, token_file=path, is_redacted=is_redacted, started=started)
+    serve(
+        setup.history,
+        port=port,
+        token_file=path,
+        is_redacted=is_redacted,
+        is_structured=is_structured,
+        started=started,
+    )
 
 
 _client = click.argument("client", type=click.Choice(list(CLIENTS)))
@@ -92,7 +104,7 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
 def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
     """Add the server to a client's settings.
 
-    Shows the change, asks for confirmation and writes a backup next to the settings file. Other entries and
+    Shows the entry, asks for confirmation and writes a backup next to the settings file. Other entries and
     comments are kept. The entry includes --home and --root if you pass them or set them in the environment.
 
     \b
@@ -131,7 +143,8 @@ def uninstall(client: str, yes: bool) -> None:
 
 
 def _apply(change: SettingsChange, yes: bool, question: str) -> None:
-    for line in change.diff():
+    click.echo(f"{change.path}:")
+    for line in change.lines:
         click.echo(line)
     if not yes and not _confirm(question):
         raise click.ClickException("Nothing was changed.")

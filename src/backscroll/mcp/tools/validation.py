@@ -1,0 +1,158 @@
+"""Validation of tool arguments. Errors name the parameter, the allowed values and the nearest valid call."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from backscroll.errors import UsageError
+from backscroll.mcp.tools.registry import TOOLS, Tool
+from backscroll.mcp.tools.results import json_schema
+from backscroll.model.text import one_line
+
+__all__ = ["parse_arguments"]
+
+MAX_VALUE_CHARS = 60
+MAX_CALL_CHARS = 500
+MIN_SIMILARITY = 0.7  # of values; at 0.6, "king" is similar to "thinking"
+_PLACEHOLDER = "…"
+# Names that models use for a parameter.
+_OTHER_NAMES = {
+    "ref": (
+        "session_id", "session_ref", "session", "sessionid", "id", "uuid", "agent_id", "agent_ref", "agent",
+    ),
+    "position": (
+        "from", "start", "message_index", "message_position", "message", "message_id", "index", "n", "offset",
+        "next_position",
+    ),
+    "count": ("limit", "max_messages", "n"),
+    "limit": ("count", "max_results", "top_k", "page_size", "n"),
+    "query": ("q", "text", "words", "search", "keywords", "task", "pattern_text"),
+    "task": ("query", "question", "q", "text", "topic", "prompt"),
+    "token_budget": ("max_tokens", "tokens", "budget", "limit"),
+    "workspace": ("project", "folder", "path", "cwd", "directory", "workspace_path", "repo", "repository"),
+    "since": ("after", "start_date", "from_date", "date_from"),
+    "until": ("before", "end_date", "to_date", "date_to"),
+    "source": ("platform", "tool", "client"),
+    "by": ("group_by", "groupby", "grouping"),
+    "from_char": ("next_from_char", "start_char", "char_offset", "offset"),
+    "max_chars": ("max_length", "limit", "max_characters"),
+    "role": ("roles",),
+    "roles": ("role",),
+}  # fmt: skip
+
+
+def parse_arguments(tool: Tool, given: Mapping[str, Any]) -> Any:
+    """Return the arguments of a tool. Raise `UsageError` if they are invalid."""
+    try:
+        return msgspec.convert(given, type=tool.arguments, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(_explain(tool, given) or str(error)) from error
+
+
+def _explain(tool: Tool, given: Mapping[str, Any]) -> str:
+    """Return everything that is wrong with the arguments, and the nearest valid call."""
+    schemas: dict[str, Any] = json_schema(tool.arguments)["properties"]
+    fields = {field.encode_name: field for field in msgspec.structs.fields(tool.arguments)}
+    problems: list[str] = []
+    call: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in fields:
+            meant = _similar_name(name, [known for known in fields if known not in given])
+            problems.append(_unknown_parameter(tool, name, meant))
+            if meant is not None and meant not in call and _is_valid(value, fields[meant].type):
+                call[meant] = value
+        elif _is_valid(value, fields[name].type):
+            call[name] = value
+        else:
+            shown = one_line(msgspec.json.encode(value).decode(), MAX_VALUE_CHARS)
+            problems.append(f"Invalid value {shown} for '{name}': must be {_describe(schemas[name])}.")
+            nearest = _nearest_value(value, schemas[name])
+            if nearest is not None and _is_valid(nearest, fields[name].type):
+                call[name] = nearest
+    for name, field in fields.items():
+        if field.required and name not in call:
+            if name not in given:
+                problems.append(f"Missing parameter '{name}': {_describe(schemas[name])}.")
+            call[name] = _PLACEHOLDER
+    encoded = msgspec.json.encode(call).decode()
+    if len(encoded) <= MAX_CALL_CHARS:
+        problems.append(f"Nearest valid call: {tool.name} {encoded}")
+    return "\n".join(problems)
+
+
+def _unknown_parameter(tool: Tool, name: str, meant: str | None) -> str:
+    text = f"Unknown parameter '{one_line(name, MAX_VALUE_CHARS)}'."
+    if meant is not None:
+        return f"{text} Did you mean '{meant}'?"
+    others = [other.name for other in TOOLS.values() if name in _parameters(other)]
+    if others:
+        return f"{text} {' and '.join(others[:2])} {'has' if len(others) == 1 else 'have'} it."
+    return f"{text} {tool.name} has: {', '.join(_parameters(tool))}."
+
+
+def _parameters(tool: Tool) -> tuple[str, ...]:
+    return tuple(field.encode_name for field in msgspec.structs.fields(tool.arguments))
+
+
+def _similar_name(name: str, known: Sequence[str]) -> str | None:
+    """Return the parameter that was probably meant."""
+    folded = name.casefold().replace("-", "_")
+    for parameter in known:
+        if folded in _OTHER_NAMES.get(parameter, ()):
+            return parameter
+    close = get_close_matches(folded, known, n=1)
+    return close[0] if close else None
+
+
+def _is_valid(value: Any, type_: Any) -> bool:
+    try:
+        msgspec.convert(value, type=type_, strict=False)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _options(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the types that a schema allows, except null."""
+    for option in schema.get("anyOf", [schema]):
+        if option.get("type") != "null":
+            yield option
+
+
+def _allowed_values(schema: Mapping[str, Any]) -> list[str]:
+    return [value for value in schema.get("enum", ()) if value is not None]
+
+
+def _describe(schema: Mapping[str, Any]) -> str:
+    """Return the allowed values of a parameter in words."""
+    option = next(_options(schema))
+    if allowed := _allowed_values(option):
+        return f"one of {', '.join(allowed)}"
+    match option.get("type"):
+        case "integer":
+            return f"an integer from {option['minimum']} to {option['maximum']}"
+        case "boolean":
+            return "true or false"
+        case "array":
+            return f"a list with values from: {', '.join(_allowed_values(option['items']))}"
+    return f"a text of {option.get('minLength', 0)} to {option['maxLength']} characters"
+
+
+def _nearest_value(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return the valid value that is nearest to an invalid one; None if there is none."""
+    option = next(_options(schema))
+    if allowed := _allowed_values(option):
+        close = get_close_matches(str(value).casefold(), allowed, n=1, cutoff=MIN_SIMILARITY)
+        return close[0] if close else None
+    match option.get("type"), value:
+        case "integer", int() | float() if math.isfinite(value):
+            return min(max(int(value), option["minimum"]), option["maximum"])
+        case "array", str():
+            return _nearest_value([value], schema)
+        case "array", list():
+            near = [_nearest_value(each, option["items"]) for each in value]
+            return [each for each in near if each is not None] or None
+    return None

@@ -10,7 +10,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One more than the number of cores: some tests wait for locks or timers.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1)) || echo auto)
 
-.PHONY: setup run test lint bench bench-large fuzz soak pictures lock clean
+# Versions of Claude Code for test-judge; "latest" is the newest.
+JUDGE_VERSIONS ?= 0.2.126 1.0.69 2.0.76 2.1.105 2.1.212 latest
+
+.PHONY: setup run test test-judge judge-matrix lint bench bench-large fuzz soak pictures lock clean
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/.installed
@@ -34,6 +37,15 @@ test: $(VENV)/.tested
 		|| echo "git is not installed: tests that need it are skipped."
 	@$(BIN)/pytest -q -n $(WORKERS)
 
+# Runs Claude Code itself, without a network, and compares what Backscroll reads with what was said.
+test-judge: $(VENV)/.tested
+	@versions=$$($(BIN)/python -m tests.judge.install $(JUDGE_VERSIONS)) \
+		&& { test -z "$$versions" || $(BIN)/pytest -q -n $(WORKERS) tests/judge --judge "$$versions" $(ARGS); }
+
+# Thirty versions, spread over all that were published.
+judge-matrix: $(VENV)/.tested
+	@$(MAKE) test-judge JUDGE_VERSIONS="--spread 30" ARGS="-m 'not terminal' $(ARGS)"
+
 lint: $(VENV)/.tested
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
@@ -50,7 +62,7 @@ fuzz: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index
 
 soak: $(VENV)/.tested
-	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness
+	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness tests/backup/test_killed_restore.py
 
 # The screenshots and diagrams in docs/pictures, from the demo history.
 pictures: $(VENV)/.tested

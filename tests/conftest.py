@@ -15,6 +15,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Rewrite the golden files.")
+    parser.addoption("--judge", default="", metavar="VERSIONS", help="Run tests/judge with these versions.")
+    parser.addoption("--judge-keep", action="store_true", help="Keep the folders of the judge tests.")
 
 
 @pytest.fixture(autouse=True)

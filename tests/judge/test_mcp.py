@@ -1,0 +1,112 @@
+"""Backscroll's MCP server in the genuine client: every tool, and what the model receives."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll import History
+from backscroll.config import NamedRoot
+from backscroll.mcp.quoting import NOTICE
+from backscroll.mcp.tools.registry import TOOLS
+from backscroll.testing import demo
+from tests.judge.blocks import Block, text, use
+from tests.judge.comparison import assert_agrees
+from tests.judge.expectation import result_text
+from tests.judge.stage import ALL_TOOLS, Stage
+from tests.judge.stream import stream
+
+_PREFIX = "mcp__backscroll__"
+_COMMAND = str(Path(sys.executable).with_name("backscroll"))
+_SESSION = "claude-code:ed6cfe7f"
+_BUDGET_TOKENS = 600
+_MIN_CHARS_PER_TOKEN = 3.0  # of English text; code and JSON have fewer
+
+
+def _configure(stage: Stage) -> list[str]:
+    """Write the demo and the configuration of the server. Return the arguments of the client."""
+    written = demo.write(stage.folder / "robin")
+    roots = os.pathsep.join(f"{source}={path}" for source, path in written.roots.items())
+    environment = {"BACKSCROLL_HOME": str(stage.folder / "mcp-home"), "BACKSCROLL_ROOTS": roots}
+    named = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
+    with History(roots=named, home=stage.folder / "mcp-home") as history:
+        history.sync()
+        history.search_sessions("clocks")  # builds the index
+    stage.environment["MCP_TIMEOUT"] = "60000"  # milliseconds to connect
+    server = {"command": _COMMAND, "args": ["mcp"], "env": environment}
+    path = stage.write("mcp.json", json.dumps({"mcpServers": {"backscroll": server}}))
+    return ["--mcp-config", str(path)]
+
+
+def _calls() -> dict[str, Block]:
+    """Return one call of each tool."""
+    arguments: dict[str, dict[str, Any]] = {
+        "recall": {"task": "did we ever try asyncio for the poller", "token_budget": _BUDGET_TOKENS},
+        "search_sessions": {"query": "clocks"},
+        "list_sessions": {},
+        "get_session": {"ref": _SESSION, "count": 3},
+        "get_agent_session": {"ref": "claude-code:nosuch"},
+        "export_session": {"ref": _SESSION, "format": "md", "max_chars": 1000},
+        "list_workspaces": {},
+        "stats": {"by": "month"},
+    }
+    assert arguments.keys() == TOOLS.keys()
+    return {name: use(_PREFIX + name, **params) for name, params in arguments.items()}
+
+
+def _wait() -> Block:
+    """Return a call that takes longer than the server needs to connect. Not all versions wait for it."""
+    return use("Bash", command="sleep 8", description="wait")
+
+
+def _ask(stage: Stage, *calls: Block) -> None:
+    names = ",".join(_PREFIX + name for name in TOOLS)
+    find = use("ToolSearch", query=f"select:{names}", max_results=len(TOOLS))
+    stage.script.on(
+        "PROMPT-MCP", [text("Searching."), find], *([call] for call in calls), [text("MCP over.")]
+    )
+    stage.ask("PROMPT-MCP go", *_configure(stage), allow=f"{ALL_TOOLS},ToolSearch,{names}")
+
+
+@pytest.mark.since("1.0.69")
+def test_the_model_receives_the_text_of_every_tool(stage: Stage) -> None:
+    calls = _calls()
+    _ask(stage, *calls.values())
+    received = {name: stage.script.results[call["id"]] for name, call in calls.items()}
+    for name, result in received.items():
+        words = result_text(result)
+        assert not words.lstrip().startswith(("{", "[{")), f"{name} returned JSON: {words[:200]}"
+        assert bool(result.get("is_error")) == (name == "get_agent_session"), f"{name}: {words[:200]}"
+    for name in ("recall", "search_sessions", "get_session"):
+        words = result_text(received[name])
+        assert NOTICE in words and "[end of quote, mark " in words, f"{name}: {words[:200]}"
+    assert "backscroll list" not in result_text(received["get_agent_session"])
+    tokens = len(result_text(received["recall"])) / _MIN_CHARS_PER_TOKEN
+    assert tokens <= _BUDGET_TOKENS * 1.1
+    assert_agrees(stage)
+
+
+@pytest.mark.since("1.0.69")
+def test_recall_is_offered_without_a_search_for_tools(stage: Stage) -> None:
+    stage.script.on("PROMPT-WAIT", [_wait()], [text("Waited.")])
+    run = stage.ask("PROMPT-WAIT go", *_configure(stage))
+    last = [exchange for exchange in run.exchanges if not exchange.is_own and exchange.agent is None][-1]
+    assert f"{_PREFIX}recall" in {tool["name"] for tool in last.request["tools"]}
+
+
+@pytest.mark.since("2.0.76")
+def test_a_recall_command_passes_all_words_to_the_model(stage: Stage) -> None:
+    stage.script.on("PROMPT-WAIT", [_wait()], [text("Waited.")])
+    with stream(stage, *_configure(stage)) as running:
+        running.prompt("PROMPT-WAIT go")
+        running.wait_for_results(1)
+        running.prompt(f"/{_PREFIX}recall should the poller use asyncio?")
+        running.wait_for_results(2)
+    sent = json.dumps(stage.script.exchanges[-1].request["messages"])
+    assert "should the poller use asyncio?" in sent
+    assert f"({_PREFIX}recall)" in sent
+    if stage.version >= "2.1.0":  # 2.0 writes the title of the command in place of its name
+        assert_agrees(stage)

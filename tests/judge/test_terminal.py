@@ -1,0 +1,114 @@
+"""Scenarios in a terminal: dialogs, queued prompts, rewinding, forks."""
+
+import shutil
+import time
+
+import pytest
+
+from tests.judge.blocks import text, use
+from tests.judge.comparison import assert_agrees
+from tests.judge.script import Reply
+from tests.judge.stage import Stage
+from tests.judge.terminal import terminal
+
+pytestmark = [
+    pytest.mark.terminal,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+_NAP = "touch napping; while [ ! -e go ]; do sleep 0.1; done"
+
+
+@pytest.mark.since("1.0.69")
+def test_prompts_typed_in_a_terminal_are_read_once(stage: Stage) -> None:
+    stage.write(
+        ".claude/commands/brew.md", "---\ndescription: Brew\n---\nBREW-BODY the tea $ARGUMENTS now.\n"
+    )
+    stage.script.on("BREW-BODY", [text("Brewing answer.")])
+    with terminal(stage) as screen:
+        screen.ask("First typed prompt avocet")
+        screen.ask("/brew oolong", "Brewing answer")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("1.0.69")
+def test_decisions_in_dialogs_are_the_users(stage: Stage) -> None:
+    file = stage.write("a.txt", "alpha\nbeta\n")
+    edit = use("Edit", file_path=str(file), old_string="beta", new_string="BETA")
+    touch = use("Bash", command="touch rejected-file", description="x")
+    stage.script.on("INT-EDIT", [use("Read", file_path=str(file))], [edit], [text("Edited it.")])
+    stage.script.on("INT-REJECT", [text("May I?"), touch])
+    stage.expect(touch, status="cancelled", decision="rejected")
+    with terminal(stage, "--permission-mode", "default") as screen:
+        screen.open_dialog("INT-EDIT please")
+        screen.keys("Enter")
+        screen.wait_for("Edited it")
+        screen.open_dialog("INT-REJECT please")
+        screen.keys("Escape")
+        screen.wait_for("Interrupted", "rejected", "doing")
+        screen.ask("After the rejection egret")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
+def test_a_prompt_queued_in_a_terminal_is_shown_once(stage: Stage) -> None:
+    nap = use("Bash", command=_NAP, description="nap")
+    stage.script.on("INT-NAP", [text("Napping."), nap], [text("Nap over.")])
+    with terminal(stage, "--permission-mode", "default", "--allowedTools", "Bash") as screen:
+        screen.type("INT-NAP please")
+        stage.wait_for_file("napping")
+        screen.type("Queued while napping bittern")
+        stage.write("go", "")
+        screen.wait_for("Nap over")
+        screen.ask("Last prompt coot")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
+def test_a_tool_stopped_in_a_terminal_has_no_decision(stage: Stage) -> None:
+    nap = use("Bash", command=_NAP, description="nap")
+    stage.script.on("INT-STOP", [text("Napping."), nap])
+    stage.expect(nap, status="cancelled", decision=None)
+    with terminal(stage, "--permission-mode", "default", "--allowedTools", "Bash") as screen:
+        screen.type("INT-STOP please")
+        stage.wait_for_file("napping")
+        screen.keys("Escape")
+        screen.wait_for("Interrupted", "interrupted")
+        screen.ask("After the stop egret")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
+def test_an_answer_stopped_in_a_terminal_keeps_its_prompt(stage: Stage) -> None:
+    slow = Reply([text("Slow words " * 200)], chunk_chars=20, chunk_delay_seconds=0.1)
+    stage.script.on("INT-SLOW", slow)
+    stage.script.on("After the stop", [text("Understood.")])  # sent in one message with the first prompt
+    with terminal(stage) as screen:
+        screen.type("INT-SLOW please")
+        stage.script.wait_for("INT-SLOW")  # before 2.1.212 the screen shows complete answers only
+        time.sleep(2.0)
+        screen.keys("Escape")
+        screen.wait_for("Interrupted", "interrupted")
+        screen.ask("After the stop egret")
+    for exchange in stage.runs[-1].exchanges:
+        if exchange.blocks == slow.blocks:
+            stage.expect_as_written(exchange)
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
+def test_a_fork_in_a_terminal_owns_only_what_was_said_in_it(stage: Stage) -> None:
+    with terminal(stage) as screen:
+        screen.ask("Typed in the original kiwi")
+    with terminal(stage, "--resume", stage.runs[0].id, "--fork-session") as screen:
+        screen.ask("Typed in the fork linnet")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.1.105")
+def test_a_renamed_session_has_its_name(stage: Stage) -> None:
+    with terminal(stage) as screen:
+        screen.ask("First typed prompt avocet")
+        screen.type("/rename Kettle session title", is_prompt=False)
+        screen.wait_for("Kettle session title")
+    stage.titles[stage.runs[0].id] = "Kettle session title"
+    assert_agrees(stage)

@@ -7,6 +7,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 
+from backscroll.readers.file_lock import try_lock
+
 __all__ = ["TempFolder"]
 
 _PREFIX = "backscroll-scratch-"
@@ -17,12 +19,14 @@ class TempFolder:
     """A temporary folder for this user only.
 
     A killed process leaves its folder behind, with private data in it. Its lock is released by the system,
-    so the next process that creates such a folder detects and deletes it.
+    so the next process that creates such a folder detects and deletes it. ``parent`` is the folder to create
+    it in, by default the system's folder for temporary files.
     """
 
-    def __init__(self) -> None:
-        _delete_abandoned()
-        self.path, self._lock = _create()
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
+        _delete_abandoned(parent)
+        self.path, self._lock = _create(parent)
 
     def close(self) -> None:
         """Delete the folder and its content."""
@@ -42,12 +46,11 @@ class TempFolder:
         self.close()
 
 
-def _create() -> tuple[Path, sqlite3.Connection]:
+def _create(parent: Path) -> tuple[Path, sqlite3.Connection]:
     while True:
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         try:
-            (path / _LOCK_FILE).touch(mode=0o600)
-            lock = _lock(path)
+            lock = try_lock(path / _LOCK_FILE)
         except OSError:
             if path.exists():
                 raise
@@ -57,26 +60,12 @@ def _create() -> tuple[Path, sqlite3.Connection]:
         # Another process deleted it as abandoned before it was locked.
 
 
-def _lock(folder: Path) -> sqlite3.Connection | None:
-    """Lock the folder; None if another process has it locked."""
-    db = sqlite3.connect(folder / _LOCK_FILE, timeout=0, isolation_level=None, check_same_thread=False)
-    try:
-        db.execute("pragma journal_mode = memory")  # nothing is written, so a full disk is no error
-        db.execute("begin exclusive")
-    except sqlite3.OperationalError as error:
-        db.close()
-        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-            raise OSError(f"{folder} cannot be written: {error}") from error
-        return None
-    return db
-
-
-def _delete_abandoned() -> None:
+def _delete_abandoned(parent: Path) -> None:
     """Delete the folders of killed processes."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in parent.glob(f"{_PREFIX}*"):
         # The folder of another user cannot be opened.
         with suppress(OSError, sqlite3.DatabaseError):
             # Without a lock file it is just being created.
-            if (folder / _LOCK_FILE).exists() and (lock := _lock(folder)) is not None:
+            if (folder / _LOCK_FILE).exists() and (lock := try_lock(folder / _LOCK_FILE)) is not None:
                 with closing(lock):
                     shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,391 @@
+"""The change log: apply a plan, list changes, undo, recover after a crash."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backscroll.changes import lines, rows
+from backscroll.changes.files import (
+    copy_file,
+    file_hash,
+    missing_folders,
+    publish_new,
+    remove_empty,
+    sync_folder,
+    write_file,
+)
+from backscroll.changes.journal import (
+    FileOperation,
+    Journal,
+    LineOperation,
+    read_journal,
+    read_rows,
+    write_rows_file,
+)
+from backscroll.errors import ChangeConflictError, ChangeNotFoundError, DestinationError
+from backscroll.model.changes import Change, ChangePlan, FileChange, LineChange
+from backscroll.readers.file_lock import try_lock
+
+__all__ = ["ChangeLog"]
+
+_LOCK_FILE = "changes.lock"
+_SPARE_BYTES = 50_000_000  # free space that must be left after a change
+
+
+class ChangeLog:
+    """All changes that were made to the tools' stores, in a folder next to the archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def entries(self) -> list[Change]:
+        """Return all finished changes, newest first."""
+        return [
+            journal.to_change()
+            for journal in self._journals()
+            if journal.state in ("applied", "undone", "undoing")
+        ]
+
+    def find(self, change_id: str | None = None) -> Change:
+        """Return a change by its id or a prefix; by default the newest that is not undone."""
+        return self._find(change_id).to_change()
+
+    def apply(self, plan: ChangePlan) -> Change:
+        """Apply a plan completely, or not at all.
+
+        Raises `ChangeConflictError` if something is no longer as it was when the plan was made.
+        """
+        with self._lock():
+            self._recover()
+            _check_current(plan)
+            journal, folder = self._prepare(plan)
+            try:
+                journal.state = "applying"
+                journal.write(folder)
+                _apply(journal, folder, plan)
+            except BaseException:
+                self._roll_back(journal, folder)
+                raise
+            journal.state = "applied"
+            journal.write(folder)
+            return journal.to_change()
+
+    def undo(self, change_id: str | None = None) -> Change:
+        """Restore everything that a change touched, the newest change by default.
+
+        Raises `ChangeConflictError` if a file, line or row has changed since; then nothing is restored.
+        """
+        with self._lock():
+            self._recover()
+            journal = self._find(change_id)
+            if journal.state == "undone":
+                raise ChangeNotFoundError(f"Change {journal.id} is undone already.", journal.id)
+            folder = self.folder / journal.id
+            _check_unchanged(journal, folder)
+            journal.state = "undoing"
+            journal.write(folder)
+            _revert(journal, folder)
+            journal.state = "undone"
+            journal.write(folder)
+            return journal.to_change()
+
+    def recover(self) -> list[str]:
+        """Finish what a crash interrupted. Return the descriptions of the changes that were rolled back."""
+        if not self.folder.is_dir():
+            return []
+        with self._lock():
+            return self._recover()
+
+    def forget(self, session_ref: str) -> None:
+        """Delete the saved files and rows of all changes of a session. They can no longer be undone."""
+        if self.folder.is_dir():
+            with self._lock():
+                for journal in list(self._journals()):
+                    if session_ref in journal.sessions:
+                        shutil.rmtree(self.folder / journal.id)
+
+    # Folders and lock
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        held = try_lock(self.folder / _LOCK_FILE)
+        if held is None:
+            raise ChangeConflictError(
+                "Another process is changing files of a tool. Wait until it is done.", self.folder
+            )
+        try:
+            yield
+        finally:
+            held.close()
+
+    def _journals(self) -> Iterator[Journal]:
+        """Yield the records of all changes, newest first."""
+        if self.folder.is_dir():
+            for folder in sorted(self.folder.iterdir(), reverse=True):
+                journal = read_journal(folder)
+                if journal is not None:
+                    yield journal
+
+    def _find(self, change_id: str | None) -> Journal:
+        journals = [journal for journal in self._journals() if journal.state in ("applied", "undone")]
+        if change_id is None:
+            found = [journal for journal in journals if journal.state == "applied"][:1]
+        else:
+            found = [journal for journal in journals if journal.id.startswith(change_id)]
+        if not found:
+            name = f"No change has the id '{change_id}'." if change_id else "There is nothing to undo."
+            raise ChangeNotFoundError(f"{name} Run 'backscroll changes' to see all changes.", change_id or "")
+        if len(found) > 1:
+            ids = ", ".join(journal.id for journal in found[:5])
+            raise ChangeNotFoundError(f"'{change_id}' matches several changes: {ids}.", change_id or "")
+        return found[0]
+
+    # Prepare, roll back, recover
+
+    def _prepare(self, plan: ChangePlan) -> tuple[Journal, Path]:
+        """Save what will change and stage new files. Nothing of the tool changes yet."""
+        now = datetime.now(UTC)
+        change_id = f"{now:%Y%m%d-%H%M%S-%f}"  # sorts by time; the lock makes it unique
+        _check_space(plan, self.folder)
+        folder = self.folder / change_id
+        folder.mkdir(mode=0o700)
+        new_paths = [change.path for change in plan.files if change.content is not None]
+        created = {parent: None for path in new_paths for parent in missing_folders(path.parent)}
+        journal = Journal(
+            id=change_id,
+            at=now,
+            what=plan.what,
+            sessions=plan.sessions,
+            batch=plan.batch,
+            state="preparing",
+            files=[_operation(change, change_id, number) for number, change in enumerate(plan.files)],
+            lines=[LineOperation(str(change.path), change.before, change.after) for change in plan.lines],
+            row_count=len(plan.rows),
+            created_folders=[str(path) for path in created],
+            emptied_folders=_emptied_folders(plan),
+        )
+        journal.write(folder)
+        try:
+            for path in created:
+                path.mkdir(mode=0o700, exist_ok=True)
+            for change, operation in zip(plan.files, journal.files, strict=True):
+                _save_and_stage(change, operation, folder)
+            write_rows_file(folder, plan.rows)
+        except BaseException as error:
+            self._roll_back(journal, folder)
+            if isinstance(error, OSError):
+                path = error.filename or folder
+                raise DestinationError(f"{path} cannot be written: {error.strerror}.", path) from error
+            raise
+        return journal, folder
+
+    def _roll_back(self, journal: Journal, folder: Path) -> None:
+        if journal.state == "applying":
+            _revert(journal, folder)
+        for operation in journal.files:
+            if operation.staged is not None:
+                Path(operation.staged).unlink(missing_ok=True)
+        remove_empty(Path(path) for path in journal.created_folders)
+        shutil.rmtree(folder)
+
+    def _recover(self) -> list[str]:
+        rolled_back: list[str] = []
+        for folder in sorted(self.folder.iterdir()):
+            journal = read_journal(folder)
+            if journal is None:
+                if folder.is_dir():  # killed before its first record: nothing was staged
+                    shutil.rmtree(folder)
+            elif journal.state == "undoing":
+                _revert(journal, folder)
+                journal.state = "undone"
+                journal.write(folder)
+            elif journal.state in ("preparing", "applying"):
+                self._roll_back(journal, folder)
+                rolled_back.append(journal.what)
+        return rolled_back
+
+
+# Plans
+
+
+def _check_current(plan: ChangePlan) -> None:
+    """Raise `ChangeConflictError` unless every file and line is as the plan expects."""
+    for change in plan.files:
+        current = file_hash(change.path)
+        if current == change.before:
+            continue
+        if change.before is None:
+            raise ChangeConflictError(f"{change.path} exists already. Nothing was changed.", change.path)
+        raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
+    for path, changes in _by_path(plan.lines).items():
+        if lines.missing_lines(path, changes):
+            raise ChangeConflictError(f"{path} has changed meanwhile. Nothing was changed.", path)
+
+
+def _check_space(plan: ChangePlan, folder: Path) -> None:
+    """Raise `DestinationError` if a disk has too little space for new and saved files."""
+    needed: dict[int, tuple[Path, int]] = {}
+
+    def add(place: Path, size: int) -> None:
+        while not place.exists():
+            place = place.parent
+        device = place.stat().st_dev
+        needed[device] = (place, needed.get(device, (place, 0))[1] + size)
+
+    for change in plan.files:
+        if change.content is not None:
+            add(change.path.parent, change.size)
+        if change.before is not None:
+            add(folder, change.path.stat().st_size)
+    for place, size in needed.values():
+        free = shutil.disk_usage(place).free
+        if free < size + _SPARE_BYTES:
+            needed_mb = (size + _SPARE_BYTES) / 1e6
+            raise DestinationError(
+                f"{place} has {free / 1e6:,.0f} MB of free space; {needed_mb:,.0f} MB are needed.", place
+            )
+
+
+def _operation(change: FileChange, change_id: str, number: int) -> FileOperation:
+    operation = FileOperation(
+        path=str(change.path), before=change.before, is_left_if_changed=change.is_left_if_changed
+    )
+    if change.before is not None:
+        stat = change.path.stat()
+        operation.mode = stat.st_mode & 0o777
+        operation.modified_at = stat.st_mtime
+        operation.saved = str(number)
+    if change.content is not None:
+        operation.staged = str(change.path.with_name(f".{change_id}-{number}.part"))
+    return operation
+
+
+def _save_and_stage(change: FileChange, operation: FileOperation, folder: Path) -> None:
+    if operation.saved is not None and copy_file(change.path, folder / operation.saved) != operation.before:
+        raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
+    if change.content is not None and operation.staged is not None:
+        operation.after = write_file(Path(operation.staged), change.content(), operation.mode)
+
+
+def _emptied_folders(plan: ChangePlan) -> list[str]:
+    """Return the folders of deleted files and their parents, if the plan deletes everything in them."""
+    deleted = {change.path for change in plan.files if change.content is None}
+    emptied: set[Path] = set()
+    for folder in sorted({path.parent for path in deleted}, key=lambda one: len(one.parts), reverse=True):
+        current = folder
+        while current.is_dir() and all(path in deleted or path in emptied for path in current.iterdir()):
+            emptied.add(current)
+            current = current.parent
+    return [str(path) for path in sorted(emptied)]
+
+
+def _by_path(changes: tuple[LineChange, ...] | list[LineChange]) -> dict[Path, list[LineChange]]:
+    grouped: dict[Path, list[LineChange]] = {}
+    for change in changes:
+        grouped.setdefault(change.path, []).append(change)
+    return grouped
+
+
+# Apply
+
+
+def _apply(journal: Journal, folder: Path, plan: ChangePlan) -> None:
+    """Create and replace files, change lines and rows, delete files."""
+    for operation in journal.files:
+        if operation.staged is not None:
+            _publish(operation)
+    for path, changes in _by_path(plan.lines).items():
+        lines.apply_lines(path, changes, _staged_lines(path, journal))
+    for database, changed in rows.by_database(plan.rows).items():
+        rows.write_rows(database, changed)
+        journal.committed_databases.append(str(database))
+        journal.write(folder)
+    for operation in journal.files:
+        if operation.staged is None:
+            _delete(operation)
+    remove_empty(Path(path) for path in journal.emptied_folders)
+
+
+def _publish(operation: FileOperation) -> None:
+    staged, target = Path(operation.staged or ""), Path(operation.path)
+    if operation.before is None:
+        try:
+            publish_new(staged, target)
+        except FileExistsError as error:
+            raise ChangeConflictError(f"{target} exists already. Nothing was changed.", target) from error
+        return
+    if file_hash(target) != operation.before:
+        raise ChangeConflictError(f"{target} has changed meanwhile. Nothing was changed.", target)
+    staged.replace(target)
+    sync_folder(target.parent)
+
+
+def _delete(operation: FileOperation) -> None:
+    path = Path(operation.path)
+    if file_hash(path) != operation.before:
+        raise ChangeConflictError(f"{path} has changed meanwhile. Nothing was changed.", path)
+    path.unlink()
+    sync_folder(path.parent)
+
+
+def _staged_lines(path: Path, journal: Journal) -> Path:
+    return path.with_name(f".{journal.id}-{path.name}.part")
+
+
+# Undo
+
+
+def _check_unchanged(journal: Journal, folder: Path) -> None:
+    """Raise `ChangeConflictError` if anything is no longer as the change left it."""
+    for operation in journal.files:
+        current = file_hash(Path(operation.path))
+        if current not in (operation.after, operation.before) and not operation.is_left_if_changed:
+            raise ChangeConflictError(
+                f"{operation.path} has changed since. Undo would lose that, so nothing was restored.",
+                operation.path,
+            )
+    for database, changed in rows.by_database(list(read_rows(folder))).items():
+        rows.check_rows(database, changed)
+
+
+def _revert(journal: Journal, folder: Path) -> None:
+    """Restore everything, from any intermediate state. Operations that were not done are skipped."""
+    for operation in journal.files:
+        if operation.staged is None:
+            _restore(operation, journal, folder)
+    for database, changed in reversed(rows.by_database(list(read_rows(folder))).items()):
+        if database.exists():
+            is_committed = str(database) in journal.committed_databases
+            rows.revert_rows(database, changed, is_committed=is_committed)
+    for path, changes in _by_path([operation.to_change() for operation in journal.lines]).items():
+        inverses = [lines.inverse(change) for change in changes]
+        missing = lines.missing_lines(path, inverses)
+        done = [inverse for inverse in inverses if inverse not in missing]
+        lines.apply_lines(path, done, _staged_lines(path, journal))
+    for operation in reversed(journal.files):
+        if operation.staged is not None:
+            _restore(operation, journal, folder)
+    remove_empty(Path(path) for path in journal.created_folders)
+
+
+def _restore(operation: FileOperation, journal: Journal, folder: Path) -> None:
+    """Restore one file if it is as the change left it."""
+    path = Path(operation.path)
+    temporary = path.with_name(f".{journal.id}-{operation.saved}.restored.part")
+    temporary.unlink(missing_ok=True)  # of an interrupted undo
+    if file_hash(path) != operation.after or operation.after == operation.before:
+        return
+    if operation.saved is None:
+        path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    copy_file(folder / operation.saved, temporary, operation.mode)
+    # The time of the restore, not the former one: Claude Code deletes files by their modification time.
+    os.utime(temporary)
+    temporary.replace(path)
+    sync_folder(path.parent)

@@ -1,0 +1,136 @@
+"""The record of one change: its state, its operations, and rows before and after.
+
+Each change has a folder with ``change.json``, ``rows.msgpack`` and the saved files.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from backscroll.changes.files import sync_folder, write_file
+from backscroll.model.changes import Change, LineChange, RowChange
+
+__all__ = [
+    "FileOperation",
+    "Journal",
+    "LineOperation",
+    "State",
+    "read_journal",
+    "read_rows",
+    "write_rows_file",
+]
+
+# preparing  files are staged and saved; nothing of the tool has changed
+# applying   some of the operations may have been done
+# undoing    some of the operations may have been reverted
+State = Literal["preparing", "applying", "applied", "undoing", "undone"]
+
+_JOURNAL_FILE = "change.json"
+_ROWS_FILE = "rows.msgpack"
+
+
+class FileOperation(Struct, kw_only=True):
+    """Create, replace or delete one file."""
+
+    path: str
+    before: str | None  # SHA-256 in hex; None if there was no file
+    after: str | None = None  # None if the file is deleted
+    mode: int = 0o600
+    modified_at: float | None = None  # of the file before the change
+    saved: str | None = None  # name in the change's folder
+    staged: str | None = None  # path next to the target
+    is_left_if_changed: bool = False
+
+
+class LineOperation(Struct, frozen=True):
+    """Replace, append or remove one line."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    def to_change(self) -> LineChange:
+        return LineChange(path=Path(self.path), before=self.before, after=self.after)
+
+
+class Journal(Struct, kw_only=True):
+    """The record of one change."""
+
+    id: str
+    at: datetime
+    what: str
+    sessions: tuple[str, ...]
+    state: State
+    batch: str = ""
+    files: list[FileOperation] = []
+    lines: list[LineOperation] = []
+    row_count: int = 0
+    committed_databases: list[str] = []
+    created_folders: list[str] = []  # the outermost first
+    emptied_folders: list[str] = []  # folders of deleted files, removed if empty
+
+    def write(self, folder: Path) -> None:
+        """Write the record durably."""
+        temporary = folder / f"{_JOURNAL_FILE}.part"
+        temporary.unlink(missing_ok=True)
+        write_file(temporary, [msgspec.json.format(msgspec.json.encode(self))])
+        temporary.replace(folder / _JOURNAL_FILE)
+        sync_folder(folder)
+
+    def to_change(self) -> Change:
+        return Change(
+            id=self.id,
+            at=self.at,
+            what=self.what,
+            sessions=self.sessions,
+            file_count=len({one.path for one in self.files} | {one.path for one in self.lines}),
+            row_count=self.row_count,
+            is_undone=self.state == "undone",
+            batch=self.batch,
+        )
+
+
+class _Row(Struct, frozen=True):
+    database: str
+    table: str
+    key: dict[str, Any]  # of `Value`: msgpack distinguishes text and bytes by itself
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+def read_journal(folder: Path) -> Journal | None:
+    """Return the record of a change; None if the folder has no readable one."""
+    try:
+        return msgspec.json.decode((folder / _JOURNAL_FILE).read_bytes(), type=Journal)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+        return None
+
+
+def write_rows_file(folder: Path, rows: Sequence[RowChange]) -> None:
+    """Save rows before and after, durably."""
+    packed = (
+        msgspec.msgpack.encode(_Row(str(row.database), row.table, row.key, row.before, row.after))
+        for row in rows
+    )
+    write_file(folder / _ROWS_FILE, (len(row).to_bytes(8, "little") + row for row in packed))
+
+
+def read_rows(folder: Path) -> Iterator[RowChange]:
+    """Read the saved rows of a change."""
+    path = folder / _ROWS_FILE
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        while size := file.read(8):
+            row = msgspec.msgpack.decode(file.read(int.from_bytes(size, "little")), type=_Row)
+            yield RowChange(
+                database=Path(row.database),
+                table=row.table,
+                key=row.key,
+                before=row.before,
+                after=row.after,
+            )

@@ -1,0 +1,155 @@
+"""Compare-and-swap of database rows, one transaction per database."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
+from backscroll.model.changes import RowChange, Value
+
+__all__ = ["by_database", "check_rows", "revert_rows", "write_rows"]
+
+_BUSY_TIMEOUT_SECONDS = 2.0
+
+
+def inverse(change: RowChange) -> RowChange:
+    """Return the change that restores the row. The change must have all columns of the row before."""
+    before = change.after
+    if change.before is not None and change.after is not None:
+        before = {**change.before, **change.after}
+    return RowChange(
+        database=change.database,
+        table=change.table,
+        key=change.key,
+        before=before,
+        after=change.before,
+        label=change.label,
+    )
+
+
+def by_database(rows: Sequence[RowChange]) -> dict[Path, list[RowChange]]:
+    """Group changes by database, in the order of their first change."""
+    grouped: dict[Path, list[RowChange]] = {}
+    for row in rows:
+        grouped.setdefault(row.database, []).append(row)
+    return grouped
+
+
+def write_rows(database: Path, rows: Sequence[RowChange]) -> None:
+    """Write changes in one transaction. Raises `ChangeConflictError` if a row is not as expected."""
+    with _connection(database) as db, _transaction(db):
+        for row in rows:
+            if not _is_same(_read(db, row), row.before):
+                raise ChangeConflictError(
+                    f"{_name(row)} in {database} is not as expected. Nothing was changed.", database
+                )
+            _write(db, row)
+
+
+def revert_rows(database: Path, rows: Sequence[RowChange], *, is_committed: bool) -> None:
+    """Restore the rows that have their new values, in one transaction. Other rows are left as they are.
+
+    If it is unknown whether the change was committed, it was only if all rows have their new values.
+    """
+    inverses = [inverse(row) for row in reversed(rows)]
+    with _connection(database) as db:
+        if not is_committed and not all(_is_same(_read(db, row), row.before) for row in inverses):
+            return
+        with _transaction(db):
+            for row in inverses:
+                if _is_same(_read(db, row), row.before):
+                    _write(db, row)
+
+
+def check_rows(database: Path, rows: Sequence[RowChange]) -> None:
+    """Raise `ChangeConflictError` if a row has neither its old nor its new values."""
+    with _connection(database) as db:
+        for row in map(inverse, rows):
+            current = _read(db, row)
+            if not _is_same(current, row.before) and not _is_same(current, row.after):
+                raise ChangeConflictError(
+                    f"{_name(row)} in {database} has changed since."
+                    " Undo would lose that, so nothing was restored.",
+                    database,
+                )
+
+
+def _read(db: sqlite3.Connection, row: RowChange) -> dict[str, Value] | None:
+    """Return the columns of the current row that the change names; None if there is no row."""
+    columns = list({**row.key, **(row.before or {}), **(row.after or {})})
+    selected = ", ".join(map(_quoted, columns))
+    found = db.execute(
+        f"select {selected} from {_quoted(row.table)} where {_where(row.key)}",  # noqa: S608
+        [*row.key.values()],
+    ).fetchone()
+    return dict(zip(columns, found, strict=True)) if found is not None else None
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("begin immediate")
+    try:
+        yield
+        db.execute("commit")
+    except BaseException:
+        db.execute("rollback")
+        raise
+    db.execute("pragma wal_checkpoint(passive)")
+
+
+@contextmanager
+def _connection(database: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        uri = f"{database.absolute().as_uri()}?mode=rw"
+        with closing(
+            sqlite3.connect(uri, uri=True, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
+        ) as db:
+            yield db
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise DatabaseLockedError(
+                f"{database} is locked by another process. Close the tool and try again.", database
+            ) from error
+        raise DatabaseUnreadableError(f"{database} cannot be written: {error}.", database) from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise DatabaseUnreadableError(f"{database} cannot be written: {error}.", database) from error
+
+
+def _write(db: sqlite3.Connection, row: RowChange) -> None:
+    table = _quoted(row.table)
+    if row.after is None:
+        db.execute(f"delete from {table} where {_where(row.key)}", [*row.key.values()])  # noqa: S608
+        return
+    if row.before is None:
+        values = {**row.key, **row.after}
+        columns = ", ".join(map(_quoted, values))
+        marks = ", ".join("?" for _ in values)
+        db.execute(f"insert into {table} ({columns}) values ({marks})", [*values.values()])  # noqa: S608
+        return
+    assignments = ", ".join(f"{_quoted(column)} = ?" for column in row.after)
+    db.execute(
+        f"update {table} set {assignments} where {_where(row.key)}",  # noqa: S608
+        [*row.after.values(), *row.key.values()],
+    )
+
+
+def _is_same(current: Mapping[str, Value] | None, expected: Mapping[str, Value] | None) -> bool:
+    if current is None or expected is None:
+        return current is None and expected is None
+    return all(
+        current.get(column) == value and type(current.get(column)) is type(value)
+        for column, value in expected.items()
+    )
+
+
+def _where(key: Mapping[str, Value]) -> str:
+    return " and ".join(f"{_quoted(column)} is ?" for column in key)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _name(row: RowChange) -> str:
+    return f"{row.table} row {next(iter(row.key.values()))!r}"

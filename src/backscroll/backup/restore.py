@@ -1,0 +1,193 @@
+"""Restore a backup. All changes are made through the change log, so that they can be undone."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from backscroll.backup.held_databases import process_holding
+from backscroll.backup.reader import BackupReader, FileDamagedError
+from backscroll.backup.restore_plan import PlannedFile, RestoreOptions, plan_files
+from backscroll.changes import ChangeLog
+from backscroll.changes.files import file_hash
+from backscroll.errors import RestoreError, ToolRunningError
+from backscroll.model.backup import ProgressCallback, RestoreResult
+from backscroll.model.changes import ChangePlan, FileChange
+from backscroll.readers.sqlite import Database
+from backscroll.readers.temp_folder import TempFolder
+from backscroll.sources import named, names
+from backscroll.sources.protocols import BackupContents, RetentionPolicy, SessionWriter, open_process
+
+__all__ = ["plan_restore", "restore_backup"]
+
+_LOG_SUFFIXES = ("-wal", "-journal")
+_EMPTY_HASH = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes
+
+
+def plan_restore(
+    backup: Path, options: RestoreOptions, progress: ProgressCallback | None = None
+) -> RestoreResult:
+    """Return what `restore_backup` would do. Raises the same errors."""
+    with BackupReader(backup) as reader:
+        return _plan(reader, options, progress)[0]
+
+
+def restore_backup(
+    backup: Path,
+    options: RestoreOptions,
+    change_log: ChangeLog,
+    *,
+    progress: ProgressCallback | None = None,
+) -> RestoreResult:
+    """Restore the valid files of a backup. Files that exist and differ are kept unless ``force`` is set.
+
+    Raises `InvalidBackupError`, `RestoreError`, `ToolRunningError` or `ChangeConflictError`; then nothing is
+    changed.
+    """
+    change_log.recover()
+    with BackupReader(backup) as reader:
+        result, changed = _plan(reader, options, progress)
+        if not changed:
+            return result
+        parent = options.archive_folder
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with TempFolder(parent) as folder:
+            sessions = {f"{one.source}:{id_}" for one in changed for id_ in one.file.session_ids}
+            plan = ChangePlan(
+                what=f"Restore {backup.name}",
+                sessions=tuple(sorted(sessions)),
+                files=tuple(_changes(reader, changed, folder)),
+            )
+            try:
+                change = change_log.apply(plan)
+            except FileDamagedError as error:
+                raise RestoreError(f"{backup} changed while it was read: {error}.", backup) from error
+        _set_times(changed)
+    if any(one.file.kind == "archive" for one in changed):
+        shutil.rmtree(options.archive_folder / "index", ignore_errors=True)  # of the former archive
+    return replace(result, change_id=change.id)
+
+
+def _plan(
+    reader: BackupReader, options: RestoreOptions, progress: ProgressCallback | None
+) -> tuple[RestoreResult, list[PlannedFile]]:
+    """Return the result, and the files to write."""
+    reader.check_bases()
+    planned = plan_files(reader, options, progress)
+    changed = [one for one in planned if one.action in ("create", "replace")]
+    _check_processes(changed)
+    result = RestoreResult(
+        files=tuple(one.to_result() for one in planned),
+        files_restored=len(changed),
+        sessions_restored=len({id_ for one in changed for id_ in one.file.session_ids}),
+    )
+    return result, changed
+
+
+def _set_times(changed: Iterable[PlannedFile]) -> None:
+    """Set the original modification times. Tools with a retention period delete old files by this time."""
+    retained = {name for name in names() if isinstance(named(name), RetentionPolicy)}
+    for one in changed:
+        if one.source not in retained:
+            with suppress(OSError):
+                os.utime(one.target, ns=(one.file.modified_ns, one.file.modified_ns))
+
+
+def _check_processes(changed: Iterable[PlannedFile]) -> None:
+    """Raise `ToolRunningError` if a process has open what would be changed."""
+    changed = list(changed)
+    session_ids: dict[tuple[str, Path], set[str]] = {}
+    for one in changed:
+        if one.source:
+            root = Path(str(one.target)[: -len(one.file.path)])
+            session_ids.setdefault((one.source, root), set()).update(one.file.session_ids)
+    for (name, root), ids in session_ids.items():
+        source = named(name)
+        for process in source.blocking_processes(root, ids) if isinstance(source, SessionWriter) else ():
+            raise ToolRunningError(process.reason, process.pid)
+    for one in changed:
+        pid = process_holding(one.target) if one.file.kind != "file" else None
+        if pid is None and one.source and len(one.file.session_ids) == 1:
+            root = Path(str(one.target)[: -len(one.file.path)])
+            pid = open_process(named(one.source), root, one.file.session_ids[0])
+        if pid is not None:
+            raise ToolRunningError(
+                f"Process {pid} has {one.target} open. Close that program, then restore again.", pid
+            )
+
+
+def _changes(reader: BackupReader, changed: Iterable[PlannedFile], folder: Path) -> Iterator[FileChange]:
+    for number, one in enumerate(changed):
+        if one.file.kind != "file":
+            yield from _emptied_logs(one.target)
+        content: Callable[[], Iterable[bytes]] = _content(reader, one)
+        if one.file.kind == "database" and one.action == "replace":
+            content = _with_current_secrets(reader, one, folder / f"{number}.db")
+        yield FileChange(
+            path=one.target,
+            content=content,
+            before=one.current_hash,
+            size=one.file.size,
+            label=one.file.kind,
+        )
+
+
+def _emptied_logs(database: Path) -> Iterator[FileChange]:
+    """Empty the log and the journal of a database before it is replaced: they belong to the old file."""
+    for suffix in _LOG_SUFFIXES:
+        path = database.with_name(database.name + suffix)
+        if (before := file_hash(path)) not in (None, _EMPTY_HASH):
+            yield FileChange(path=path, content=lambda: (), before=before, label="log")
+
+
+def _content(reader: BackupReader, one: PlannedFile) -> Callable[[], Iterable[bytes]]:
+    return lambda: reader.blocks(one.file)
+
+
+def _with_current_secrets(
+    reader: BackupReader, one: PlannedFile, copy: Path
+) -> Callable[[], Iterable[bytes]]:
+    """Write a restored database to a private file, with the credentials of the one that it replaces."""
+    source = named(one.source)
+    assert isinstance(source, BackupContents)
+    copy.touch(mode=0o600)
+    with copy.open("wb") as file:
+        for block in reader.blocks(one.file):
+            file.write(block)
+    try:
+        with (
+            closing(sqlite3.connect(copy, isolation_level=None)) as restored,
+            Database(one.target) as current,
+        ):
+            restored.text_factory = bytes
+            (mode,) = restored.execute("pragma journal_mode").fetchone()
+            restored.execute("pragma journal_mode = delete")
+            current.read(lambda connection: _copy_secrets(source, connection, restored))
+            if mode == b"wal":
+                restored.execute("pragma journal_mode = wal")
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise RestoreError(
+            f"The logins in {one.target} cannot be read: {error}. Move the file away and restore again.",
+            one.target,
+        ) from error
+    return lambda: _blocks(copy)
+
+
+def _copy_secrets(source: BackupContents, current: sqlite3.Connection, restored: sqlite3.Connection) -> None:
+    restored.execute("begin")
+    try:
+        source.copy_secrets(current, restored)
+    except BaseException:
+        restored.execute("rollback")
+        raise
+    restored.execute("commit")
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(1024 * 1024):
+            yield block

@@ -1,0 +1,147 @@
+"""Backups as text and JSON."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from backscroll.model.backup import BackupManifest, BackupSummary, BackupValidation, RestoreResult
+from backscroll.model.text import one_line, pluralize
+
+__all__ = [
+    "file_lines",
+    "list_lines",
+    "manifest_document",
+    "manifest_lines",
+    "restore_document",
+    "restore_lines",
+    "restore_summary",
+    "summary_document",
+    "validation_document",
+    "validation_lines",
+]
+
+MAX_PATH_CHARS = 500
+_ACTIONS = {"create": "create", "replace": "replace", "kept": "keep", "damaged": "damaged", "shared": "skip"}
+_VERDICTS = {"valid": "Valid", "warnings": "Valid with warnings", "invalid": "Invalid"}
+
+
+def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
+    """Return the content of a backup: counts by root, and what is missing."""
+    stats = manifest.stats
+    yield f"  created {_time(manifest.created_at)} on {manifest.platform} by {manifest.program}"
+    yield (
+        f"  {pluralize(stats.session_count, 'session')}, {pluralize(stats.message_count, 'message')},"
+        f" {pluralize(len(manifest.files), 'file')} in {_size(stats.file_size)}"
+    )
+    counts, sizes = Counter[str](), Counter[str]()
+    for file in manifest.files:
+        counts[file.root] += 1
+        sizes[file.root] += file.size
+    width = max((len(root.name) for root in manifest.roots), default=0)
+    for root in manifest.roots:
+        files = pluralize(counts[root.name], "file")
+        path = one_line(root.path, MAX_PATH_CHARS)
+        yield f"  {root.name:<{width}}  {files}, {_size(sizes[root.name])} from {path}"
+    for base in manifest.bases:
+        yield f"  incremental: needs {one_line(base.name, MAX_PATH_CHARS)}"
+    yield f"  credentials: {'included' if manifest.has_secrets else 'removed'}"
+    for skipped in manifest.skipped:
+        yield f"  not included: {one_line(skipped.path, MAX_PATH_CHARS)}: {skipped.reason}"
+
+
+def file_lines(manifest: BackupManifest) -> Iterator[str]:
+    """Return one line per file: size, time and entry."""
+    for file in manifest.files:
+        at = _time(datetime.fromtimestamp(file.modified_ns / 1e9, UTC))
+        yield f"  {file.size:>13,}  {at}  {one_line(f'{file.root}/{file.path}', MAX_PATH_CHARS)}"
+
+
+def list_lines(backups: Sequence[BackupSummary]) -> Iterator[str]:
+    """Return one line per backup."""
+    width = max((len(one_line(backup.path, MAX_PATH_CHARS)) for backup in backups), default=0)
+    for backup in backups:
+        path = f"{one_line(backup.path, MAX_PATH_CHARS):<{width}}"
+        if backup.manifest is None:
+            yield f"{path}  cannot be read: {backup.problem}"
+            continue
+        stats = backup.manifest.stats
+        yield (
+            f"{path}  {_time(backup.manifest.created_at)}  {_size(stats.file_size)}"
+            f"  {pluralize(stats.session_count, 'session')}{'  incremental' if backup.manifest.bases else ''}"
+        )
+
+
+def validation_lines(validation: BackupValidation) -> Iterator[str]:
+    """Return the verdict, and every damaged file."""
+    files = pluralize(len(validation.files), "file")
+    yield f"{_VERDICTS[validation.status]}: {files} checked."
+    for check in validation.files:
+        if check.status != "valid":
+            yield f"  {one_line(check.path, MAX_PATH_CHARS)}: {check.reason}"
+    yield from (f"  {problem}" for problem in validation.problems)
+
+
+def restore_lines(result: RestoreResult) -> Iterator[str]:
+    """Return what a restore does, file by file. Unchanged files are counted only."""
+    for file in result.files:
+        if file.action != "unchanged":
+            reason = f" ({file.reason})" if file.reason else ""
+            yield f"  {_ACTIONS[file.action]:<10} {one_line(file.path, MAX_PATH_CHARS)}{reason}"
+    counts = Counter(file.action for file in result.files)
+    size = sum(file.size for file in result.files if file.action in ("create", "replace"))
+    yield (
+        f"{counts['create']:,} to create, {counts['replace']:,} to replace, {_size(size)};"
+        f" {counts['unchanged']:,} unchanged, {counts['kept']:,} kept."
+    )
+    if counts["damaged"]:
+        yield f"{pluralize(counts['damaged'], 'file')} damaged in the backup: not restored."
+    if counts["kept"]:
+        yield "Existing files that differ are kept. Use --force to replace them."
+
+
+def restore_summary(result: RestoreResult) -> str:
+    """Return the result of a restore in one line."""
+    if result.change_id is None:
+        return "Nothing to restore."
+    return (
+        f"Restored {pluralize(result.files_restored, 'file')} with"
+        f" {pluralize(result.sessions_restored, 'session')}. Change {result.change_id}."
+    )
+
+
+def restore_document(result: RestoreResult) -> dict[str, Any]:
+    """Return a restore as a JSON document."""
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    return document
+
+
+def manifest_document(manifest: BackupManifest, *, with_files: bool = True) -> dict[str, Any]:
+    """Return a manifest as a JSON document."""
+    document: dict[str, Any] = msgspec.to_builtins(manifest) | {"sources": manifest.sources}
+    if not with_files:
+        document["file_count"] = len(document.pop("files"))
+    return document
+
+
+def summary_document(backup: BackupSummary) -> dict[str, Any]:
+    """Return a listed backup as a JSON document, without its files."""
+    manifest = backup.manifest and manifest_document(backup.manifest, with_files=False)
+    return {"path": backup.path, "manifest": manifest, "problem": backup.problem}
+
+
+def validation_document(validation: BackupValidation) -> dict[str, Any]:
+    """Return a validation as a JSON document."""
+    manifest = validation.manifest and manifest_document(validation.manifest, with_files=False)
+    document: dict[str, Any] = msgspec.to_builtins(validation)
+    return document | {"manifest": manifest}
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _size(size: int | None) -> str:
+    return f"{(size or 0) / 1e6:,.1f} MB"

@@ -1,0 +1,41 @@
+"""Files of Claude Code that a backup contains."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from backscroll.model.backup import SourceFile
+from backscroll.readers.file_access import files_below
+from backscroll.sources.claude_code.folders import DESKTOP_FOLDERS, LEGACY_DATABASE, is_id
+
+__all__ = ["backup_files"]
+
+# Folders beside ``projects``: versions of edited files, task lists, plans, pasted text and images. The others
+# hold caches, logs and environment variables.
+_SIDE_FOLDERS = ("file-history", "todos", "tasks", "plans", "paste-cache", "image-cache")
+_FIRST_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def backup_files(root: Path) -> Iterator[SourceFile]:
+    """Return transcripts with their side folders, the prompt log, and the other stores of sessions."""
+    for path in files_below(root / "projects"):
+        yield SourceFile(path, _session_of(path, root, depth=2))
+    for folder in _SIDE_FOLDERS:
+        for path in files_below(root / folder):
+            yield SourceFile(path, _session_of(path, root, depth=1))
+    for folder in DESKTOP_FOLDERS:
+        for path in files_below(root / folder):
+            if Path(path).name.startswith("local_") and path.endswith(".json"):
+                yield SourceFile(path)
+    prompts, store = root / "history.jsonl", root / LEGACY_DATABASE
+    if prompts.is_file():
+        yield SourceFile(str(prompts))
+    if store.is_file():
+        yield SourceFile(str(store), is_database=True)
+
+
+def _session_of(path: str, root: Path, *, depth: int) -> str | None:
+    """Return the session id that the part of a path at this depth starts with."""
+    part = Path(path).relative_to(root).parts[depth : depth + 1]
+    found = _FIRST_ID.match(part[0]) if part else None
+    return found[0] if found and is_id(found[0]) else None

@@ -1,0 +1,78 @@
+"""Files of Cursor that a backup contains, and the credentials in its databases."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from sqlite3 import Connection
+
+from backscroll.model.backup import SourceFile
+from backscroll.readers.file_access import files_below
+from backscroll.sources.cursor import locations
+from backscroll.sources.cursor.database.keys import has_table
+from backscroll.sources.secret_fields import blank
+
+__all__ = ["backup_files", "copy_secrets", "remove_secrets"]
+
+_SECRET_KEYS = ("cursorAuth/", "secret://", "mcpOAuth")  # prefixes in ItemTable
+# Numbers and blobs can be keys too, so the prefix is compared as text.
+_IS_SECRET = " or ".join(["substr(cast(key as text), 1, ?) = ? collate nocase"] * len(_SECRET_KEYS))
+_SECRET_ARGUMENTS = [value for prefix in _SECRET_KEYS for value in (len(prefix), prefix)]
+_TABLES = ("ItemTable", "cursorDiskKV")
+_KEY_FIELD = b"ncryptionKey"  # part of the name of every field that `blank` blanks
+
+
+def backup_files(root: Path) -> Iterator[SourceFile]:
+    """Return all databases, and the other files of each workspace."""
+    for path in (locations.global_database(root), locations.search_database(root)):
+        if locations.is_file(path):
+            yield SourceFile(str(path), is_database=True)
+    for storage in locations.workspace_storages(root):
+        database, workspace = storage.folder / "state.vscdb", storage.folder / "workspace.json"
+        if locations.is_file(database) and locations.is_inside(database, root):
+            yield SourceFile(str(database), is_database=True)
+        if locations.is_file(workspace):
+            yield SourceFile(str(workspace))
+        if not (storage.folder / "images").is_symlink():
+            yield from map(SourceFile, files_below(storage.folder / "images"))
+
+
+def remove_secrets(connection: Connection) -> None:
+    """Delete logins and tokens, and blank encryption keys."""
+    for table in _TABLES:
+        if not has_table(connection, table):
+            continue
+        connection.execute(f"delete from {table} where {_IS_SECRET}", _SECRET_ARGUMENTS)  # noqa: S608
+        for (rowid,) in connection.execute(_select_keyed("rowid", table), [_KEY_FIELD]).fetchall():
+            _blank_value(connection, table, rowid)
+
+
+def copy_secrets(current: Connection, restored: Connection) -> None:
+    """Copy logins and tokens, and the encryption keys of sessions that are otherwise the same."""
+    for table in _TABLES:
+        if not has_table(current, table) or not has_table(restored, table):
+            continue
+        logins = current.execute(
+            f"select cast(key as text), value, typeof(value) = 'text' from {table} where {_IS_SECRET}",  # noqa: S608
+            _SECRET_ARGUMENTS,
+        )
+        for key, value, is_text in logins:
+            kind = "cast(? as text)" if is_text else "?"
+            insert = f"insert or replace into {table} (key, value) values (cast(? as text), {kind})"  # noqa: S608
+            restored.execute(insert, [key, value])
+        for key, value in current.execute(_select_keyed("key, cast(value as blob)", table), [_KEY_FIELD]):
+            update = (
+                f"update {table} set value = iif(typeof(value) = 'text', cast(:value as text), :value)"  # noqa: S608
+                " where key = cast(:key as text) and cast(value as blob) = :blanked"
+            )
+            restored.execute(update, {"key": key, "value": value, "blanked": blank(value)[0]})
+
+
+def _select_keyed(columns: str, table: str) -> str:
+    return f"select {columns} from {table} where instr(cast(value as blob), ?)"  # noqa: S608 - constants
+
+
+def _blank_value(connection: Connection, table: str, rowid: int) -> None:
+    query = f"select typeof(value) = 'text', cast(value as blob) from {table} where rowid = ?"  # noqa: S608
+    is_text, value = connection.execute(query, [rowid]).fetchone()
+    kind = "text" if is_text else "blob"
+    update = f"update {table} set value = cast(? as {kind}) where rowid = ?"  # noqa: S608 - constants
+    connection.execute(update, [blank(value)[0], rowid])

@@ -1,0 +1,83 @@
+"""Files of the Cursor CLI that a backup contains, and the credentials in its stores."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from sqlite3 import Connection
+
+from backscroll.model.backup import SourceFile
+from backscroll.readers.file_access import files_below
+from backscroll.readers.sqlite import as_bytes
+from backscroll.sources.cursor_cli.raw_rows import meta_row
+from backscroll.sources.cursor_cli.transcript_paths import parse_transcript_path
+
+__all__ = ["backup_files", "copy_secrets", "remove_secrets"]
+
+_DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
+_PROJECT_FOLDERS = {"agent-transcripts", "agent-tools"}  # transcripts, and tool output they refer to
+
+
+def backup_files(root: Path) -> Iterator[SourceFile]:
+    """Return stores, transcripts, plans, prompt lists and the code tracking database."""
+    for folder, depth in (("chats", 2), ("acp-sessions", 1)):
+        for path in files_below(root / folder):
+            if not path.endswith(_DATABASE_SUFFIXES):
+                parts = Path(path).relative_to(root).parts
+                session_id = parts[depth] if len(parts) > depth + 1 else None
+                yield SourceFile(path, session_id, path.endswith(".db"))
+    for path in files_below(root / "projects"):
+        if set(Path(path).relative_to(root).parts[2:3]) <= _PROJECT_FOLDERS:
+            parsed = parse_transcript_path(path)
+            yield SourceFile(path, (parsed.parent or parsed.id) if parsed else None)
+    yield from map(SourceFile, files_below(root / "plans"))
+    tracking, prompts = root / "ai-tracking" / "ai-code-tracking.db", root / "prompt_history.json"
+    if tracking.is_file():
+        yield SourceFile(str(tracking), is_database=True)
+    if prompts.is_file():
+        yield SourceFile(str(prompts))
+
+
+def remove_secrets(connection: Connection) -> None:
+    """Delete metadata with secret names, and blank secret fields of the other metadata."""
+    for key, _, kind, blanked in _secret_rows(connection):
+        if blanked is None:
+            connection.execute("delete from meta where key = cast(? as text)", [key])
+        else:
+            update = f"update meta set value = cast(? as {kind}) where key = cast(? as text)"  # noqa: S608
+            connection.execute(update, [blanked, key])
+
+
+def copy_secrets(current: Connection, restored: Connection) -> None:
+    """Copy metadata with secret names, and secret fields of metadata that is otherwise the same."""
+    if not _has_metadata(restored):
+        return
+    for key, value, kind, blanked in _secret_rows(current):
+        if blanked is None:
+            insert = f"insert or replace into meta (key, value) values (cast(? as text), cast(? as {kind}))"  # noqa: S608
+            restored.execute(insert, [key, value])
+        else:
+            update = (
+                f"update meta set value = cast(? as {kind})"  # noqa: S608 - a constant
+                " where key = cast(? as text) and cast(value as blob) = ?"
+            )
+            restored.execute(update, [value, key, blanked])
+
+
+def _has_metadata(connection: Connection) -> bool:
+    query = "select 1 from sqlite_master where type = 'table' and name = 'meta'"
+    return connection.execute(query).fetchone() is not None
+
+
+def _secret_rows(connection: Connection) -> list[tuple[bytes, bytes, str, bytes | None]]:
+    """Return the rows with secrets: key, value, storage class, and the value to keep; None to keep none."""
+    if not _has_metadata(connection):
+        return []
+    found: list[tuple[bytes, bytes, str, bytes | None]] = []
+    for raw_key, raw_value, is_text in connection.execute(
+        "select key, value, typeof(value) = 'text' from meta"
+    ):
+        key, value = as_bytes(raw_key) or b"", as_bytes(raw_value)
+        row = next(meta_row(key.decode("utf-8", "replace"), value), None)
+        if row is None or row.blanked:
+            kept = row.value if row is not None else None
+            found.append((key, value or b"", "text" if is_text else "blob", kept))
+    return found

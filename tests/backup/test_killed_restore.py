@@ -1,0 +1,111 @@
+"""A restore that is killed at any point leaves the old or the new state, and a second run finishes it."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backscroll.changes import ChangeLog
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from tests.backup.histories import STORE, file_contents, make_history, write_sources
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+
+KILL_COUNT = int(os.environ.get("KILLS", "8"))
+
+# Runs a restore, counts its operations on files, and kills itself at one of them.
+CODE = """
+import os, signal, sys
+from pathlib import Path
+from backscroll.history import History
+count, last = 0, int(sys.argv[3])
+def hook(event, arguments):
+    global count
+    if event in ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.utime", "os.chmod"):
+        count += 1
+        if count == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(hook)
+History(roots=[], home=Path(sys.argv[1])).restore_backup(Path(sys.argv[2]), force=True)
+print(count)
+"""
+
+
+def restore(home: Path, backup: Path, last: int = 0) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", CODE, str(home), str(backup), str(last)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    contents = {
+        name: data
+        for source in ("claude-code", "cursor", "cursor-cli")
+        for name, data in file_contents(folder / source).items()
+    }
+    return {name: data for name, data in contents.items() if not name.endswith("-shm")}
+
+
+def test_a_killed_restore_is_rolled_back_or_complete(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    write_sources(folder)
+    with make_history(folder) as history:
+        backup = Path(history.create_backup(tmp_path / "backup.zip").backup_path)
+    shutil.rmtree(folder / "claude-code" / "projects")
+    (folder / "claude-code" / "history.jsonl").write_text("newer\n")
+    (folder / STORE).write_bytes((folder / STORE).read_bytes() + bytes(4096))
+    shutil.rmtree(folder / "cursor-cli")
+    (folder / "cursor-cli").mkdir()
+    shutil.rmtree(folder / "home")
+    before = state(folder)
+    original = tmp_path / "original"
+    shutil.copytree(folder, original)
+    done = restore(folder / "home", backup)
+    assert done.returncode == 0, done.stderr
+    after, count = state(folder), int(done.stdout)
+    assert after != before
+    random_ = random.Random(3)
+    for last in sorted(random_.sample(range(1, count + 1), min(KILL_COUNT, count))):
+        shutil.rmtree(folder)
+        shutil.copytree(original, folder)
+        killed = restore(folder / "home", backup, last)
+        assert killed.returncode == -9, (last, killed.stderr)
+        ChangeLog(folder / "home" / "changes").recover()
+        assert state(folder) in (before, after), last
+        again = restore(folder / "home", backup)
+        assert again.returncode == 0, (last, again.stderr)
+        assert state(folder) == after, last
+        leftover = [path.name for path in folder.rglob("*") if path.name.endswith(".part")]
+        assert leftover == [], last
+
+
+def test_a_killed_backup_leaves_no_file_and_the_next_one_removes_its_folder(tmp_path: Path) -> None:
+    write_sources(tmp_path)
+    make_history(tmp_path).close()
+    code = CODE.replace(
+        "History(roots=[], home=Path(sys.argv[1])).restore_backup(Path(sys.argv[2]), force=True)",
+        "from backscroll.config import NamedRoot\n"
+        "roots = [NamedRoot('claude-code', Path(sys.argv[1]).parent / 'claude-code')]\n"
+        "History(roots=roots, home=Path(sys.argv[1])).create_backup(Path(sys.argv[2]), force=True)",
+    )
+    folder = tmp_path / "backups"
+    arguments = [sys.executable, "-c", code, str(tmp_path / "home"), str(folder / "backup.zip")]
+    done = subprocess.run([*arguments, "0"], capture_output=True, text=True, check=True)
+    for last in random.Random(4).sample(range(1, int(done.stdout)), 4):
+        shutil.rmtree(folder)
+        subprocess.run([*arguments, str(last)], capture_output=True, check=False)
+        for path in folder.glob("*.zip") if folder.exists() else ():
+            roots = [NamedRoot("claude-code", tmp_path / "claude-code")]
+            assert History(roots=roots, home=tmp_path / "home").validate_backup(path).status == "valid"
+        subprocess.run([*arguments, "0"], capture_output=True, check=True)
+        # A folder that was just created when the process was killed is empty, and stays.
+        left = [path.name for path in folder.iterdir() if path.is_file() or any(path.iterdir())]
+        assert left == ["backup.zip"], last

@@ -1,0 +1,248 @@
+"""A restore writes back exactly what was backed up, and keeps what it would overwrite."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backscroll.changes import ChangeLog
+from backscroll.config import NamedRoot
+from backscroll.errors import InvalidBackupError, RestoreError, ToolRunningError, UsageError
+from backscroll.history import History
+from backscroll.testing import cursor
+from tests.backup.histories import SOURCES, STORE, database_rows, file_contents, make_history, write_sources
+from tests.histories import HISTORIES
+from tests.histories import History as SampleHistory
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    write_sources(tmp_path)
+    with make_history(tmp_path) as history:
+        return Path(history.create_backup(tmp_path / "backup.zip").backup_path)
+
+
+def library(folder: Path) -> History:
+    return History(roots=[NamedRoot(name, folder / name) for name in SOURCES], home=folder / "home")
+
+
+def logins(path: Path) -> list[tuple[str, object]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(
+            "select key, value from ItemTable where key like 'cursorAuth/%' order by key"
+        ).fetchall()
+
+
+@pytest.mark.parametrize("sample", HISTORIES, ids=str)
+def test_a_deleted_history_is_restored_completely(sample: SampleHistory, tmp_path: Path) -> None:
+    root = sample.write(tmp_path / sample.source_name)
+    roots = [NamedRoot(sample.source_name, root)]
+    with History(roots=roots, home=tmp_path / "home") as history:
+        history.sync()
+        sessions = history.all_sessions()
+        shown = [history.get_session(session.ref) for session in sessions]
+        result = history.create_backup(tmp_path / "backup.zip", with_secrets=True)
+    databases = {file.path for file in result.manifest.files if file.kind == "database"}
+    rows = {path: database_rows(root / path) for path in databases}
+    contents = file_contents(root)
+    shutil.rmtree(root)
+    shutil.rmtree(tmp_path / "home")
+    with History(roots=roots, home=tmp_path / "home") as history:
+        restored = history.restore_backup(tmp_path / "backup.zip")
+        assert restored.files_restored == len(result.manifest.files)
+        assert history.all_sessions() == sessions
+        history.sync()
+        assert [history.get_session(session.ref) for session in sessions] == shown
+    files = {file.path for file in result.manifest.files if file.kind == "file"}
+    assert {path: (root / path).read_bytes() for path in files} == {path: contents[path] for path in files}
+    with History(roots=roots, home=tmp_path / "second") as history:  # from the restored files alone
+        history.sync()
+        assert [history.get_session(session.ref) for session in sessions if not session.is_gone] == [
+            session for session in shown if not session.summary.is_gone
+        ]
+    assert {path: database_rows(root / path) for path in rows} == rows  # last: SQLite creates a log
+
+
+def test_nothing_is_restored_twice(backup: Path, tmp_path: Path) -> None:
+    history = library(tmp_path)
+    result = history.restore_backup(backup, source="claude-code")
+    assert (result.files_restored, result.change_id) == (0, None)
+    assert {file.action for file in result.files} == {"unchanged"}
+
+
+def test_an_existing_file_that_differs_is_kept_without_force(backup: Path, tmp_path: Path) -> None:
+    prompts = tmp_path / "claude-code" / "history.jsonl"
+    prompts.write_text("newer\n")
+    result = library(tmp_path).restore_backup(backup, source="claude-code")
+    assert [(Path(file.path), file.action) for file in result.files if file.action != "unchanged"] == [
+        (prompts, "kept")
+    ]
+    assert prompts.read_text() == "newer\n"
+
+
+def test_force_replaces_a_file_and_undo_brings_it_back(backup: Path, tmp_path: Path) -> None:
+    prompts = tmp_path / "claude-code" / "history.jsonl"
+    original = prompts.read_bytes()
+    prompts.write_text("newer\n")
+    result = library(tmp_path).restore_backup(backup, source="claude-code", force=True)
+    assert prompts.read_bytes() == original
+    assert result.change_id is not None
+    ChangeLog(tmp_path / "home" / "changes").undo(result.change_id)
+    assert prompts.read_text() == "newer\n"
+
+
+def test_a_dry_run_changes_nothing(backup: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "claude-code")
+    before = file_contents(tmp_path)
+    result = library(tmp_path).restore_backup(backup, is_dry_run=True)
+    assert result.files_restored > 2
+    assert result.change_id is None
+    assert {name: data for name, data in file_contents(tmp_path).items() if not name.endswith(".lock")} == {
+        name: data for name, data in before.items() if not name.endswith(".lock")
+    }
+
+
+def test_a_replaced_database_keeps_its_logins_and_loses_its_old_log(backup: Path, tmp_path: Path) -> None:
+    store = tmp_path / STORE
+    rows = database_rows(store)
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("update ItemTable set value = 'new login' where key = 'cursorAuth/accessToken'")
+        db.execute("delete from cursorDiskKV")
+        db.commit()
+    current = logins(store)
+    assert ("cursorAuth/accessToken", "new login") in current
+    result = library(tmp_path).restore_backup(backup, source="cursor", force=True)
+    assert logins(store) == current
+    restored = database_rows(store)
+    keys = [row[1] for row in restored["cursorDiskKV"]]
+    assert keys == [row[1] for row in rows["cursorDiskKV"]]
+    before_undo = store.read_bytes()
+    ChangeLog(tmp_path / "home" / "changes").undo(result.change_id)
+    assert store.read_bytes() != before_undo
+    assert not database_rows(store)["cursorDiskKV"]
+
+
+def test_encryption_keys_of_unchanged_sessions_survive(backup: Path, tmp_path: Path) -> None:
+    store = tmp_path / STORE
+    rows = database_rows(store)
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("delete from cursorDiskKV where key like 'bubbleId:%'")
+        db.commit()
+    library(tmp_path).restore_backup(backup, source="cursor", force=True)
+    assert {row[1:] for row in database_rows(store)["cursorDiskKV"]} == {
+        row[1:] for row in rows["cursorDiskKV"]
+    }
+    assert cursor.SECRET.encode() in store.read_bytes()
+
+
+def test_a_log_of_the_old_database_is_not_applied_to_the_restored_one(backup: Path, tmp_path: Path) -> None:
+    store = tmp_path / STORE
+    wal = store.with_name("state.vscdb-wal")
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("pragma journal_mode = wal")
+        db.execute("insert into ItemTable values ('later', 'x')")
+        db.commit()
+        log = wal.read_bytes()
+    wal.write_bytes(log)  # as a killed program leaves it
+    assert log
+    result = library(tmp_path).restore_backup(backup, source="cursor", force=True)
+    assert wal.read_bytes() == b""
+    assert b"later" not in [row[1] for row in database_rows(store)["ItemTable"]]
+    ChangeLog(tmp_path / "home" / "changes").undo(result.change_id)
+    assert wal.read_bytes() == log
+
+
+def test_a_database_that_is_open_is_not_replaced(backup: Path, tmp_path: Path) -> None:
+    store = tmp_path / STORE
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("pragma journal_mode = wal")
+    before = store.read_bytes()
+    code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1])"
+    code += "; db.execute('select * from ItemTable').fetchone(); print('open', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as tool:
+        assert tool.stdout is not None
+        assert tool.stdout.readline() == "open\n"
+        with pytest.raises(ToolRunningError) as raised:
+            library(tmp_path).restore_backup(backup, source="cursor", force=True)
+        assert raised.value.process_id == tool.pid
+        tool.communicate("\n")
+    assert store.read_bytes() == before
+
+
+def test_one_session_is_restored_with_its_side_files(backup: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "claude-code")
+    history = library(tmp_path)
+    ref = next(one.ref for one in history.all_sessions() if one.title == "find the ferry timetable")
+    result = history.restore_backup(backup, sessions=[ref])
+    assert (result.files_restored, result.sessions_restored) == (2, 1)
+    assert not (tmp_path / "claude-code" / "history.jsonl").exists()
+    with pytest.raises(RestoreError, match="matches no session"):
+        history.restore_backup(backup, sessions=["ffffffff"])
+
+
+def test_a_session_in_a_shared_database_is_not_restored_alone(backup: Path, tmp_path: Path) -> None:
+    ide = cursor.Home(tmp_path / "cursor")
+    ide.composer([cursor.user("one"), cursor.assistant("a")], workspace=cursor.SHOP, name="One")
+    ide.composer([cursor.user("two"), cursor.assistant("b")], workspace=cursor.SHOP, name="Two")
+    shutil.rmtree(tmp_path / "cursor")
+    ide.write()
+    with make_history(tmp_path) as history:
+        second = Path(history.create_backup(tmp_path / "second.zip").backup_path)
+        ref = next(one.ref for one in history.all_sessions() if one.title == "One")
+        shutil.rmtree(tmp_path / "cursor")
+        result = history.restore_backup(second, sessions=[ref])
+    assert [file.action for file in result.files if file.path.endswith("globalStorage/state.vscdb")] == [
+        "shared"
+    ]
+    assert not (tmp_path / STORE).exists()
+
+
+def test_folders_are_mapped_on_component_boundaries(backup: Path, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere"
+    contents = file_contents(tmp_path / "claude-code")
+    history = library(tmp_path)
+    history.restore_backup(
+        backup,
+        source="claude-code",
+        maps=[(str(tmp_path / "claude"), str(tmp_path / "wrong")), (f"{tmp_path}/claude-code/", str(target))],
+    )
+    assert not (tmp_path / "wrong").exists()
+    restored = file_contents(target)
+    assert restored == {name: contents[name] for name in restored}
+    assert "history.jsonl" in restored
+
+
+def test_a_damaged_file_is_left_out_and_the_others_are_restored(backup: Path, tmp_path: Path) -> None:
+    contents = file_contents(tmp_path / "claude-code")
+    data = bytearray(backup.read_bytes())
+    data[data.index(b"claude-code/history.jsonl.zst") + len(b"claude-code/history.jsonl.zst") + 12] ^= 1
+    backup.write_bytes(data)
+    shutil.rmtree(tmp_path / "claude-code")
+    result = library(tmp_path).restore_backup(backup, source="claude-code")
+    assert [Path(file.path).name for file in result.files if file.action == "damaged"] == ["history.jsonl"]
+    restored = file_contents(tmp_path / "claude-code")
+    assert restored == {name: contents[name] for name in restored}
+    assert "history.jsonl" not in restored
+    assert len(restored) == 2
+
+
+def test_the_archive_is_restored_where_there_is_none(backup: Path, tmp_path: Path) -> None:
+    before = library(tmp_path).all_sessions()
+    history = History(roots=[], home=tmp_path / "new")
+    history.restore_backup(backup)
+    assert history.all_sessions() == before
+    assert len(history.search_sessions("ferry").data) == 1
+
+
+def test_an_invalid_backup_or_source_is_refused(backup: Path, tmp_path: Path) -> None:
+    backup.write_bytes(backup.read_bytes()[:-100])
+    with pytest.raises(InvalidBackupError):
+        library(tmp_path).restore_backup(backup)
+    with pytest.raises(UsageError):
+        library(tmp_path).restore_backup(backup, source="notepad")

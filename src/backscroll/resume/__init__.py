@@ -1,1 +1,1 @@
-"""Resume a session in its tool, open its files, restore files that the tool deleted."""
+"""Resume a session in its tool, and open its files."""

@@ -1,21 +1,30 @@
 """The command that resumes a session, and what prevents it."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.model import SessionSummary
 from backscroll.model.resume import Command, Refusal, RestorePlan, Resumable, Resumption
-from backscroll.resume.restore_files import plan
+from backscroll.model.text import pluralize
 from backscroll.sources import named
 from backscroll.sources.protocols import ResumeCommands, open_process
 
 __all__ = ["resumption"]
 
 
-def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
-    """Return the command of the session's source, and any obstacle on this machine."""
+def resumption(
+    archive: Archive,
+    summary: SessionSummary,
+    machine: Machine,
+    restore_plan: Callable[[SessionSummary], RestorePlan],
+) -> Resumption:
+    """Return the command of the session's source, and any obstacle on this machine.
+
+    ``restore_plan`` is called if the session is no longer in its tool's store.
+    """
     resumable = archive.originals.resumable(summary)
     source = named(summary.source)
     found: Command | Refusal = Refusal("its tool does not resume sessions")
@@ -25,7 +34,7 @@ def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> R
         return Resumption(summary, None, _refused(summary, found), False, None)
     is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
     if summary.is_gone:
-        returning = plan(archive, summary)
+        returning = restore_plan(summary)
         return Resumption(summary, found, _gone(summary, returning), is_installed, returning)
     if (pid := _held_by(resumable, summary)) is not None:
         held = f"Process {pid} has {summary.ref} open. Continue there, or close it first."
@@ -55,15 +64,15 @@ def _short_id(summary: SessionSummary) -> str:
 def _gone(summary: SessionSummary, returning: RestorePlan) -> str:
     gone = f"{summary.ref} is no longer in the tool's own store"
     if returning.obstacle is not None:
-        return f"{gone}, and cannot be restored: {returning.obstacle}."
-    if not returning.files:
         return (
-            f"{gone}. Its database rows cannot be restored into the tool's database."
-            f" Run 'backscroll archive extract {_short_id(summary)}' to get them, or"
-            f" 'backscroll handoff {_short_id(summary)}' to continue in a new session."
+            f"{gone} and cannot be restored. {returning.obstacle}"
+            f" Run 'backscroll handoff {_short_id(summary)}' to continue in a new session."
         )
     count = len(returning.files)
     what = "its file" if count == 1 else f"its {count} files"
+    if returning.row_count:
+        rows = pluralize(returning.row_count, "row")
+        what = f"{rows} of its database" if not count else f"{what} and {rows} of its database"
     return f"{gone}. Run 'backscroll resume {_short_id(summary)} --restore' to restore {what}."
 
 

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
+    from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
+    from backscroll.model.backup import SourceFile
     from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 
 __all__ = [
+    "BackupContents",
     "ChangeMarkers",
     "Closeable",
     "Folder",
@@ -32,6 +36,7 @@ __all__ = [
     "RecordLookup",
     "ResumeCommands",
     "RetentionPolicy",
+    "SessionWriter",
     "Source",
     "Watchable",
     "close",
@@ -124,7 +129,7 @@ class RawRows(ABC):
 
     @abstractmethod
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
-        """Return the rows of a unit without secrets; none if the unit is a file.
+        """Return the rows of a unit without secrets. Those of a file are the small files that belong to it.
 
         Raises `BackscrollError` or `sqlite3.Error` if they cannot be read to the end.
         """
@@ -164,6 +169,25 @@ class RetentionPolicy(ABC):
         """
 
 
+class BackupContents(ABC):
+    """Lists the files that a backup of the tool's history contains."""
+
+    @abstractmethod
+    def backup_files(self, root: Path) -> Iterator[SourceFile]:
+        """Return every file of the history below a root, each once. Settings and logins are omitted.
+
+        A folder that cannot be listed is returned too, so that it is reported when it is opened.
+        """
+
+    @abstractmethod
+    def remove_secrets(self, connection: Connection) -> None:
+        """Delete the credentials in a private copy of one of the tool's databases."""
+
+    @abstractmethod
+    def copy_secrets(self, current: Connection, restored: Connection) -> None:
+        """Copy the credentials of a current database into the restored one that replaces it."""
+
+
 class ResumeCommands(ABC):
     """Builds the command that resumes a session in the tool."""
 
@@ -178,6 +202,37 @@ class ProcessLookup(ABC):
     @abstractmethod
     def open_process(self, root: Path, session_id: str) -> int | None:
         """Return the process id; None if no process is known."""
+
+
+class SessionWriter(ABC):
+    """Plans changes of the tool's store. The methods read the store and write nothing.
+
+    All raise `ChangeConflictError` if the target exists already, and `UnknownStoreVersionError` if the store
+    has an unknown layout.
+    """
+
+    @abstractmethod
+    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+        """Plan to write a session that the tool has lost back to where it was.
+
+        The plan is empty if nothing is missing. Raises `DataNotFoundError` if too little is archived.
+        """
+
+    @abstractmethod
+    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        """Plan to move a session to another workspace folder, under the same id.
+
+        ``target`` is absolute, without symbolic links. ``keep_cwd`` leaves the folder that is recorded with
+        each message. Message text, signatures and content that a model has seen never change.
+        """
+
+    @abstractmethod
+    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        """Plan to copy a session to another workspace folder, under a new id."""
+
+    @abstractmethod
+    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+        """Return the running processes that hold what a change of these sessions would write."""
 
 
 class Closeable(ABC):

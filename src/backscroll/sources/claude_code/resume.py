@@ -1,14 +1,16 @@
 """Build the command that resumes a session, and find the process that has it open."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
+from backscroll.model.transfer import BlockingProcess
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.project_key import matches
 from backscroll.sources.claude_code.workspace import project_folder
 
-__all__ = ["open_process", "resume_command"]
+__all__ = ["blocking_processes", "open_process", "resume_command"]
 
 _CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 _INSTALL_HINT = "Install it with 'npm install -g @anthropic-ai/claude-code', or add its folder to PATH."
@@ -64,6 +66,29 @@ def open_process(root: Path, session_id: str) -> int | None:
         pid = entry.get("pid")
         if isinstance(pid, int) and _process_start_time(pid) in (None, str(entry.get("procStart"))):
             return pid
+    return None
+
+
+def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+    """Return the processes that have sessions open, by the tool's registry, else by their command lines."""
+    found: list[BlockingProcess] = []
+    for session_id in session_ids:
+        pid = open_process(root, session_id) or _process_with_argument(session_id)
+        if pid is not None:
+            reason = f"Process {pid} has the session {session_id} open. Exit Claude Code there and try again."
+            found.append(BlockingProcess(pid, reason))
+    return found
+
+
+def _process_with_argument(session_id: str) -> int | None:
+    """Return a process that was started to resume a session: versions before 2.1.139 have no registry."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = path.read_bytes().decode("utf-8", "replace").split("\0")
+        except OSError:
+            continue
+        if session_id in arguments and {"--resume", "-r"} & set(arguments):
+            return int(path.parent.name)
     return None
 
 

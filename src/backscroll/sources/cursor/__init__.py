@@ -14,12 +14,14 @@ prompt_log      prompts of a workspace that has no session
 side_databases  titles and models from the editor's other databases
 raw_rows        rows that the archive keeps, with list_entries
 raw_records     decoded records for bug reports
+backup          files and credentials in a backup
 resume          the command that opens a session's workspace
+writing/        plan moves, copies and restores of sessions
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,27 +30,42 @@ from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
 from backscroll.sources.protocols import (
+    BackupContents,
     ChangeMarkers,
     Closeable,
     RawRecords,
     RawRows,
     RecordLookup,
     ResumeCommands,
+    SessionWriter,
     Watchable,
 )
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow
+    from backscroll.model.backup import SourceFile
     from backscroll.model.resume import Command, Resumable
+    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor.reader import UserDataReader
 
 __all__ = ["Cursor"]
 
 
-class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, ResumeCommands, Watchable):
+class Cursor(
+    BackupContents,
+    ChangeMarkers,
+    Closeable,
+    RawRecords,
+    RawRows,
+    RecordLookup,
+    ResumeCommands,
+    SessionWriter,
+    Watchable,
+):
     """Read-only access to the history of the Cursor editor.
 
     Reading units in the order of `units` reads a large database from front to back. With a cold disk cache,
@@ -100,10 +117,37 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
     def result_call_ids(self, record: bytes) -> list[str]:
         return result_call_ids(record)
 
+    def backup_files(self, root: Path) -> Iterator[SourceFile]:
+        from backscroll.sources.cursor.backup import backup_files  # start-up: loads msgspec
+
+        return backup_files(root)
+
+    def remove_secrets(self, connection: Connection) -> None:
+        from backscroll.sources.cursor.backup import remove_secrets  # start-up: loads msgspec
+
+        remove_secrets(connection)
+
+    def copy_secrets(self, current: Connection, restored: Connection) -> None:
+        from backscroll.sources.cursor.backup import copy_secrets  # start-up: loads msgspec
+
+        copy_secrets(current, restored)
+
     def resume_command(self, session: Resumable, machine: Machine) -> Command:
         from backscroll.sources.cursor.resume import resume_command  # start-up: loads msgspec
 
         return resume_command(session, machine)
+
+    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+        return self._writer.plan_restore(session)
+
+    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        return self._writer.plan_move(session, target, keep_cwd=keep_cwd)
+
+    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        return self._writer.plan_copy(session, target, keep_cwd=keep_cwd)
+
+    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+        return self._writer.blocking_processes(root, session_ids)
 
     def close(self) -> None:
         """Close all databases and discard prefetched rows. Cached session lists are kept."""
@@ -114,3 +158,11 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         from backscroll.sources.cursor.reader import UserDataReader  # start-up: not needed without a change
 
         return self._readers.setdefault(str(root), UserDataReader(root))
+
+    @property
+    def _writer(self) -> SessionWriter:
+        from backscroll.sources.cursor.writing.session_writer import (
+            CursorWriter,
+        )  # start-up: only needed for changes
+
+        return CursorWriter()

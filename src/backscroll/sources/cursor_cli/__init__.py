@@ -18,7 +18,9 @@ workspace          find the workspace of a session
 model_names        display names of models
 raw_rows           the rows that the archive keeps
 raw_records        decoded records for bug reports
+backup             files and credentials in a backup
 resume             build the command that resumes a session
+session_writer     plan moves, copies and restores of sessions, with writing
 """
 
 from __future__ import annotations
@@ -30,27 +32,42 @@ from typing import TYPE_CHECKING
 from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
 from backscroll.sources.protocols import (
+    BackupContents,
     Closeable,
     PathLookup,
     RawRecords,
     RawRows,
     RecordLookup,
     ResumeCommands,
+    SessionWriter,
     Watchable,
 )
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
+    from backscroll.model.backup import SourceFile
     from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor_cli.reader import RootReader
 
 __all__ = ["CursorCli"]
 
 
-class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, ResumeCommands, Watchable):
+class CursorCli(
+    BackupContents,
+    Closeable,
+    PathLookup,
+    RawRecords,
+    RawRows,
+    RecordLookup,
+    ResumeCommands,
+    SessionWriter,
+    Watchable,
+):
     """Sessions of ``cursor-agent``, in a terminal or in an editor that uses ACP."""
 
     name = locations.SOURCE
@@ -90,10 +107,37 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
     def result_call_ids(self, record: bytes) -> list[str]:
         return result_call_ids(record)
 
+    def backup_files(self, root: Path) -> Iterator[SourceFile]:
+        from backscroll.sources.cursor_cli.backup import backup_files  # start-up: loads msgspec
+
+        return backup_files(root)
+
+    def remove_secrets(self, connection: Connection) -> None:
+        from backscroll.sources.cursor_cli.backup import remove_secrets  # start-up: loads msgspec
+
+        remove_secrets(connection)
+
+    def copy_secrets(self, current: Connection, restored: Connection) -> None:
+        from backscroll.sources.cursor_cli.backup import copy_secrets  # start-up: loads msgspec
+
+        copy_secrets(current, restored)
+
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.cursor_cli.resume import resume_command  # start-up: loads msgspec
 
         return resume_command(session, machine)
+
+    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+        return self._writer.plan_restore(session)
+
+    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        return self._writer.plan_move(session, target, keep_cwd=keep_cwd)
+
+    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        return self._writer.plan_copy(session, target, keep_cwd=keep_cwd)
+
+    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+        return self._writer.blocking_processes(root, session_ids)
 
     def close(self) -> None:
         self._readers.clear()
@@ -102,3 +146,11 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
         from backscroll.sources.cursor_cli.reader import RootReader  # start-up: not needed without a change
 
         return self._readers.setdefault(root, RootReader(root))
+
+    @property
+    def _writer(self) -> SessionWriter:
+        from backscroll.sources.cursor_cli.session_writer import (
+            CursorCliWriter,
+        )  # start-up: only needed for changes
+
+        return CursorCliWriter()

@@ -18,6 +18,7 @@ __all__ = ["KNOWN_KEYS", "Sidecar", "StoreMetadata", "decode_hex_text", "is_hex"
 KNOWN_KEYS = {
     "agentId",
     "approvalMode",
+    "copiedFrom",
     "createdAt",
     "currentPlanUri",
     "isRunEverything",
@@ -27,7 +28,7 @@ KNOWN_KEYS = {
     "name",
     "subagentInfo",
 }
-_NON_TEXT_KEYS = {"createdAt", "isRunEverything", "subagentInfo"}
+_NON_TEXT_KEYS = {"copiedFrom", "createdAt", "isRunEverything", "subagentInfo"}
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _SCALAR_FIELD = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
 _MAX_SIDECAR_BYTES = 1024 * 1024

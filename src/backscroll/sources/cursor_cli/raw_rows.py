@@ -17,7 +17,7 @@ from backscroll.sources.cursor_graph.reachable import StoredBlob, reachable_blob
 from backscroll.sources.cursor_graph.state import ConversationState
 from backscroll.sources.secret_fields import blank, is_secret
 
-__all__ = ["file_row", "store_rows"]
+__all__ = ["file_row", "meta_row", "store_rows"]
 
 _VOLATILE_KEYS = ("lastUsedModel", "latestRootBlobId", "mode")
 _MAX_FILE_BYTES = 1024 * 1024
@@ -28,7 +28,7 @@ def store_rows(path: Path, root: Path) -> Iterator[RawRow]:
     with Database(path) as database:
         index = database.read(scan_store)
         for raw_key, raw_value in index.meta:
-            yield from _meta_row((as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value))
+            yield from meta_row((as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value))
         yield from file_row(path.with_name("meta.json"), root)
 
         def fetch(ids: list[str]) -> Iterator[tuple[str, StoredBlob]]:
@@ -49,7 +49,7 @@ def _start_ids(database: Database, index: StoreIndex) -> list[str]:
     return [root_id] if state.fault is None and not state.is_empty else list(index.sizes)
 
 
-def _meta_row(key: str, value: bytes | None) -> Iterator[RawRow]:
+def meta_row(key: str, value: bytes | None) -> Iterator[RawRow]:
     """Return a row of metadata, unless its key names a secret."""
     if is_secret(key) and key not in KNOWN_KEYS:
         return

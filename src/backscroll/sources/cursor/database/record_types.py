@@ -88,6 +88,7 @@ class Composer(Struct, rename="camel", gc=False):
     capabilities: Raw = Raw()
     code_block_data: Raw = Raw()
     todos: Any = None
+    copied_from: Any = None  # written by Backscroll: id and time of a copy
     sub_composer_ids: Any = None
     subagent_composer_ids: Any = None
     subagent_info: Any = None

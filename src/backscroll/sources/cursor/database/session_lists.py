@@ -27,6 +27,7 @@ __all__ = [
     "PROJECTS_KEY",
     "PROJECT_MEMBERS_KEY",
     "PROMPT_LOG_KEYS",
+    "VERSION_KEY",
     "WORKSPACE_KEYS",
     "DatabaseLists",
     "GlobalList",
@@ -50,12 +51,12 @@ PROMPT_LOG_KEYS = ("aiService.prompts", "aiService.generations")
 WORKSPACE_KEYS = frozenset({COMPOSERS_KEY, CHAT_KEY, *PROMPT_LOG_KEYS})
 
 HEADERS_KEY = "composer.composerHeaders"
-_VERSION_KEY = "composer.composerHeaders.version"
+VERSION_KEY = "composer.composerHeaders.version"
 _GATE_KEY = "composer.composerHeaders.tableGateEnabled"
 PROJECTS_KEY = "glass.localAgentProjects.v1"
 PROJECT_MEMBERS_KEY = "glass.localAgentProjectMembership.v1"
-GLOBAL_KEYS = frozenset({CHAT_KEY, HEADERS_KEY, _VERSION_KEY, _GATE_KEY, PROJECTS_KEY, PROJECT_MEMBERS_KEY})
-NON_JSON_KEYS = frozenset({_VERSION_KEY, _GATE_KEY})  # plain text in some builds
+GLOBAL_KEYS = frozenset({CHAT_KEY, HEADERS_KEY, VERSION_KEY, _GATE_KEY, PROJECTS_KEY, PROJECT_MEMBERS_KEY})
+NON_JSON_KEYS = frozenset({VERSION_KEY, _GATE_KEY})  # plain text in some builds
 
 _VIEW_PREFIX = "workbench.panel.aichat.view."
 
@@ -123,7 +124,7 @@ def read_global_list(connection: Connection) -> GlobalList:
             table.entries
             or table.fault
             or not has_item_table
-            or read_item(connection, _VERSION_KEY) is not None
+            or read_item(connection, VERSION_KEY) is not None
         )
         if is_current:
             table.projects = projects

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -165,6 +165,7 @@ def read_session(
             yield from report.take_problems()
         if isinstance(item, Message):
             item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
+            item = _mark_copy(item, facts.composer.copied_from)
             stats.add(item)
         yield item
     yield from report.take_problems()
@@ -193,6 +194,19 @@ def read_session(
     )
     yield from user_data.side_databases.take_problems()
     yield report.counts
+
+
+def _mark_copy(message: Message, copied_from: Any) -> Message:
+    """Mark a message of a copied session, unless it was written after the copy was made."""
+    if copied_from is None:
+        return message
+    origin = as_map(copied_from)
+    copied_at, session_id = as_int(origin.get("at")), as_text(origin.get("composerId"))
+    if not session_id or copied_at is None:
+        return message
+    if message.timestamp is not None and message.timestamp.timestamp() * 1000 > copied_at:
+        return message
+    return replace(message, copied_from=session_id)
 
 
 def _read_first_message(content: Iterator[ContentItem], store: str) -> tuple[list[ContentItem], str]:

@@ -1,0 +1,60 @@
+"""``backscroll changes`` and ``backscroll undo``: list and revert changes of the tools' stores."""
+
+import click
+
+from backscroll.cli.commands.safekeeping.confirmation import confirm
+from backscroll.cli.global_options import Setup
+from backscroll.cli.output.change_plans import change_document, change_lines
+from backscroll.cli.output.json_documents import write_json
+from backscroll.model.text import pluralize
+
+__all__ = ["changes", "undo"]
+
+
+@click.command("changes")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def changes(setup: Setup, as_json: bool) -> None:
+    """List all changes of the tools' files and databases, newest first.
+
+    \b
+    Example:
+      backscroll changes
+    """
+    with setup.history() as history:
+        found = history.list_changes()
+    if as_json:
+        write_json({"data": [change_document(change) for change in found]})
+    elif found:
+        click.echo("\n".join(change_lines(found)))
+    else:
+        click.echo("No tool's files have been changed.")
+
+
+@click.command("undo")
+@click.argument("change_id", metavar="[ID]", required=False)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
+    """Undo a change of a tool's files and databases.
+
+    Restores all touched files to the byte, and all touched rows. ID is the start of an id in 'backscroll
+    changes'. Without ID, undoes everything that the last command changed. Refuses if something has changed
+    since.
+
+    \b
+    Examples:
+      backscroll undo
+      backscroll undo 20261117-0912
+    """
+    with setup.history() as history:
+        planned = history.transfers.to_undo(change_id)
+        if not as_json:
+            click.echo("\n".join(change_lines(planned)))
+        confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes)
+        undone = history.undo_change(change_id)
+    if as_json:
+        write_json({"data": [change_document(change) for change in undone]})
+    else:
+        click.echo(f"Undone: {pluralize(len(undone), 'change')}.")

@@ -1,0 +1,72 @@
+"""Planned and recorded changes of the tools' stores, as lines and as JSON."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from backscroll.model.changes import Change, ChangePlan
+from backscroll.model.dates import iso
+from backscroll.model.text import one_line, pluralize, sanitize
+from backscroll.model.transfer import MigrateError
+
+__all__ = ["change_document", "change_lines", "error_document", "plan_document", "plan_lines"]
+
+_MAX_KEY_CHARS = 120
+
+
+def plan_lines(plan: ChangePlan) -> Iterator[str]:
+    """Yield what a plan changes, file by file and row by row."""
+    yield sanitize(plan.what)
+    for file in plan.files:
+        yield sanitize(f"  {file.action:7} {file.label:14} {file.path}")
+    for line in plan.lines:
+        action = "append" if line.before is None else "change"
+        yield sanitize(f"  {action:7} {line.label:14} {line.path}")
+    for row in plan.rows:
+        key = one_line(" ".join(map(str, row.key.values())), _MAX_KEY_CHARS)
+        yield sanitize(f"  {row.action:7} {row.label:14} {row.table} {key} in {row.database}")
+    for warning in plan.warnings:
+        yield sanitize(f"  Warning: {warning}")
+
+
+def plan_document(plan: ChangePlan) -> dict[str, Any]:
+    """Return a plan as JSON."""
+    return {
+        "what": plan.what,
+        "files": [
+            {"action": file.action, "label": file.label, "path": str(file.path), "size": file.size}
+            for file in plan.files
+        ],
+        "lines": [{"label": line.label, "path": str(line.path)} for line in plan.lines],
+        "rows": [
+            {"action": row.action, "label": row.label, "table": row.table, "database": str(row.database)}
+            for row in plan.rows
+        ],
+        "warnings": list(plan.warnings),
+    }
+
+
+def change_lines(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield one line per recorded change."""
+    for change in changes:
+        counts = [pluralize(change.file_count, "file"), pluralize(change.row_count, "row")]
+        undone = "  undone" if change.is_undone else ""
+        at = f"{change.at.astimezone():%Y-%m-%d %H:%M}"
+        yield sanitize(f"{change.id}  {at}  {change.what}  ({', '.join(counts)}){undone}")
+
+
+def change_document(change: Change) -> dict[str, Any]:
+    """Return a recorded change as JSON."""
+    return {
+        "id": change.id,
+        "at": iso(change.at),
+        "what": change.what,
+        "sessions": list(change.sessions),
+        "files": change.file_count,
+        "rows": change.row_count,
+        "is_undone": change.is_undone,
+    }
+
+
+def error_document(error: MigrateError) -> dict[str, str]:
+    """Return the reason why a session was not changed as JSON."""
+    return {"session_id": error.session_id, "code": error.code, "message": error.message}

@@ -1,0 +1,109 @@
+"""Restore sessions into their tools, move and copy them, and undo changes."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from backscroll.errors import WorkspaceNotFoundError
+from backscroll.history.session_refs import find_session_to_change, find_top_session
+from backscroll.history.stores import Stores
+from backscroll.history.sync import sync
+from backscroll.history.workspaces import find_workspace
+from backscroll.model import Filter, SessionSummary
+from backscroll.model.changes import Change
+from backscroll.model.transfer import (
+    MigrateResult,
+    MigrationPlan,
+    Mode,
+    PlannedSession,
+    RestoreSessionResult,
+)
+from backscroll.transfer.migrate import apply_migration, plan_migration
+from backscroll.transfer.restore import apply_restore, plan_restore
+
+__all__ = ["Transfers"]
+
+
+class Transfers:
+    """Restore sessions into their tools, move and copy them, and undo changes.
+
+    A plan shows what would change. Applying it updates the archive, too.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    # Plans
+
+    def plan_restore(self, ref: str) -> PlannedSession:
+        """Plan to restore a session that its tool has lost."""
+        return plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
+
+    def plan_sessions(
+        self, refs: Sequence[str], target: Path, *, mode: Mode = "copy", keep_cwd: bool = False
+    ) -> MigrationPlan:
+        """Plan to move or copy sessions to a folder. Raises `SessionNotFoundError` for an ambiguous ref."""
+        archive = self._stores.archive
+        summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
+        return plan_migration(archive, summaries.values(), target, mode, keep_cwd=keep_cwd)
+
+    def plan_workspace(
+        self, workspace: str | Path, target: Path, *, mode: Mode = "copy", keep_cwd: bool = False
+    ) -> MigrationPlan:
+        """Plan to move or copy all sessions of a folder that are in the tools' stores.
+
+        Raises `WorkspaceNotFoundError` if no session belongs to it.
+        """
+        originals = self._stores.archive.originals
+        summaries = [one for one in self._sessions_of(workspace) if originals.in_store(one)]
+        return plan_migration(self._stores.archive, summaries, target, mode, keep_cwd=keep_cwd)
+
+    def _sessions_of(self, workspace: str | Path) -> list[SessionSummary]:
+        """Return the sessions of exactly this folder, which need not exist."""
+        path = os.path.abspath(Path(workspace).expanduser())  # noqa: PTH100 - links in it may be recorded
+        paths = {path, os.path.realpath(path)}
+        listed = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+        found = [one for one in listed if one.workspace_path is not None and one.workspace_path in paths]
+        if not found:
+            find_workspace(self._stores.archive, path)  # raises WorkspaceNotFoundError with suggestions
+            raise WorkspaceNotFoundError(f"No session has the workspace {path!r}.", path)
+        return found
+
+    # Changes
+
+    def restore(self, planned: PlannedSession) -> RestoreSessionResult:
+        """Restore a session as planned, then sync."""
+        result = apply_restore(self._stores.archive, self._stores.change_log, planned)
+        if result.change is not None:
+            sync(self._stores, None, wait=True)
+        return result
+
+    def migrate(self, plan: MigrationPlan) -> MigrateResult:
+        """Move or copy sessions as planned, then sync."""
+        result = apply_migration(self._stores.archive, self._stores.change_log, plan)
+        if result.success_count:
+            sync(self._stores, None, wait=True)
+        return result
+
+    def changes(self) -> list[Change]:
+        """Return all changes of the tools' stores, newest first."""
+        return self._stores.change_log.entries()
+
+    def to_undo(self, change_id: str | None = None) -> list[Change]:
+        """Return the changes that `undo` would revert, newest first. Raises `ChangeNotFoundError`."""
+        log = self._stores.change_log
+        newest = log.find(change_id)
+        if change_id is not None or not newest.batch:
+            return [newest]
+        return [one for one in log.entries() if one.batch == newest.batch and not one.is_undone]
+
+    def undo(self, change_id: str | None = None) -> list[Change]:
+        """Undo a change; without an id, everything that the last command changed. Then sync."""
+        log = self._stores.change_log
+        undone = [log.undo(one.id) for one in self.to_undo(change_id)]
+        sync(self._stores, None, wait=True)
+        return undone
+
+    def recover(self) -> list[str]:
+        """Roll back changes that a crash interrupted. Return their descriptions."""
+        return self._stores.change_log.recover()

@@ -1,0 +1,111 @@
+"""New ids for the lines of a copy.
+
+As in the tool's own forks, each line gets a new uuid and names the line that it was copied from, so that
+readers count a copied response once. Message text, tool inputs, tool results and signatures stay as they are.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from uuid import UUID, uuid5
+
+from backscroll.sources.claude_code.folders import is_id
+from backscroll.sources.claude_code.writing.path_map import PathMap
+from backscroll.sources.claude_code.writing.raw_fields import edit_object, encode_text, fields_of, map_strings
+
+__all__ = ["Fork"]
+
+# State lines that describe the conversation. Others describe a process, a remote session, or costs that the
+# tool would count twice; the tool's own forks have none of them.
+_COPIED_STATES = frozenset(
+    {
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "content-replacement",
+        "custom-title",
+        "file-history-delta",
+        "file-history-snapshot",
+        "fork-context-ref",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "relocated",
+        "result",
+        "started",
+        "summary",
+        "tag",
+    }
+)
+# Members with the uuid of a line, or a list of them, or an object with some.
+_UUID_MEMBERS = (
+    "uuid",
+    "parentUuid",
+    "logicalParentUuid",
+    "sourceToolAssistantUUID",
+    "leafUuid",
+    "messageId",
+    "snapshotMessageId",
+    "parentLastUuid",
+    "refusedUserMessageUuid",
+    "retractedMessageUuids",
+    "supersedesUuids",
+    "summarizedTurnPromptUuids",
+    "compactMetadata",
+)
+_SESSION_MEMBERS = ("sessionId", "parentSessionId")
+# Teams and plan files belong to the original. The tool's own forks remove these members, too.
+_REMOVED_MEMBERS = ("teamName", "agentName", "slug")
+_NO_LINE = "00000000-0000-0000-0000-000000000000"  # leafUuid after a rewind to the start
+
+
+class Fork:
+    """Copies the lines of a session under a new id. The same line always gives the same copy."""
+
+    def __init__(self, old_id: str, new_id: str, paths: PathMap | None) -> None:
+        self._old_id = old_id
+        self._new_id = new_id
+        self._namespace = UUID(new_id)
+        self._paths = paths
+
+    def lines(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the copies of lines. Damaged lines are dropped: they cannot be given new ids."""
+        for line in lines:
+            try:
+                yield self._line(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            except ValueError:
+                continue
+
+    def _line(self, text: str) -> str:
+        fields = fields_of(text)
+        kind = fields["type"].value if "type" in fields else None
+        if "uuid" not in fields and kind not in _COPIED_STATES:
+            return ""
+        changes = self._paths.changes(text, fields) if self._paths is not None else {}
+        for name in _UUID_MEMBERS:
+            if (field := fields.get(name)) is not None:
+                changes[name] = map_strings(text[field.start : field.end], self._new_uuid)
+        if (snapshot := fields.get("snapshot")) is not None and isinstance(snapshot.value, dict):
+            inner = changes.get("snapshot") or text[snapshot.start : snapshot.end]
+            changes["snapshot"] = self._snapshot(inner)
+        for name in _SESSION_MEMBERS:
+            if name in fields and fields[name].value == self._old_id:
+                changes[name] = encode_text(self._new_id)
+        changes |= {name: None for name in _REMOVED_MEMBERS if name in fields and "uuid" in fields}
+        if "uuid" in fields:
+            origin = {"sessionId": self._old_id, "messageUuid": fields["uuid"].value}
+            changes["forkedFrom"] = json.dumps(origin, separators=(",", ":"))
+        return edit_object(text, fields, changes)
+
+    def _snapshot(self, text: str) -> str:
+        fields = fields_of(text)
+        if (field := fields.get("messageId")) is None:
+            return text
+        new = map_strings(text[field.start : field.end], self._new_uuid)
+        return edit_object(text, fields, {"messageId": new})
+
+    def _new_uuid(self, value: str) -> str | None:
+        """Return the uuid of a copied line; None if the value is not the uuid of a line."""
+        is_line = is_id(value) and value != _NO_LINE
+        return str(uuid5(self._namespace, value)) if is_line else None

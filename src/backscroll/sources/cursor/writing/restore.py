@@ -1,0 +1,134 @@
+"""Plan the restore of a session that Cursor lost, from the rows that the archive keeps.
+
+The list entry is written for the installed version of the store: an entry of an older list becomes a row of
+the header table if there is one.
+"""
+
+import secrets
+from base64 import b64encode
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from backscroll.errors import ChangeConflictError
+from backscroll.model import RawRow
+from backscroll.model.changes import FileChange
+from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
+from backscroll.sources.cursor.database.session_lists import CHAT_KEY, COMPOSERS_KEY, HEADERS_KEY
+from backscroll.sources.cursor.user_data import UserData
+from backscroll.sources.cursor.writing import list_edits
+from backscroll.sources.cursor.writing.store_edits import StoreEdits
+from backscroll.sources.cursor.writing.store_version import check_composer, check_store
+
+__all__ = ["plan_restore"]
+
+_KEY_BYTES = 32
+
+
+def plan_restore(user_data: UserData, sessions: Iterable[tuple[str, Path, Iterable[RawRow]]]) -> StoreEdits:
+    """Return the edits that restore sessions: the id, the database of rows without a path, and the rows.
+
+    Raises `ChangeConflictError` if the store contains a session with other content.
+    """
+    edits = StoreEdits(user_data)
+    check_store(user_data, edits)
+    for session_id, file, rows in sessions:
+        _restore(edits, session_id, file, rows)
+    if edits.rows():
+        list_edits.bump_version(edits)
+    return edits
+
+
+def _restore(edits: StoreEdits, session_id: str, file: Path, rows: Iterable[RawRow]) -> None:
+    user_data = edits.user_data
+    head: bytes | None = None
+    for row in rows:
+        database = user_data.root / row.path if row.path else file
+        if not row.table:
+            _restore_file(edits, database, row.value or b"")
+        elif row.table == "cursorDiskKV":
+            _restore_row(edits, session_id, row)
+        elif row.table == "composerHeaders":
+            columns = as_map(msgspec.json.decode(row.value or b"{}"))
+            head = as_text(columns.get("value")).encode() or head
+        elif row.part == f"allComposers[]/{session_id}" and row.key == HEADERS_KEY:
+            head = row.value or head
+        elif row.part == f"allComposers[]/{session_id}" and row.key == COMPOSERS_KEY:
+            head = head or row.value
+            if row.value is not None:
+                _ensure_database(edits, database)
+                list_edits.add_workspace_entry(edits, database, session_id, row.value)
+        elif row.part.startswith("tabs[]/") and row.key == CHAT_KEY and row.value is not None:
+            _ensure_database(edits, database)
+            list_edits.add_tab(edits, database, session_id, row.value)
+    if head is not None:
+        _restore_entry(edits, session_id, head)
+
+
+def _restore_row(edits: StoreEdits, session_id: str, row: RawRow) -> None:
+    database = edits.user_data.global_path
+    if row.value is None:
+        return
+    value = _with_new_keys(row.value) if row.blanked else row.value
+    if row.key == f"composerData:{session_id}":
+        check_composer(edits.user_data, value)
+    current = edits.value(database, row.key)
+    if current is None:
+        label = "session" if row.key.startswith("composerData:") else "message"
+        edits.put(database, row.key, value, label=label, is_text=row.is_text)
+    elif current != value and not row.is_shared and row.key.startswith(("composerData:", "bubbleId:")):
+        raise ChangeConflictError(
+            f"Cursor has the session {session_id} with other content. Nothing was changed.", database
+        )
+
+
+def _with_new_keys(value: bytes) -> bytes:
+    """Fill in encryption keys that the archive does not keep. Cursor accepts new ones."""
+    try:
+        fields = decode(value, dict[str, Raw])
+    except UndecodableError:
+        return value
+    for name, raw in fields.items():
+        if name.endswith("ncryptionKey") and bytes(raw) == b'""':
+            key = b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
+            fields[name] = Raw(msgspec.json.encode(key))
+    return msgspec.json.encode(fields)
+
+
+def _restore_entry(edits: StoreEdits, session_id: str, head: bytes) -> None:
+    """Add the session to the global list. A row that Cursor left when it deleted the session is replaced."""
+    fields = decode(head, dict[str, Raw])
+    current = edits.header(session_id)
+    if current is not None and as_text(as_map(decode(_bytes(current["value"]), object)).get("name")):
+        return  # listed already
+    identifier = fields.get("workspaceIdentifier")
+    workspace_id = as_text(as_map(msgspec.json.decode(bytes(identifier))).get("id")) if identifier else ""
+    list_edits.add_global_entry(edits, session_id, fields, workspace_id)
+
+
+def _restore_file(edits: StoreEdits, path: Path, content: bytes) -> None:
+    """Restore the ``workspace.json`` of a workspace, with an empty database."""
+    if path.exists():
+        return
+    edits.add_file(
+        FileChange(
+            path=path,
+            content=lambda: [content],
+            before=None,
+            size=len(content),
+            label="workspace",
+            is_left_if_changed=True,
+        )
+    )
+    _ensure_database(edits, path.with_name("state.vscdb"))
+
+
+def _ensure_database(edits: StoreEdits, path: Path) -> None:
+    if not path.exists() and not edits.is_new(path):
+        edits.create_database(path)
+
+
+def _bytes(value: object) -> bytes:
+    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else b"{}"

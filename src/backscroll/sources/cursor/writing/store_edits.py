@@ -1,0 +1,205 @@
+"""Collect edits of rows. Every edit keeps the value that it replaces."""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from backscroll.errors import DatabaseUnreadableError
+from backscroll.model.changes import FileChange, RowChange, Value
+from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.temp_folder import TempFolder
+from backscroll.sources.cursor.database import keys
+from backscroll.sources.cursor.user_data import UserData
+
+__all__ = ["GLOBAL_SCHEMA", "StoreEdits"]
+
+GLOBAL_SCHEMA = (
+    "create table ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+    "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+    "pragma user_version = 1",
+)
+_HEADERS = "composerHeaders"
+_Cell = tuple[Path, str, str]  # database, table, key
+
+
+class StoreEdits:
+    """Edits of one user-data folder. Reads see earlier edits."""
+
+    def __init__(self, user_data: UserData) -> None:
+        self.user_data = user_data
+        self._before: dict[_Cell, dict[str, Value] | None] = {}
+        self._after: dict[_Cell, dict[str, Value] | None] = {}
+        self._labels: dict[_Cell, str] = {}
+        self._files: list[FileChange] = []
+        self._new_databases: dict[Path, dict[str, Value]] = {}  # ItemTable rows by key
+
+    # Values of ItemTable and cursorDiskKV
+
+    def value(self, database: Path, key: str, table: str = "cursorDiskKV") -> bytes | None:
+        """Return a value with all edits so far; None if there is no row or it is empty."""
+        if database in self._new_databases:
+            return as_bytes(self._new_databases[database].get(key))
+        row = self._row((database, table, key))
+        return as_bytes(row["value"]) if row is not None else None
+
+    def put(
+        self,
+        database: Path,
+        key: str,
+        value: bytes | None,
+        *,
+        table: str = "cursorDiskKV",
+        label: str = "row",
+        is_text: bool = True,
+    ) -> None:
+        """Set a value. An existing row keeps its storage class. None deletes the row."""
+        if database in self._new_databases:
+            if value is not None:
+                self._new_databases[database][key] = value.decode()
+            return
+        cell = (database, table, key)
+        row = self._row(cell)
+        if row is not None and row["value"] is not None:
+            is_text = isinstance(row["value"], str)
+        self._labels[cell] = label
+        if value is None:
+            self._after[cell] = None
+        elif as_bytes(row["value"]) != value if row is not None else True:
+            self._after[cell] = {"value": value.decode() if is_text else value}
+
+    # Rows of the header table
+
+    def header_columns(self) -> list[str]:
+        """Return the columns of the header table; empty if there is none."""
+        rows = self._read(self.user_data.global_path, f"pragma table_info({_HEADERS})", [])
+        return [_text(row[1]) for row in rows]
+
+    def header(self, session_id: str) -> dict[str, Value] | None:
+        """Return the row of a session in the header table."""
+        return self._row((self.user_data.global_path, _HEADERS, session_id))
+
+    def put_header(self, session_id: str, columns: dict[str, Value]) -> None:
+        """Insert a row of the header table, or change some of its columns."""
+        cell = (self.user_data.global_path, _HEADERS, session_id)
+        row = self._row(cell)
+        self._labels[cell] = "list entry"
+        self._after[cell] = {**(row or {}), **columns}
+
+    # New files
+
+    def add_file(self, change: FileChange) -> None:
+        self._files.append(change)
+
+    def create_database(self, path: Path) -> None:
+        """Create a workspace database. Its rows are written with it."""
+        self._new_databases[path] = {}
+
+    def is_new(self, path: Path) -> bool:
+        """Return whether a database is created by these edits."""
+        return path in self._new_databases
+
+    # Result
+
+    def files(self) -> tuple[FileChange, ...]:
+        """Return the files to create."""
+        created = [
+            FileChange(
+                path=path,
+                content=lambda rows=rows: [_database_bytes(rows.items())],  # type: ignore[misc]
+                before=None,
+                label="workspace database",
+                is_left_if_changed=True,
+            )
+            for path, rows in self._new_databases.items()
+        ]
+        return (*self._files, *created)
+
+    def rows(self) -> tuple[RowChange, ...]:
+        """Return the changes: rows of sessions first, then lists, those of the global database first."""
+        changes = []
+        for (database, table, key), after in self._after.items():
+            before = self._before[database, table, key]
+            if before == after or (before is None and after is None):
+                continue
+            changes.append(
+                RowChange(
+                    database=database,
+                    table=table,
+                    key={"composerId" if table == _HEADERS else "key": key},
+                    before=before,
+                    after=after,
+                    label=self._labels[database, table, key],
+                )
+            )
+        order = {"cursorDiskKV": 0, _HEADERS: 1, "ItemTable": 2}
+        return tuple(
+            sorted(
+                changes,
+                key=lambda row: (
+                    row.database != self.user_data.global_path,
+                    order[row.table],
+                    _family_order(str(next(iter(row.key.values())))),
+                ),
+            )
+        )
+
+    def _row(self, cell: _Cell) -> dict[str, Value] | None:
+        if cell in self._after:
+            return self._after[cell]
+        if cell not in self._before:
+            self._before[cell] = self._read_row(cell)
+        return self._before[cell]
+
+    def _read_row(self, cell: _Cell) -> dict[str, Value] | None:
+        database, table, key = cell
+        if not self.user_data.database(database).read(lambda db: keys.has_table(db, table)):
+            return None
+        if table != _HEADERS:
+            rows = self._read(database, f"select value, typeof(value) from {table} where key = ?", [key])  # noqa: S608
+            return {"value": _typed(rows[0][0], rows[0][1], database)} if rows else None
+        columns = self.header_columns()
+        selected = ", ".join(f'"{name}", typeof("{name}")' for name in columns)
+        rows = self._read(database, f"select {selected} from {table} where composerId = ?", [key])  # noqa: S608
+        if not rows:
+            return None
+        row = rows[0]
+        return {
+            name: _typed(row[2 * index], row[2 * index + 1], database) for index, name in enumerate(columns)
+        }
+
+    def _read(self, database: Path, query: str, parameters: list[str]) -> list[tuple[Any, ...]]:
+        return self.user_data.database(database).read(lambda db: db.execute(query, parameters).fetchall())
+
+
+def _typed(value: Any, kind: Any, database: Path) -> Value:
+    """Return a value with the Python type of its storage class."""
+    if _text(kind) != "text":
+        return value  # type: ignore[no-any-return]
+    try:
+        return (as_bytes(value) or b"").decode()
+    except UnicodeDecodeError as error:
+        raise DatabaseUnreadableError(f"{database} contains text that is not UTF-8.", database) from error
+
+
+def _text(value: Any) -> str:
+    return (as_bytes(value) or b"").decode("utf-8", "replace")
+
+
+def _family_order(key: str) -> int:
+    """Return the order in which rows are written: a half-written session stays invisible."""
+    if key.startswith("agentKv:blob:"):
+        return 0
+    return 2 if key.startswith("composerData:") else 1
+
+
+def _database_bytes(rows: Iterable[tuple[str, Value]]) -> bytes:
+    """Return a new workspace database as bytes."""
+    with TempFolder() as folder:
+        path = folder / "state.vscdb"
+        with closing(sqlite3.connect(path)) as db, db:
+            for statement in GLOBAL_SCHEMA:
+                db.execute(statement)
+            db.executemany("insert into ItemTable (key, value) values (?, ?)", rows)
+        return path.read_bytes()

@@ -1,0 +1,51 @@
+"""Plans of the CLI's sessions, as the transfer package uses them."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from backscroll.errors import DataNotFoundError
+from backscroll.model.changes import ChangePlan, FileChange
+from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+from backscroll.readers.processes import find_processes, may_use_folder
+from backscroll.sources.cursor_cli.writing import copy_files, move_files, restore_files
+from backscroll.sources.protocols import SessionWriter
+
+__all__ = ["CursorCliWriter"]
+
+_PROGRAMS = ("cursor-agent",)
+
+
+class CursorCliWriter(SessionWriter):
+    """Plans changes of the stores of the Cursor CLI."""
+
+    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+        """Plan to restore a store. Raises `DataNotFoundError` if no rows are archived."""
+        if not session.rows:
+            raise DataNotFoundError(f"The archive has no store of {session.ref}.", session.root)
+        files: list[FileChange] = []
+        for rows in session.rows:
+            name = Path(rows.path).relative_to(session.root).as_posix()
+            files += restore_files(session.root, name, rows.rows())
+        return SessionPlan(_plan(f"Restore {session.ref}", session.ref, files), session.id)
+
+    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        """Plan to move a session to another working directory, which is recorded only once."""
+        files = move_files(session.root, session.id, target)
+        return SessionPlan(_plan(f"Move {session.ref} to {target}", session.ref, files), session.id)
+
+    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        """Plan to copy a session to another working directory, under a new id."""
+        files, new_id = copy_files(session.root, session.id, target)
+        return SessionPlan(_plan(f"Copy {session.ref} to {target}", session.ref, files), new_id)
+
+    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+        """Return the running agents. A process does not show which session it has open."""
+        return [
+            BlockingProcess(pid, f"cursor-agent is running (process {pid}). Close it and try again.")
+            for pid in find_processes(_PROGRAMS)
+            if may_use_folder(pid, root)
+        ]
+
+
+def _plan(what: str, ref: str, files: list[FileChange]) -> ChangePlan:
+    return ChangePlan(what=what, sessions=(ref,), files=tuple(files))

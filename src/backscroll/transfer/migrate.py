@@ -1,0 +1,141 @@
+"""Move and copy sessions to another folder."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from backscroll.archive import Archive
+from backscroll.changes import ChangeLog
+from backscroll.errors import (
+    BackscrollError,
+    ChangeConflictError,
+    DatabaseLockedError,
+    DestinationError,
+    SessionNotFoundError,
+    ToolRunningError,
+    TransferError,
+    UnknownStoreVersionError,
+)
+from backscroll.model import SessionSummary
+from backscroll.model.transfer import (
+    MigratedSession,
+    MigrateError,
+    MigrateResult,
+    MigrationPlan,
+    Mode,
+    PlannedSession,
+    SessionPlan,
+    StoredSession,
+)
+from backscroll.sources import named
+from backscroll.transfer.read_back import changed_paths, read_content
+from backscroll.transfer.safety import check_processes, check_target, recent_activity, target_path
+from backscroll.transfer.stored_sessions import stored_session, writer_of
+
+__all__ = ["apply_migration", "error_code", "plan_migration"]
+
+_CODES: dict[type[BackscrollError], str] = {
+    ToolRunningError: "tool-running",
+    ChangeConflictError: "conflict",
+    DatabaseLockedError: "locked",
+    UnknownStoreVersionError: "unknown-version",
+    SessionNotFoundError: "not-found",
+    DestinationError: "destination",
+}
+
+
+def plan_migration(
+    archive: Archive, summaries: Iterable[SessionSummary], target: Path, mode: Mode, *, keep_cwd: bool
+) -> MigrationPlan:
+    """Plan every session on its own. One that cannot be moved or copied does not prevent the others.
+
+    Raises `DestinationError` if the target is not a folder.
+    """
+    target = target_path(target)
+    planned: list[PlannedSession] = []
+    errors: list[MigrateError] = []
+    for summary in summaries:
+        try:
+            plan = _plan(stored_session(archive, summary), summary, target, mode, keep_cwd=keep_cwd)
+            planned.append(PlannedSession(summary, plan))
+        except BackscrollError as error:
+            errors.append(_failed(summary, error))
+    return MigrationPlan(
+        mode=mode, target=target, keep_cwd=keep_cwd, sessions=tuple(planned), errors=tuple(errors)
+    )
+
+
+def apply_migration(archive: Archive, log: ChangeLog, plan: MigrationPlan) -> MigrateResult:
+    """Apply the plans one after the other. A session that fails is left as it was."""
+    batch = uuid4().hex[:12] if len(plan.sessions) > 1 else ""
+    done: list[MigratedSession] = []
+    errors = list(plan.errors)
+    for planned in plan.sessions:
+        try:
+            done.append(_apply(archive, log, planned, plan, batch, is_first=not done))
+        except BackscrollError as error:
+            errors.append(_failed(planned.session, error))
+    return MigrateResult(
+        success_count=len(done), failed_count=len(errors), errors=tuple(errors), sessions=tuple(done)
+    )
+
+
+def error_code(error: BackscrollError) -> str:
+    """Return the stable code of an error."""
+    if isinstance(error, TransferError):
+        return error.code
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), "failed")
+
+
+def _failed(summary: SessionSummary, error: BackscrollError) -> MigrateError:
+    return MigrateError(summary.id, error_code(error), str(error))
+
+
+def _plan(
+    session: StoredSession, summary: SessionSummary, target: Path, mode: Mode, *, keep_cwd: bool
+) -> SessionPlan:
+    writer = writer_of(summary)
+    check_target(session, target)
+    check_processes(writer, session.root, [session.id])
+    create = writer.plan_move if mode == "move" else writer.plan_copy
+    plan = create(session, target, keep_cwd=keep_cwd)
+    warning = recent_activity(session) if mode == "move" else None
+    if warning is None:
+        return plan
+    return replace(plan, changes=replace(plan.changes, warnings=(*plan.changes.warnings, warning)))
+
+
+def _apply(
+    archive: Archive,
+    log: ChangeLog,
+    planned: PlannedSession,
+    migration: MigrationPlan,
+    batch: str,
+    *,
+    is_first: bool,
+) -> MigratedSession:
+    summary = planned.session
+    writer, source = writer_of(summary), named(summary.source)
+    session = stored_session(archive, summary)
+    expected = read_content(source, session.root, session.id, session.paths)
+    check_processes(writer, session.root, [session.id])
+    plan = planned.plan
+    try:
+        change = log.apply(replace(plan.changes, batch=batch))
+    except ChangeConflictError:
+        if is_first:
+            raise
+        # An earlier session of this migration changed a list that contains both.
+        plan = _plan(session, summary, migration.target, migration.mode, keep_cwd=migration.keep_cwd)
+        change = log.apply(replace(plan.changes, batch=batch))
+    found = read_content(source, session.root, plan.session_id, changed_paths(plan.changes))
+    if missing := expected - found:
+        log.undo(change.id)
+        raise TransferError(
+            f"{len(missing)} messages of {summary.ref} could not be read back. Nothing was changed.",
+            summary.id,
+            "read-back",
+        )
+    return MigratedSession(summary.ref, f"{summary.source}:{plan.session_id}", change)

@@ -1,0 +1,56 @@
+"""What prevents a change: running tools and unsuitable folders."""
+
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from backscroll.errors import DestinationError, ToolRunningError, TransferError
+from backscroll.model.transfer import StoredSession
+from backscroll.sources.protocols import SessionWriter
+
+__all__ = ["check_processes", "check_target", "recent_activity", "target_path"]
+
+_RECENT_SECONDS = 600
+
+
+def check_processes(writer: SessionWriter, root: Path, session_ids: Collection[str]) -> None:
+    """Raise `ToolRunningError` if a process holds what would be changed."""
+    blocking = writer.blocking_processes(root, session_ids)
+    if blocking:
+        raise ToolRunningError(blocking[0].reason, blocking[0].pid)
+
+
+def target_path(target: Path) -> Path:
+    """Return the real path of the target folder. Raises `DestinationError` if it is not a folder."""
+    path = Path(os.path.realpath(target.expanduser()))
+    if not path.is_dir():
+        reason = "is not a folder" if path.exists() else "does not exist. Create it first"
+        raise DestinationError(f"{path} {reason}.", path)
+    return path
+
+
+def check_target(session: StoredSession, target: Path) -> None:
+    """Raise `TransferError` if the target is the session's folder, or inside it."""
+    if session.folder is None:
+        return
+    folder = Path(os.path.realpath(session.folder))
+    if folder == target:
+        raise TransferError(f"{session.ref} is in {target} already.", session.id, "same-folder")
+    if folder in target.parents:
+        raise TransferError(
+            f"{target} is inside {folder}, the folder of {session.ref}. Choose a folder outside it.",
+            session.id,
+            "target-inside-source",
+        )
+
+
+def recent_activity(session: StoredSession) -> str | None:
+    """Return a warning if the session was written to within the last ten minutes."""
+    times = [Path(path).stat().st_mtime for path in session.paths if Path(path).is_file()]
+    age = time.time() - max(times, default=0)
+    if age >= _RECENT_SECONDS:
+        return None
+    minutes = max(1, round(age / 60))
+    unit = "minute" if minutes == 1 else "minutes"
+    return f"{session.ref} was used {minutes} {unit} ago. Make sure that it is closed."

@@ -1,0 +1,86 @@
+"""The sessions of the archive as the sources' writers need them."""
+
+from functools import partial
+from pathlib import Path
+
+from backscroll.archive import Archive
+from backscroll.errors import DataNotFoundError, TransferError
+from backscroll.model import SessionSummary
+from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
+from backscroll.sources import Source, named
+from backscroll.sources.protocols import SessionWriter
+
+__all__ = ["archived_session", "stored_session", "writer_of"]
+
+
+def writer_of(summary: SessionSummary) -> SessionWriter:
+    """Return the writer of a session's source. Raises `TransferError` if it has none."""
+    source: Source = named(summary.source)
+    if not isinstance(source, SessionWriter):
+        raise TransferError(f"Sessions of {summary.source} cannot be changed.", summary.id, "unsupported")
+    return source
+
+
+def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
+    """Return a session that is in its tool's store. Raises `TransferError` if it is not."""
+    if summary.parent_ref is not None:
+        raise TransferError(
+            f"{summary.ref} is a subagent. It is moved with its session: {summary.parent_ref}",
+            summary.id,
+            "subagent",
+        )
+    units = archive.originals.in_store(summary)
+    if summary.is_gone or not units:
+        raise TransferError(
+            f"{summary.ref} is no longer in the tool's store.",
+            summary.id,
+            "gone",
+            hint=f"Run 'backscroll restore-session {summary.id}' first.",
+        )
+    resumable = archive.originals.resumable(summary)
+    if resumable.authority:
+        raise TransferError(
+            f"{summary.ref} belongs to a folder on {resumable.authority}. Only local folders are supported.",
+            summary.id,
+            "remote",
+        )
+    roots = {unit.root for unit in units}
+    store = next(store for store in resumable.stores if store.root in roots and not store.is_gone)
+    return StoredSession(
+        ref=summary.ref,
+        id=summary.id,
+        root=Path(store.root),
+        paths=tuple(unit.path for unit in units if unit.root == store.root),
+        folder=resumable.folder,
+        folders=resumable.folders,
+        title=resumable.title,
+    )
+
+
+def archived_session(archive: Archive, summary: SessionSummary) -> ArchivedSession:
+    """Return a session with its originals. Raises `DataNotFoundError` if none are stored."""
+    files = [one for one in archive.originals.files(summary) if one.source == summary.source]
+    rows = [one for one in archive.originals.units_with_rows(summary.id) if one.source == summary.source]
+    rows += [one for one in files if one not in rows and archive.originals.side_files(one)]
+    if not files and not rows:
+        raise DataNotFoundError(f"The archive has no originals of {summary.ref}.", "")
+    resumable = archive.originals.resumable(summary)
+    roots = [one.root for one in (*files, *rows)]
+    root = next((store.root for store in resumable.stores if store.root in roots), roots[0])
+    return ArchivedSession(
+        ref=summary.ref,
+        id=summary.id,
+        root=Path(root),
+        files=tuple(
+            ArchivedFile(one.path, one.size, partial(archive.originals.read_file, one))
+            for one in files
+            if one.root == root
+        ),
+        rows=tuple(
+            ArchivedRows(one.path, one.key, partial(archive.originals.rows, one, fullest=True))
+            for one in rows
+            if one.root == root
+        ),
+        folder=resumable.folder,
+        title=resumable.title,
+    )

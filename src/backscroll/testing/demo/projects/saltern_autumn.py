@@ -291,4 +291,4 @@ def _review(history: SampleHistory) -> None:
         "`result_ttl` of the job queue, and the missing months of 2021."
     )
     session.commit("Let the later line win inside a batch too")
-    session.transcript.cost(1.87, model="claude-opus-5", output_tokens=3120)
+    session.transcript.cost(0.16, model="claude-opus-5", output_tokens=3120)

@@ -321,7 +321,7 @@ def _incident(history: SampleHistory) -> None:
         "rows already stored: 1,284 of them still carry local offsets. They only matter on 28 March."
     )
     session.commit_by_hand("Store departures in UTC", minutes=7)
-    session.transcript.cost(1.12, model="claude-opus-5", output_tokens=2410)
+    session.transcript.cost(0.31, model="claude-opus-5", output_tokens=2410)
 
 
 def _release(history: SampleHistory) -> None:

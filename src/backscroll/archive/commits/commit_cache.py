@@ -1,0 +1,53 @@
+"""What each commit adds, and the sessions that were found for it. The caller defines the content."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from backscroll.archive.connection import transaction
+
+__all__ = ["CommitCache"]
+
+_MAX_PARAMETERS = 900
+
+
+class CommitCache:
+    """Store and load the content of commits and their links."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def known(self, version: int) -> set[str]:
+        """Return the hashes of the commits that are stored."""
+        rows = self._db.execute("select sha from git_commit where version = ?", [version])
+        return {sha for (sha,) in rows}
+
+    def put_commits(self, commits: Iterable[tuple[str, bytes, bytes]], version: int) -> None:
+        """Store commits: hash, body and line hashes."""
+        with transaction(self._db):
+            self._db.executemany(
+                "insert or replace into git_commit values (?, ?, ?, ?)",
+                ((sha, version, body, line_hashes) for sha, body, line_hashes in commits),
+            )
+
+    def commits(self, shas: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
+        """Return body and line hashes of the stored commits among these."""
+        found: dict[str, tuple[bytes, bytes]] = {}
+        for start in range(0, len(shas), _MAX_PARAMETERS):
+            part = shas[start : start + _MAX_PARAMETERS]
+            marks = ", ".join("?" * len(part))
+            query = f"select sha, body, line_hashes from git_commit where sha in ({marks})"  # noqa: S608
+            found |= {sha: (body, hashes) for sha, body, hashes in self._db.execute(query, part)}
+        return found
+
+    def links(self, repository: str) -> dict[str, bytes]:
+        """Return the stored links of a repository by hash of the commit."""
+        query = "select sha, body from commit_link where repository = ?"
+        return dict(self._db.execute(query, [repository]).fetchall())
+
+    def put_links(self, repository: str, links: Iterable[tuple[str, int, bytes]]) -> None:
+        """Store links: hash of the commit, its time in milliseconds, and the body."""
+        with transaction(self._db):
+            self._db.executemany(
+                "insert or replace into commit_link values (?, ?, ?, ?)",
+                ((repository, sha, committed_at, body) for sha, committed_at, body in links),
+            )

@@ -1,0 +1,150 @@
+"""Scans of fragments for edits and commits. The caller defines their content."""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from backscroll.archive.connection import transaction
+from backscroll.archive.storage.codec import Chunk, decode_chunk
+from backscroll.archive.storage.delta import BodyReader
+from backscroll.model import Message
+
+__all__ = ["EditScans", "FragmentState", "NewScan", "StoredScan"]
+
+_SHELL_TOOL = re.compile(r"bash|shell|terminal|exec|command|commit", re.IGNORECASE)
+
+
+class FragmentState(NamedTuple):
+    """A fragment to scan, and the state that the scan describes."""
+
+    fragment_id: int
+    message_count: int
+    read_at: int | None
+
+
+class NewScan(NamedTuple):
+    """Result of a scan."""
+
+    state: FragmentState
+    first_at: int | None  # milliseconds; None if nothing was found, 0 if its time is unknown
+    body: bytes
+    line_hashes: bytes
+
+
+class StoredScan(NamedTuple):
+    """A scan with something in it, and the session that it belongs to."""
+
+    fragment_id: int
+    platform: str
+    session_id: str
+    source: str
+    workspace_path: str | None
+    agent_id: str | None  # of a subagent
+    body: bytes
+    line_hashes: bytes
+
+
+class EditScans:
+    """Read fragments to scan, store and load the scans."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._reader = BodyReader(db)
+        self._shell_ids: str | None = None
+
+    def outdated(self, version: int) -> list[FragmentState]:
+        """Return the fragments without a scan of this version and of their current state."""
+        rows = self._db.execute(
+            "select f.id, f.message_count, u.read_at from fragment f join unit u on u.id = f.unit_id"
+            " left join edit_scan s on s.fragment_id = f.id"
+            " where f.message_count > 0 and length(f.closing) and (s.fragment_id is null or s.version <> ?"
+            " or s.message_count <> f.message_count or s.read_at is not u.read_at) order by f.id",
+            [version],
+        )
+        return [FragmentState(*row) for row in rows]
+
+    def first_edit_at(self) -> int | None:
+        """Return the time of the first edit or commit of all scans, in milliseconds."""
+        row = self._db.execute("select min(first_at) from edit_scan").fetchone()
+        return row[0] if row is not None else None
+
+    def tool_messages(self, fragment_id: int) -> Iterator[tuple[int, Message]]:
+        """Yield position and message of the calls that edit files or run a command.
+
+        Messages that a resume or fork copied belong to the session that they were copied from.
+        """
+        positions = [
+            position
+            for (position,) in self._db.execute(
+                "select m.position from message m"  # noqa: S608
+                " where m.fragment_id = :id and m.copied_from_string_id is null"
+                f" and (m.tool_string_id in ({self._shell_tool_ids()}) or exists"
+                " (select 1 from edit e where e.fragment_id = :id and e.position = m.position))"
+                " order by m.position",
+                {"id": fragment_id},
+            )
+        ]
+        if not positions:
+            return
+        updates = dict(
+            self._db.execute(
+                "select position, body from message_update where fragment_id = ?", [fragment_id]
+            ).fetchall()
+        )
+        chunks = self._db.execute(
+            "select position, body from message_chunk where fragment_id = ? order by position", [fragment_id]
+        ).fetchall()
+        starts = [start for start, _ in chunks] + [positions[-1] + 1]
+        remaining = iter(positions)
+        position = next(remaining, None)
+        for (start, body), end in zip(chunks, starts[1:], strict=True):
+            if position is None:
+                return
+            if position >= end:
+                continue
+            chunk = Chunk(self._reader.decode(body))
+            while position is not None and position < end:
+                updated = updates.get(position)
+                yield (
+                    position,
+                    chunk.message(position - start) if updated is None else decode_chunk(updated)[0],
+                )
+                position = next(remaining, None)
+
+    def _shell_tool_ids(self) -> str:
+        if self._shell_ids is None:
+            tools = self._db.execute(
+                "select id, text from string where id in (select distinct tool_string_id from message)"
+            )
+            self._shell_ids = ", ".join(str(id_) for id_, name in tools if _SHELL_TOOL.search(name))
+        return self._shell_ids
+
+    def message_times(self, fragment_id: int) -> list[tuple[int, int]]:
+        """Return position and time, in milliseconds, of the messages that are not copies, in order."""
+        return self._db.execute(
+            "select position, at from message where fragment_id = ? and at is not null"
+            " and copied_from_string_id is null order by position",
+            [fragment_id],
+        ).fetchall()
+
+    def put(self, scans: Iterable[NewScan], version: int) -> None:
+        """Store scans in one transaction. Links of commits that they may change are deleted."""
+        with transaction(self._db):
+            for scan in scans:
+                self._db.execute("delete from edit_scan where fragment_id = ?", [scan.state.fragment_id])
+                self._db.execute(
+                    "insert into edit_scan values (?, ?, ?, ?, ?, ?, ?)",
+                    [*scan.state, version, scan.first_at, scan.body, scan.line_hashes],
+                )
+
+    def load(self) -> Iterator[StoredScan]:
+        """Yield all scans with edits or commits, and their sessions."""
+        rows = self._db.execute(
+            "select s.fragment_id, c.platform, c.external_id, c.source, c.workspace_path,"
+            " iif(f.is_subagent, f.external_id, null), s.body, s.line_hashes"
+            " from edit_scan s join fragment_session f on f.fragment_id = s.fragment_id"
+            " join conversations c on c.external_id = f.session_external_id and c.platform = f.platform"
+            " where s.first_at is not null order by s.fragment_id"
+        )
+        return map(StoredScan._make, rows)

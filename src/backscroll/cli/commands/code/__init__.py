@@ -1,0 +1,1 @@
+"""Commands that link sessions and code."""

@@ -1,0 +1,143 @@
+"""``backscroll commits`` and ``backscroll commit``: the sessions behind commits."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from backscroll.cli.global_options import Setup
+from backscroll.cli.options import DateParam, page_options, read_options, sync_before_reading
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.progress import ProgressBar
+from backscroll.cli.output.terminal import Color, color_option, detect_screen
+from backscroll.errors import SessionNotFoundError
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.model.commit import CommitSummary
+from backscroll.render.commits import commit_document, commit_lines, commits_document, commits_lines
+from backscroll.render.terminal.session_table import page_footer
+from backscroll.render.terminal.style import Style
+
+__all__ = ["commit", "commits"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _repository_option(command: F) -> F:
+    return click.option(
+        "--repo",
+        "repository",
+        type=click.Path(path_type=Path),
+        default=".",
+        metavar="DIR",
+        help="Repository: any folder in a checkout, or a bare clone. Default: the current folder.",
+    )(command)
+
+
+@click.command("commits")
+@_repository_option
+@click.option("--since", type=DateParam(), help="Only commits on or after this date.")
+@click.option("--until", type=DateParam(is_end=True), help="Only commits on or before this date.")
+@click.option("--ref", metavar="REF", help="Only commits that this branch, tag or commit contains.")
+@page_options
+@click.option("--all", "is_all", is_flag=True, help="All commits, without pages.")
+@color_option
+@read_options
+@click.pass_obj
+def commits(
+    setup: Setup,
+    /,
+    repository: Path,
+    since: datetime | None,
+    until: datetime | None,
+    ref: str | None,
+    limit: int,
+    offset: int,
+    is_all: bool,
+    color: Color,
+    as_json: bool,
+    no_sync: bool,
+) -> None:
+    """List commits with the sessions that led to them.
+
+    Lists the commits of all local branches, newest first, without merges. Sessions are found by the text
+    that they wrote, the files that they changed, time, folder and branch, and by their own calls of 'git
+    commit'. So a squash or rebase does not hide them, and the clone may be in another folder. Nothing is
+    written to the repository.
+
+    \b
+    Examples:
+      backscroll commits
+      backscroll commits --repo ~/projects/tideline --since 7d
+      backscroll commits --ref main --all --json
+    """
+    with setup.history() as history:
+        if not no_sync:
+            sync_before_reading(history)
+        with ProgressBar("Comparing") as bar:
+            page = history.list_commits(
+                repository,
+                limit=None if is_all else limit,
+                offset=0 if is_all else offset,
+                since=since,
+                until=until,
+                ref=ref,
+                progress=bar.step,
+            )
+        titles = {} if as_json else _sessions(history, page.data)
+    if as_json:
+        write_json(commits_document(page))
+        return
+    screen = detect_screen(color)
+    style = Style(is_colored=screen.is_colored)
+    if not page.data:
+        total = page.pagination.total
+        notice = f"No commits on this page ({total:,} in total)." if total else "No commits match."
+        screen.write_notice([notice])
+        return
+    screen.page(commits_lines(page.data, titles, style=style))
+    if footer := page_footer(page):
+        click.echo(footer, err=True)
+
+
+@click.command("commit")
+@click.argument("sha")
+@_repository_option
+@color_option
+@read_options
+@click.pass_obj
+def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: bool, no_sync: bool) -> None:
+    """Show the sessions behind a commit, and the evidence.
+
+    SHA is a hash, the start of one, or any name that git knows, such as HEAD. Prints for each session the
+    score and its parts, and the turns that led to the commit. 'backscroll show REF' prints the session.
+
+    \b
+    Examples:
+      backscroll commit HEAD
+      backscroll commit 4ddad8c --repo ~/projects/tideline --json
+    """
+    with setup.history() as history:
+        if not no_sync:
+            sync_before_reading(history)
+        with ProgressBar("Comparing") as bar:
+            details = history.get_commit(sha, repository, progress=bar.step)
+        titles = {} if as_json else _sessions(history, [details])
+    if as_json:
+        write_json(commit_document(details))
+        return
+    screen = detect_screen(color)
+    screen.page(commit_lines(details, titles, style=Style(is_colored=screen.is_colored)))
+
+
+def _sessions(history: History, commits: Iterable[CommitSummary]) -> dict[str, SessionSummary]:
+    """Return the sessions of commits by ref."""
+    found: dict[str, SessionSummary] = {}
+    for ref in {session.session_ref for commit in commits for session in commit.sessions}:
+        try:
+            found[ref] = history.find(ref)
+        except SessionNotFoundError:
+            continue  # erased by another process in the meantime
+    return found

@@ -1,0 +1,163 @@
+"""The commits of a repository: what they add, ancestors, branches, time windows."""
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from backscroll.archive import Archive
+from backscroll.commits.lines import LINE_FORMAT, hash_lines
+from backscroll.git import Commit, FileChange, Repository, read_changes
+
+__all__ = ["CommitGraph", "CommittedFile", "read_graph"]
+
+COMMIT_VERSION = 1  # raise it if the stored content of commits changes
+_BATCH = 200  # commits per transaction
+_MAX_GRAPH_COMMITS = 20_000  # a larger history has no ancestor sets: they need the square of it in bits
+_FIRST_WINDOW_SECONDS = 24 * 3600  # before the first commit
+_UNKNOWN_WINDOW_SECONDS = 30 * 60  # before a commit without a known earlier parent
+_MERGED_BRANCH = re.compile(
+    r"^Merge (?:remote-tracking )?(?:branch '([^']+)'|pull request #\d+ from [^/\s]+/(\S+))"
+)
+
+_encoder = msgspec.msgpack.Encoder()
+Progress = Callable[[int, int], None]  # done, total
+
+
+class CommittedFile(Struct, array_like=True, gc=False):
+    """A file that a commit changes."""
+
+    path: str
+    old_path: str | None
+    line_count: int  # distinct added lines
+
+
+_decoder = msgspec.msgpack.Decoder(list[CommittedFile])
+
+
+class CommitGraph:
+    """Commits of one repository that can have sessions. Merges are skipped."""
+
+    def __init__(
+        self, repository: Repository, commits: Sequence[Commit], stored: dict[str, tuple[bytes, bytes]]
+    ) -> None:
+        self.repository = repository
+        self.commits = {commit.sha: commit for commit in commits}
+        self._stored = stored
+        self._positions = {commit.sha: position for position, commit in enumerate(reversed(commits))}
+        self._ancestors = self._ancestor_sets(commits) if len(commits) <= _MAX_GRAPH_COMMITS else None
+        self._branches = self._branch_names(commits)
+        self._files: dict[str, list[CommittedFile]] = {}
+
+    @property
+    def with_lines(self) -> Iterable[str]:
+        """The hashes of the commits whose content is known."""
+        return self._stored.keys()
+
+    def files(self, sha: str) -> list[CommittedFile]:
+        """Return the files that a commit changes; none if it was not read."""
+        if sha not in self._files:
+            stored = self._stored.get(sha)
+            self._files[sha] = _decoder.decode(stored[0]) if stored is not None else []
+        return self._files[sha]
+
+    def lines(self, sha: str) -> "array[int]":
+        """Return the hashes of the lines that a commit adds, file by file."""
+        hashes = array(LINE_FORMAT)
+        stored = self._stored.get(sha)
+        if stored is not None:
+            hashes.frombytes(stored[1])
+        return hashes
+
+    def is_ancestor(self, ancestor: str, sha: str) -> bool:
+        """Return whether a commit is an ancestor of another one. A large history is treated as linear."""
+        if self._ancestors is None:
+            return self.commits[ancestor].committed_at < self.commits[sha].committed_at
+        position = self._positions[ancestor]
+        return bool(self._ancestors[sha][position >> 3] >> (position & 7) & 1)
+
+    def window_start(self, commit: Commit) -> int:
+        """Return the time since which work can belong to a commit: that of its parent, in seconds."""
+        if not commit.parents:
+            return commit.authored_at - _FIRST_WINDOW_SECONDS
+        parent = self.commits.get(commit.parents[0])
+        if parent is None or parent.authored_at >= commit.authored_at:  # not in the clone, or rebased
+            return commit.authored_at - _UNKNOWN_WINDOW_SECONDS
+        return parent.authored_at
+
+    def branches(self, commit: Commit) -> set[str]:
+        """Return the branches that a commit was made on or merged from, as far as they are known."""
+        return self._branches.get(commit.sha, set())
+
+    def _ancestor_sets(self, commits: Sequence[Commit]) -> dict[str, bytes]:
+        """Return the ancestors of each commit as a bit set, with the commit itself."""
+        found: dict[str, int] = {}
+        for commit in reversed(commits):  # children precede their parents in the list
+            ancestors = 1 << self._positions[commit.sha]
+            for parent in commit.parents:
+                ancestors |= found.get(parent, 0)
+            found[commit.sha] = ancestors
+        size = (
+            len(commits) // 8 + 1
+        )  # of a set, in bytes: a single bit of it is read faster than of an integer
+        return {sha: ancestors.to_bytes(size, "little") for sha, ancestors in found.items()}
+
+    def _branch_names(self, commits: Sequence[Commit]) -> dict[str, set[str]]:
+        names: dict[str, set[str]] = {}
+        for commit in commits:
+            ref = self.repository.branch if commit.ref == "HEAD" else commit.ref.removeprefix("refs/heads/")
+            if ref:
+                names.setdefault(commit.sha, set()).add(ref)
+        if self._ancestors is None:
+            return names
+        by_position = {position: sha for sha, position in self._positions.items()}
+        for merge in commits:
+            match = _MERGED_BRANCH.match(merge.subject) if len(merge.parents) == 2 else None
+            if match is None:
+                continue
+            first, second = (
+                int.from_bytes(self._ancestors.get(parent, b""), "little") for parent in merge.parents
+            )
+            merged = second & ~first
+            while merged:
+                lowest = merged & -merged
+                names.setdefault(by_position[lowest.bit_length() - 1], set()).add(match[1] or match[2])
+                merged ^= lowest
+        return names
+
+
+def read_graph(
+    archive: Archive,
+    repository: Repository,
+    commits: Sequence[Commit],
+    *,
+    since: int,
+    progress: Progress | None = None,
+) -> CommitGraph:
+    """Return the graph of commits, given newest first. Changes before ``since`` (seconds) are not read."""
+    relevant = [commit.sha for commit in commits if not commit.is_merge and commit.committed_at >= since]
+    known = archive.commit_cache.known(COMMIT_VERSION)
+    missing = [sha for sha in relevant if sha not in known]
+    batch: list[tuple[str, bytes, bytes]] = []
+    for done, (sha, changes) in enumerate(read_changes(repository, missing), start=1):
+        batch.append((sha, *_encode(changes)))
+        if len(batch) == _BATCH:
+            archive.commit_cache.put_commits(batch, COMMIT_VERSION)
+            batch = []
+            if progress is not None:
+                progress(done, len(missing))
+    if batch:
+        archive.commit_cache.put_commits(batch, COMMIT_VERSION)
+    return CommitGraph(repository, commits, archive.commit_cache.commits(relevant))
+
+
+def _encode(changes: Sequence[FileChange]) -> tuple[bytes, bytes]:
+    files: list[CommittedFile] = []
+    hashes = array(LINE_FORMAT)
+    for change in changes:
+        lines = hash_lines(change.added)
+        files.append(CommittedFile(change.path, change.old_path, len(lines)))
+        hashes.extend(lines)
+    return _encoder.encode(files), hashes.tobytes()

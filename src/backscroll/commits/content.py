@@ -1,0 +1,179 @@
+"""Attribute the lines that a commit adds to the sessions that wrote them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import log2
+from typing import NamedTuple
+
+from backscroll.commits.commit_graph import CommitGraph
+from backscroll.commits.lines import line_weight
+from backscroll.commits.paths import base_name, implied_root, normalize
+from backscroll.commits.sessions import SessionWork
+from backscroll.git import Commit
+
+__all__ = ["SLACK_MS", "ContentMatch", "LineIndex"]
+
+SLACK_MS = 60_000  # times of some tools are inferred from other messages
+# A line that more edits or commits add is common. It says nothing about the session.
+_MAX_WRITERS, _MAX_ADDERS = 60, 40
+_COMMON_LINE = 0.05
+# A line counts in full for the session that wrote it last, and less for sessions that wrote it before.
+_EARLIER_WRITER = 0.3
+_SAME_PATH, _SAME_NAME, _UNKNOWN_PATH, _OTHER_PATH = 1.0, 0.8, 0.7, 0.5
+_AFTER_AUTHOR_TIME = 0.8  # an amended commit keeps the time of its author
+
+
+class _Writer(NamedTuple):
+    at: int  # milliseconds; 0 if unknown
+    session: int
+    path: str
+
+
+class _Adder(NamedTuple):
+    authored_at: int  # milliseconds
+    sha: str
+    name: str  # of the file
+
+
+class ContentMatch(NamedTuple):
+    """Lines of a commit by session."""
+
+    all_lines: float  # by weight
+    line_count: int
+    matched: dict[int, float]  # by weight, for each session
+    matched_counts: dict[int, int]
+
+
+class LineIndex:
+    """Sessions and commits that add the lines of some commits."""
+
+    def __init__(self, graph: CommitGraph, shas: Iterable[str], sessions: Sequence[SessionWork]) -> None:
+        self._graph = graph
+        wanted: set[int] = set()
+        for sha in shas:
+            wanted.update(graph.lines(sha))
+        self._writers = _find_writers(wanted, sessions)
+        self._adders = _find_adders(set(self._writers), graph)
+
+    def match(self, commit: Commit) -> ContentMatch:
+        """Return the lines of a commit by the session that wrote them."""
+        until = commit.authored_at * 1000 + SLACK_MS
+        latest = max(until, commit.committed_at * 1000 + SLACK_MS)
+        lines = self._graph.lines(commit.sha)
+        matched: dict[int, float] = defaultdict(float)
+        counts: dict[int, int] = defaultdict(int)
+        all_lines = 0.0
+        offset = 0
+        for file in self._graph.files(commit.sha):
+            for line in lines[offset : offset + file.line_count]:
+                writers = self._writers.get(line)
+                if writers is None:
+                    all_lines += line_weight(line)
+                    continue
+                adders = self._adders.get(line, [])
+                if len(writers) > _MAX_WRITERS or len(adders) > _MAX_ADDERS:
+                    all_lines += _COMMON_LINE
+                    continue
+                weight = self._rarity(line, writers, adders, commit.sha)
+                all_lines += weight
+                credits = self._credits(commit, file.path, writers, adders, until, latest)
+                for session, credit in credits:
+                    matched[session] += credit * weight
+                    counts[session] += 1
+            offset += file.line_count
+        return ContentMatch(all_lines, len(lines), matched, counts)
+
+    def _rarity(self, line: int, writers: list[_Writer], adders: list[_Adder], sha: str) -> float:
+        """Return the weight of a line: less for short lines and for lines that are often written."""
+        commits = sum(self._graph.is_ancestor(adder.sha, sha) for adder in adders)  # with the commit itself
+        sessions = len({writer.session for writer in writers})
+        return line_weight(line) / (1 + log2(max(1, commits)) + log2(max(1, sessions)) / 2)
+
+    def _credits(
+        self,
+        commit: Commit,
+        path: str,
+        writers: list[_Writer],
+        adders: list[_Adder],
+        until: int,
+        latest: int,
+    ) -> list[tuple[int, float]]:
+        """Return the sessions that wrote a line before the commit and how much it counts for each."""
+        before = [writer for writer in writers if writer.at <= until]
+        factor = 1.0
+        if not before:
+            before = [writer for writer in writers if writer.at <= latest]
+            factor = _AFTER_AUTHOR_TIME
+        earlier = [
+            adder
+            for adder in adders
+            if adder.sha != commit.sha and self._graph.is_ancestor(adder.sha, commit.sha)
+        ]
+        best: dict[int, tuple[float, int]] = {}
+        for writer in before:
+            if any(_is_committed(writer, adder) for adder in earlier):
+                continue
+            strength = _path_strength(writer.path, path), writer.at
+            if strength > best.get(writer.session, (0.0, 0)):
+                best[writer.session] = strength
+        if not best:
+            return []
+        first = max(best, key=lambda session: best[session])
+        return [
+            (session, factor * strength * (1.0 if session == first else _EARLIER_WRITER))
+            for session, (strength, _) in best.items()
+        ]
+
+
+def _is_committed(writer: _Writer, adder: _Adder) -> bool:
+    """Return whether an earlier commit already contains what was written."""
+    return writer.at <= adder.authored_at and (not writer.path or base_name(writer.path) == adder.name)
+
+
+def _path_strength(edited: str, tracked: str) -> float:
+    if not edited:
+        return _UNKNOWN_PATH
+    if implied_root(edited, tracked) is not None:
+        return _SAME_PATH
+    return _SAME_NAME if base_name(edited) == base_name(tracked) else _OTHER_PATH
+
+
+def _find_writers(wanted: set[int], sessions: Sequence[SessionWork]) -> dict[int, list[_Writer]]:
+    found: dict[int, list[_Writer]] = {}
+    for number, session in enumerate(sessions):
+        for fragment in session.fragments:
+            lines = fragment.lines()
+            hits = wanted.intersection(lines)
+            if not hits:
+                continue
+            offset = 0
+            for edit in fragment.edits:
+                if not edit.line_count:
+                    continue
+                writer = _Writer(edit.at or 0, number, normalize(edit.path))
+                for line in hits.intersection(lines[offset : offset + edit.line_count]):
+                    writers = found.setdefault(line, [])
+                    if len(writers) <= _MAX_WRITERS:  # one more marks the line as common
+                        writers.append(writer)
+                offset += edit.line_count
+    for writers in found.values():
+        writers.sort()
+    return found
+
+
+def _find_adders(wanted: set[int], graph: CommitGraph) -> dict[int, list[_Adder]]:
+    found: dict[int, list[_Adder]] = {}
+    for sha in graph.with_lines:
+        lines = graph.lines(sha)
+        hits = wanted.intersection(lines)
+        if not hits:
+            continue
+        offset = 0
+        authored_at = graph.commits[sha].authored_at * 1000 + SLACK_MS
+        for file in graph.files(sha):
+            for line in hits.intersection(lines[offset : offset + file.line_count]):
+                adders = found.setdefault(line, [])
+                if len(adders) <= _MAX_ADDERS:
+                    adders.append(_Adder(authored_at, sha, base_name(file.path)))
+            offset += file.line_count
+    return found

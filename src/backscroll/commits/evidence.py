@@ -1,0 +1,263 @@
+"""Evidence besides content: files, time, workspace, branch and commit calls."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from backscroll.commits.commit_graph import CommitGraph
+from backscroll.commits.content import SLACK_MS
+from backscroll.commits.paths import base_name, implied_root, is_inside, normalize
+from backscroll.commits.scan import CommitCall
+from backscroll.commits.score import time_strength
+from backscroll.commits.sessions import SessionWork
+from backscroll.git import Commit, Repository
+
+__all__ = [
+    "CallIndex",
+    "CallMatch",
+    "FileIndex",
+    "FileMatch",
+    "WorkspaceIndex",
+    "WorkspaceMatch",
+    "idle_time",
+]
+
+_DAY_MS = 24 * 3600 * 1000
+_MAX_TOUCHES = 300  # of files with the same name before one commit
+_BEFORE_WINDOW = 0.5  # strength of an edit before the parent commit, within a day
+_PRINTED_HASH, _SUBJECT_IN_TIME, _CALL_IN_TIME, _SUBJECT, _SQUASHED = 1.0, 0.9, 0.6, 0.5, 0.4
+_MAX_CALL_MS = 15 * 60 * 1000  # from a call to its commit: hooks and tests may run before
+_MAX_SUBJECT_MS = 60 * _DAY_MS
+_MIN_SUBJECT_CHARS = 8
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HASH_KEY_CHARS = 7
+
+
+class _Touch(NamedTuple):
+    at: int  # milliseconds
+    session: int
+    path: str
+    is_shell: bool
+
+
+class FileMatch:
+    """Files of a commit that a session changed."""
+
+    def __init__(self) -> None:
+        self.strengths: dict[str, float] = {}
+        self.unknown_edits: set[str] = set()  # changed by a command
+
+    def add(self, path: str, strength: float, *, is_shell: bool) -> None:
+        self.strengths[path] = max(strength, self.strengths.get(path, 0.0))
+        if is_shell:
+            self.unknown_edits.add(path)
+
+
+class FileIndex:
+    """Changes of files by name and time."""
+
+    def __init__(self, graph: CommitGraph, sessions: Sequence[SessionWork]) -> None:
+        self._graph = graph
+        names = {base_name(path) for sha in graph.with_lines for path in _paths(graph, sha)}
+        self._touches: dict[str, list[_Touch]] = defaultdict(list)
+        for number, session in enumerate(sessions):
+            for fragment in session.fragments:
+                for edit in fragment.edits:
+                    name = edit.path[edit.path.rfind("/") + 1 :]
+                    if name in names or "\\" in name:
+                        path = normalize(edit.path)
+                        self._touches[base_name(path)].append(
+                            _Touch(edit.at or 0, number, path, edit.is_shell)
+                        )
+        for touches in self._touches.values():
+            touches.sort()
+
+    def match(self, commit: Commit, workspaces: "WorkspaceIndex") -> dict[int, FileMatch]:
+        """Return the files of a commit that each session changed before it."""
+        start = self._graph.window_start(commit) * 1000
+        until = commit.authored_at * 1000 + SLACK_MS
+        found: dict[int, FileMatch] = {}
+        for tracked in _paths(self._graph, commit.sha):
+            touches = self._touches.get(base_name(tracked), [])
+            first = bisect_left(touches, (min(start, until - _DAY_MS),))
+            end = bisect_right(touches, (until, 1 << 60))
+            for touch in touches[max(first, end - _MAX_TOUCHES) : end]:
+                root = implied_root(touch.path, tracked)
+                if root is None:
+                    continue
+                strength = 1.0 if touch.at >= start else _BEFORE_WINDOW
+                if "/" not in tracked and not workspaces.is_own_root(touch.session, root):
+                    strength *= 0.2  # every project has a README
+                match = found.setdefault(touch.session, FileMatch())
+                match.add(tracked, strength, is_shell=touch.is_shell)
+        return found
+
+
+def _paths(graph: CommitGraph, sha: str) -> Iterable[str]:
+    return (path for file in graph.files(sha) for path in (file.path, file.old_path) if path is not None)
+
+
+class WorkspaceMatch(NamedTuple):
+    """How a session's folder relates to the repository."""
+
+    strength: float
+    detail: str
+    is_worktree: bool = False
+
+
+class WorkspaceIndex:
+    """Folders of sessions, compared with the checkouts of the repository."""
+
+    def __init__(self, graph: CommitGraph, sessions: Sequence[SessionWork]) -> None:
+        self._sessions = sessions
+        repository = graph.repository
+        self._checkouts = [str(path) for path in repository.checkouts]
+        self._main = _main_checkout(repository)
+        self._names = _repository_names(repository)
+        self._tracked: dict[str, set[str]] = defaultdict(set)
+        for sha in graph.with_lines:
+            for path in _paths(graph, sha):
+                if "/" in path:
+                    self._tracked[base_name(path)].add(path)
+        self._matches: dict[int, WorkspaceMatch | None] = {}
+
+    def match(self, session: int) -> WorkspaceMatch | None:
+        """Return how a session's folder relates to the repository; None if it does not."""
+        if session not in self._matches:
+            self._matches[session] = self._find(self._sessions[session])
+        return self._matches[session]
+
+    def is_own_root(self, session: int, root: str) -> bool:
+        """Return whether a folder is a checkout of the repository, in this clone or another one."""
+        if root in self._checkouts or base_name(root) in self._names:
+            return True
+        return not root and self.match(session) is not None
+
+    def _find(self, session: SessionWork) -> WorkspaceMatch | None:
+        inside = [
+            (checkout, folder)
+            for folder in sorted(session.folders)
+            for checkout in self._checkouts
+            if is_inside(folder, checkout)
+        ]
+        if inside:
+            # The innermost checkout: a worktree can be in a folder of the main checkout.
+            checkout, folder = max(inside, key=lambda pair: len(pair[0]))
+            return WorkspaceMatch(1.0, f"worked in {folder}", is_worktree=checkout != self._main)
+        for path in session.edited_paths:
+            checkout = next((checkout for checkout in self._checkouts if is_inside(path, checkout)), "")
+            if checkout:
+                return WorkspaceMatch(1.0, f"changed files in {checkout}", is_worktree=checkout != self._main)
+        for path in session.edited_paths:
+            roots = (implied_root(path, tracked) for tracked in self._tracked.get(base_name(path), ()))
+            root = next(filter(None, roots), None)
+            if root is not None and any(is_inside(folder, root) for folder in session.folders):
+                return WorkspaceMatch(0.8, f"worked in {root}, which has the same files")
+        named = next((folder for folder in sorted(session.folders) if base_name(folder) in self._names), None)
+        return WorkspaceMatch(0.5, f"worked in {named}") if named is not None else None
+
+
+def _main_checkout(repository: Repository) -> str:
+    main = repository.git_folder.parent if repository.git_folder.name == ".git" else repository.folder
+    return str(main)
+
+
+def _repository_names(repository: Repository) -> set[str]:
+    """Return the names of the repository: of its folders, and in the URLs of its remotes."""
+    names = {path.name for path in (repository.folder, *repository.checkouts)}
+    names |= {base_name(url.rstrip("/").replace(":", "/")) for url in repository.remotes}
+    return {name.removesuffix(".git") for name in names} - {""}
+
+
+class CallMatch(NamedTuple):
+    """A call of `git commit` that made a commit."""
+
+    strength: float
+    detail: str
+
+
+class CallIndex:
+    """Calls of `git commit` by printed hash, subject and time."""
+
+    def __init__(self, sessions: Sequence[SessionWork], commits: Iterable[Commit]) -> None:
+        self._ids = {session.id: number for number, session in enumerate(sessions)}
+        self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
+        self._by_time: list[tuple[int, int, CommitCall]] = []
+        self._subject_counts: dict[str, int] = defaultdict(int)
+        for commit in commits:
+            self._subject_counts[_subject_key(commit.subject)] += 1
+        for number, session in enumerate(sessions):
+            for call in session.calls:
+                for printed in call.hashes:
+                    self._by_hash[printed[:_HASH_KEY_CHARS]].append((printed, number))
+                for subject in call.subjects:
+                    self._by_subject[_subject_key(subject)].append((call, number))
+                if call.at is not None and not call.subjects and not call.hashes:
+                    self._by_time.append((call.at, number, call))
+        self._by_time.sort(key=lambda entry: entry[:2])
+
+    def match(self, commit: Commit) -> dict[int, CallMatch]:
+        """Return the sessions that made a commit themselves."""
+        found: dict[int, CallMatch] = {}
+
+        def add(session: int, strength: float, detail: str) -> None:
+            if session not in found or found[session].strength < strength:
+                found[session] = CallMatch(strength, detail)
+
+        for printed, session in self._by_hash.get(commit.sha[:_HASH_KEY_CHARS], ()):
+            if commit.sha.startswith(printed):
+                add(session, _PRINTED_HASH, f"git printed {printed}")
+        for id_ in _UUID.findall(commit.message):
+            if id_ in self._ids:
+                add(self._ids[id_], _PRINTED_HASH, "the message names the session")
+        authored_at, committed_at = commit.authored_at * 1000, commit.committed_at * 1000
+        key = _subject_key(commit.subject)
+        for call, session in self._by_subject.get(key, ()):
+            if _is_in_time(call, authored_at):
+                add(session, _SUBJECT_IN_TIME, f"ran git commit with the message '{commit.subject}'")
+            elif _is_before(call, committed_at) and len(key) >= _MIN_SUBJECT_CHARS:
+                others = max(1, self._subject_counts[key])
+                detail = f"ran git commit with the message '{commit.subject}' at another time"
+                add(session, _SUBJECT / others, detail)
+        for line in commit.message.splitlines()[1:]:
+            subject = _subject_key(line.strip().lstrip("*-").strip())
+            if len(subject) >= _MIN_SUBJECT_CHARS:
+                for call, session in self._by_subject.get(subject, ()):
+                    if _is_before(call, committed_at):
+                        add(session, _SQUASHED, f"ran git commit with the message '{line.strip()}'")
+        first = bisect_left(self._by_time, authored_at - _MAX_CALL_MS, key=lambda entry: entry[0])
+        end = bisect_right(self._by_time, authored_at + 1000, key=lambda entry: entry[0])
+        for _, session, call in self._by_time[first:end]:
+            if _is_in_time(call, authored_at):
+                add(session, _CALL_IN_TIME, "ran git commit at the time of the commit")
+        return found
+
+
+def _subject_key(subject: str) -> str:
+    return " ".join(subject.split()).casefold()
+
+
+def _is_in_time(call: CommitCall, authored_at: int) -> bool:
+    """Return whether a commit was made while the call was running. Commits have whole seconds."""
+    if call.at is None:
+        return False
+    until = call.until if call.until is not None else call.at + _MAX_CALL_MS
+    return call.at - 1000 <= authored_at <= min(until, call.at + _MAX_CALL_MS) + 1000
+
+
+def _is_before(call: CommitCall, committed_at: int) -> bool:
+    return call.at is not None and committed_at - _MAX_SUBJECT_MS <= call.at <= committed_at + SLACK_MS
+
+
+def idle_time(session: SessionWork, commit: Commit, window_start: int) -> tuple[float, float] | None:
+    """Return the seconds between the last activity and a commit, and the strength. None if it came later."""
+    until = commit.authored_at * 1000 + SLACK_MS
+    position = bisect_right(session.activity, (until, 1 << 60)) - 1
+    if position < 0:
+        return None
+    last = min(until, max(end for _, end in session.activity[max(0, position - 20) : position + 1]))
+    idle = max(0.0, commit.authored_at - last / 1000)
+    return idle, time_strength(idle, is_in_window=last >= window_start * 1000)

@@ -1,0 +1,150 @@
+"""Find the sessions of commits."""
+
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+import msgspec
+
+from backscroll.archive import Archive
+from backscroll.commits.commit_graph import CommitGraph, read_graph
+from backscroll.commits.content import ContentMatch, LineIndex
+from backscroll.commits.evidence import CallIndex, CallMatch, FileIndex, FileMatch, WorkspaceIndex, idle_time
+from backscroll.commits.score import Parts, content_strength
+from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
+from backscroll.git import Commit, Repository
+from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession
+from backscroll.model.text import pluralize
+
+__all__ = ["link_commits"]
+
+_MAX_SESSIONS = 20  # per commit
+_MAX_NAMED_FILES = 3
+_BATCH = 500  # commits per transaction
+_SLACK_SECONDS = 120
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(tuple[LinkedSession, ...])
+_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
+
+Progress = Callable[[int, int], None]  # done, total
+
+
+def link_commits(
+    archive: Archive,
+    repository: Repository,
+    commits: Sequence[Commit],
+    shas: Sequence[str],
+    *,
+    progress: Progress | None = None,
+) -> dict[str, tuple[LinkedSession, ...]]:
+    """Return the sessions of the commits in ``shas``, best first. ``commits`` are all of the repository.
+
+    Results are stored and used again until a session changes that is older than the commit.
+    """
+    update_scans(archive, progress)
+    key = str(repository.git_folder)
+    stored = archive.commit_cache.links(key)
+    missing = [sha for sha in shas if sha not in stored]
+    found = {sha: _decoder.decode(stored[sha]) for sha in shas if sha in stored}
+    if not missing:
+        return found
+    first_edit = archive.edit_scans.first_edit_at()
+    if first_edit is None:
+        return found | dict.fromkeys(missing, ())
+    graph = read_graph(
+        archive, repository, commits, since=first_edit // 1000 - _SLACK_SECONDS, progress=progress
+    )
+    linker = _Linker(graph, missing, load_sessions(archive))
+    batch: list[tuple[str, int, bytes]] = []
+    for sha in missing:
+        commit = graph.commits[sha]
+        found[sha] = () if commit.is_merge else linker.sessions(commit)
+        batch.append((sha, commit.committed_at * 1000, _encoder.encode(found[sha])))
+    for start in range(0, len(batch), _BATCH):
+        archive.commit_cache.put_links(key, batch[start : start + _BATCH])
+    return found
+
+
+class _Linker:
+    """Indexes of all evidence for some commits of a repository."""
+
+    def __init__(self, graph: CommitGraph, shas: Sequence[str], sessions: Sequence[SessionWork]) -> None:
+        self._graph = graph
+        self._sessions = sessions
+        self._lines = LineIndex(graph, shas, sessions)
+        self._files = FileIndex(graph, sessions)
+        self._workspaces = WorkspaceIndex(graph, sessions)
+        self._calls = CallIndex(sessions, graph.commits.values())
+
+    def sessions(self, commit: Commit) -> tuple[LinkedSession, ...]:
+        """Return the sessions of a commit with their evidence, best first."""
+        content = self._lines.match(commit)
+        files = self._files.match(commit, self._workspaces)
+        calls = self._calls.match(commit)
+        claims = [
+            claim
+            for number in {*content.matched, *files, *calls}
+            if (claim := self._claim(number, commit, content, files.get(number), calls.get(number)))
+        ]
+        claims.sort(key=lambda claim: (-claim.score, claim.session_ref))
+        return tuple(claims[:_MAX_SESSIONS])
+
+    def _claim(
+        self,
+        number: int,
+        commit: Commit,
+        content: ContentMatch,
+        files: FileMatch | None,
+        call: CallMatch | None,
+    ) -> LinkedSession | None:
+        """Return a session with its evidence; None if the evidence is too weak."""
+        session = self._sessions[number]
+        parts = Parts()
+        details: dict[str, str] = {}
+        if call is not None:
+            parts.commit = call.strength
+            details["commit"] = call.detail
+        if number in content.matched:
+            parts.content = content_strength(content.matched[number], content.all_lines)
+            details["content"] = (
+                f"{content.matched_counts[number]} of {pluralize(content.line_count, 'added line')}"
+            )
+        if files is not None:
+            paths = [file.path for file in self._graph.files(commit.sha)]
+            parts.files = min(1.0, sum(files.strengths.values()) / len(paths))
+            parts.has_unknown_edits = bool(files.unknown_edits)
+            named = ", ".join([*files.strengths][:_MAX_NAMED_FILES])
+            more = ", …" if len(files.strengths) > _MAX_NAMED_FILES else ""
+            details["files"] = f"{len(files.strengths)} of {pluralize(len(paths), 'file')}: {named}{more}"
+        idle = idle_time(session, commit, self._graph.window_start(commit))
+        if idle is not None:
+            seconds, parts.time = idle
+            details["time"] = _idle_text(seconds)
+        workspace = self._workspaces.match(number)
+        if workspace is not None:
+            parts.workspace = workspace.strength
+            details["workspace"] = workspace.detail
+        branches = sorted(session.branches & self._graph.branches(commit))
+        if branches and workspace is not None:  # most repositories have a branch with the same name
+            parts.branch = 1.0
+            details["branch"] = f"on branch {', '.join(branches)}"
+        if not parts.is_claim(content.all_lines):
+            return None
+        is_worktree = workspace is not None and workspace.is_worktree
+        evidence = tuple(
+            Evidence(
+                "worktree" if kind == "workspace" and is_worktree else kind,
+                round(parts.weights()[kind], 3),
+                details[kind],
+            )
+            for kind in _KINDS
+            if kind in details and parts.weights().get(kind, 0) >= 0.0005
+        )
+        return LinkedSession(session.ref, session.id, round(sum(e.weight for e in evidence), 3), evidence)
+
+
+def _idle_text(seconds: float) -> str:
+    if seconds < 60:
+        return "active at the time of the commit"
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    span = f"{minutes} min" if minutes < 120 else f"{hours} h" if hours < 48 else f"{hours // 24} days"
+    return f"active until {span} before the commit"

@@ -1,0 +1,149 @@
+"""Scan the messages of a fragment for edits, added lines and calls of `git commit`."""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from backscroll.commits import shell
+from backscroll.commits.lines import LINE_FORMAT, hash_lines
+from backscroll.model import Message, ToolCall
+
+__all__ = [
+    "SCAN_VERSION",
+    "CommitCall",
+    "FragmentScan",
+    "ScannedEdit",
+    "commit_call",
+    "message_edits",
+    "scan_messages",
+]
+
+SCAN_VERSION = 1  # raise it if the result of a scan changes
+_MAX_IDLE_MS = 10 * 60 * 1000  # longer pauses divide the activity of a session
+
+
+class ScannedEdit(Struct, frozen=True, array_like=True, gc=False):
+    """A file that was changed by one call."""
+
+    position: int
+    at: int | None  # milliseconds since 1970
+    path: str  # empty if it is not known
+    line_count: int  # distinct added lines
+    is_shell: bool  # the content of the change is not known
+
+
+class CommitCall(Struct, frozen=True, array_like=True, gc=False):
+    """A call that creates commits."""
+
+    position: int
+    at: int | None  # milliseconds since 1970
+    until: int | None  # time of the next message
+    subjects: tuple[str, ...]
+    hashes: tuple[str, ...]  # as git printed them
+
+
+class FragmentScan(Struct, array_like=True):
+    """Edits and commits of a fragment. The hashes of added lines are stored apart."""
+
+    edits: list[ScannedEdit] = msgspec.field(default_factory=list)
+    calls: list[CommitCall] = msgspec.field(default_factory=list)
+    folders: list[str] = msgspec.field(default_factory=list)
+    branches: list[str] = msgspec.field(default_factory=list)
+    activity: list[tuple[int, int]] = msgspec.field(default_factory=list)  # start and end, milliseconds
+
+    @property
+    def first_at(self) -> int | None:
+        """Return the time of the first edit or commit; 0 if one has no time, None if there is none."""
+        times = [edit.at or 0 for edit in self.edits] + [call.at or 0 for call in self.calls]
+        return min(times, default=None)
+
+
+def scan_messages(
+    messages: Iterable[tuple[int, Message]], times: Sequence[tuple[int, int]]
+) -> tuple[FragmentScan, bytes]:
+    """Return the scan of tool calls, and the hashes of the added lines.
+
+    ``times`` are position and time of all messages.
+    """
+    scan = FragmentScan(activity=_intervals(times))
+    hashes = array(LINE_FORMAT)
+    folders: dict[str, None] = {}
+    branches: dict[str, None] = {}
+    positions = [position for position, _ in times]
+    for position, message in messages:
+        tool = message.tool
+        if tool is None:
+            continue
+        if message.cwd:
+            folders[message.cwd] = None
+        if message.git_branch:
+            branches[message.git_branch] = None
+        at = int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None
+        for path, lines, is_shell in message_edits(tool):
+            scan.edits.append(ScannedEdit(position, at, path, len(lines), is_shell))
+            hashes.extend(lines)
+        call = commit_call(tool)
+        if call is not None:
+            following = bisect_right(positions, position)
+            until = times[following][1] if following < len(times) else None
+            scan.calls.append(CommitCall(position, at, until, *call))
+    scan.folders, scan.branches = list(folders), list(branches)
+    return scan, hashes.tobytes()
+
+
+def message_edits(tool: ToolCall) -> Iterator[tuple[str, "array[int]", bool]]:
+    """Yield path, hashes of added lines and whether only the path is known, of the changes of a call."""
+    if tool.status in ("failed", "cancelled") or tool.decision == "rejected":
+        return
+    for edit in tool.edits:
+        added = "\n".join(line for hunk in edit.hunks for line in hunk.added)
+        lines = hash_lines([added.encode("utf-8", "replace")])
+        yield edit.path, lines, not lines and not any(hunk.removed for hunk in edit.hunks)
+    command = "" if tool.edits else _command(tool)
+    if not command:
+        return
+    written = set()
+    for path, text in shell.written_texts(command):
+        written.add(path)
+        yield path, hash_lines([text.encode("utf-8", "replace")]), False
+    for path in shell.changed_paths(command):
+        if path not in written:
+            yield path, array(LINE_FORMAT), True
+
+
+def _command(tool: ToolCall) -> str:
+    command: Any = tool.params.get("command")
+    if isinstance(command, list):
+        return " ".join(part for part in command if isinstance(part, str))
+    return command if isinstance(command, str) else ""
+
+
+def commit_call(tool: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the subjects and printed hashes of a call that creates commits."""
+    if tool.status in ("failed", "cancelled") and "] " not in (tool.result or ""):
+        return None
+    command = _command(tool)
+    if command:
+        if not shell.is_commit(command):
+            return None
+        subjects = shell.commit_subjects(command)
+    else:
+        message = tool.params.get("message")  # of a git server
+        if "commit" not in tool.name.lower() or not isinstance(message, str):
+            return None
+        subjects = [message.strip().partition("\n")[0].strip()]
+    return tuple(subjects), tuple(shell.printed_hashes(tool.result or ""))
+
+
+def _intervals(times: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    intervals: list[tuple[int, int]] = []
+    for at in sorted(at for _, at in times):
+        if intervals and at - intervals[-1][1] <= _MAX_IDLE_MS:
+            intervals[-1] = (intervals[-1][0], at)
+        else:
+            intervals.append((at, at))
+    return intervals

@@ -1,0 +1,90 @@
+"""The scans of all sessions, kept up to date in the archive."""
+
+from array import array
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from backscroll.archive import Archive
+from backscroll.archive.commits.edit_scans import NewScan
+from backscroll.commits.lines import LINE_FORMAT
+from backscroll.commits.paths import normalize
+from backscroll.commits.scan import SCAN_VERSION, CommitCall, FragmentScan, ScannedEdit, scan_messages
+
+__all__ = ["FragmentWork", "SessionWork", "load_sessions", "update_scans"]
+
+_BATCH = 200  # fragments per transaction
+_decoder = msgspec.msgpack.Decoder(FragmentScan)
+_encoder = msgspec.msgpack.Encoder()
+
+Progress = Callable[[int, int], None]  # done, total
+
+
+class FragmentWork:
+    """Edits of one fragment and the hashes of the lines that they add."""
+
+    def __init__(self, session: "SessionWork", edits: list[ScannedEdit], line_hashes: bytes) -> None:
+        self.session = session
+        self.edits = edits
+        self._line_hashes = line_hashes
+
+    def lines(self) -> "array[int]":
+        """Return the hashes of all edits, in order."""
+        hashes = array(LINE_FORMAT)
+        hashes.frombytes(self._line_hashes)
+        return hashes
+
+
+class SessionWork:
+    """Edits, commits, folders and times of a session, with those of its subagents."""
+
+    def __init__(self, ref: str, session_id: str, workspace_path: str | None) -> None:
+        self.ref = ref
+        self.id = session_id
+        self.folders: set[str] = {normalize(workspace_path)} if workspace_path else set()
+        self.branches: set[str] = set()
+        self.activity: list[tuple[int, int]] = []
+        self.calls: list[CommitCall] = []
+        self.fragments: list[FragmentWork] = []
+
+    @property
+    def edited_paths(self) -> Iterator[str]:
+        """Yield the paths of all edits, also repeatedly."""
+        return (normalize(edit.path) for fragment in self.fragments for edit in fragment.edits if edit.path)
+
+
+def update_scans(archive: Archive, progress: Progress | None = None) -> None:
+    """Scan the fragments that have changed since the last scan."""
+    outdated = archive.edit_scans.outdated(SCAN_VERSION)
+    batch: list[NewScan] = []
+    for done, state in enumerate(outdated, start=1):
+        scan, hashes = scan_messages(
+            archive.edit_scans.tool_messages(state.fragment_id),
+            archive.edit_scans.message_times(state.fragment_id),
+        )
+        batch.append(NewScan(state, scan.first_at, _encoder.encode(scan), hashes))
+        if len(batch) == _BATCH or done == len(outdated):
+            archive.edit_scans.put(batch, SCAN_VERSION)
+            batch = []
+            if progress is not None:
+                progress(done, len(outdated))
+
+
+def load_sessions(archive: Archive) -> list[SessionWork]:
+    """Return all sessions with edits or commits."""
+    sessions: dict[tuple[str, str], SessionWork] = {}
+    for stored in archive.edit_scans.load():
+        key = stored.platform, stored.session_id
+        session = sessions.get(key)
+        if session is None:
+            ref = f"{stored.source}:{stored.session_id}"
+            session = sessions[key] = SessionWork(ref, stored.session_id, stored.workspace_path)
+        scan = _decoder.decode(stored.body)
+        session.fragments.append(FragmentWork(session, scan.edits, stored.line_hashes))
+        session.folders.update(map(normalize, scan.folders))
+        session.branches.update(scan.branches)
+        session.activity += scan.activity
+        session.calls += scan.calls
+    for session in sessions.values():
+        session.activity.sort()
+    return list(sessions.values())

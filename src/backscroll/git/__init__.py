@@ -1,0 +1,22 @@
+"""Commits, diffs and blame from the git executable. Nothing is written to a repository.
+
+process     run git with settings that do not depend on the user's configuration
+repository  find a repository: its checkouts, branch, first commit and remotes
+log         commits, and the lines that each one adds
+blame       the commit that each line of a file comes from
+"""
+
+from backscroll.git.blame import BlamedLine, blame
+from backscroll.git.log import Commit, FileChange, list_commits, read_changes
+from backscroll.git.repository import Repository, open_repository
+
+__all__ = [
+    "BlamedLine",
+    "Commit",
+    "FileChange",
+    "Repository",
+    "blame",
+    "list_commits",
+    "open_repository",
+    "read_changes",
+]

@@ -1,0 +1,100 @@
+"""Find a repository: its checkouts, branch, first commit and remotes."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from backscroll.errors import CommitNotFoundError, RepositoryError
+from backscroll.git.process import decode, run_git
+
+__all__ = ["Repository", "find_commit", "open_repository"]
+
+
+class Repository(Struct, frozen=True):
+    """A repository, in the checkout or bare folder that it was opened in."""
+
+    folder: Path  # root of the checkout; the repository itself if it is bare
+    git_folder: Path  # shared by all checkouts
+    is_bare: bool
+    checkouts: tuple[Path, ...]  # roots of all checkouts: the main one and its worktrees
+    branch: str | None  # None if HEAD is detached
+    has_commits: bool
+    root_commit: str | None  # the oldest commit without a parent that HEAD reaches; the same in every clone
+    remotes: tuple[str, ...]  # URLs
+
+
+def open_repository(folder: Path) -> Repository:
+    """Return the repository that contains a folder. Raises `RepositoryError` if there is none."""
+    folder = folder.absolute()
+    output = run_git(folder, "rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--git-common-dir")
+    is_bare, is_inside, common = decode(output).split("\n")[:3]
+    git_folder = _resolve(folder / common)
+    if is_inside == "true":
+        top = Path(decode(run_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
+    elif is_bare == "true" or git_folder.name != ".git":
+        top = git_folder
+    else:  # inside of .git
+        top = git_folder.parent
+    branch = decode(_output_or_empty(folder, "symbolic-ref", "--quiet", "--short", "HEAD")).strip()
+    has_commits = bool(_output_or_empty(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"))
+    return Repository(
+        folder=top,
+        git_folder=git_folder,
+        is_bare=is_bare == "true",
+        checkouts=tuple(dict.fromkeys([top, *_checkouts(folder)])) if is_bare != "true" else (),
+        branch=branch or None,
+        has_commits=has_commits,
+        root_commit=_root_commit(folder) if has_commits else None,
+        remotes=tuple(dict.fromkeys(_remotes(folder))),
+    )
+
+
+def find_commit(repository: Repository, revision: str) -> str:
+    """Return the full hash of a commit. Raises `CommitNotFoundError`."""
+    found = b""
+    if revision and not revision.startswith("-"):
+        found = _output_or_empty(
+            repository.folder,
+            "rev-parse",
+            "--quiet",
+            "--verify",
+            "--end-of-options",
+            f"{revision}^{{commit}}",
+        )
+    # Git before 2.30 prints the option itself.
+    lines = [line for line in decode(found).split() if not line.startswith("-")]
+    if not lines:
+        raise CommitNotFoundError(
+            f"No commit of {repository.folder} matches '{revision}'.",
+            revision,
+            hint="Run 'backscroll commits' to see the commits.",
+        )
+    return lines[-1]
+
+
+def _checkouts(folder: Path) -> list[Path]:
+    output = decode(run_git(folder, "worktree", "list", "--porcelain"))
+    blocks = [block.splitlines() for block in output.split("\n\n") if block.strip()]
+    return [Path(block[0].removeprefix("worktree ")) for block in blocks if "bare" not in block]
+
+
+def _root_commit(folder: Path) -> str | None:
+    roots = decode(run_git(folder, "rev-list", "--max-parents=0", "HEAD")).split()
+    return roots[-1] if roots else None
+
+
+def _remotes(folder: Path) -> list[str]:
+    lines = decode(_output_or_empty(folder, "config", "--get-regexp", r"^remote\..*\.url$")).splitlines()
+    return [line.partition(" ")[2] for line in lines]
+
+
+def _output_or_empty(folder: Path, *arguments: str) -> bytes:
+    """Return the output of git, or nothing if it fails, as it does for values that are not set."""
+    try:
+        return run_git(folder, *arguments)
+    except RepositoryError:
+        return b""
+
+
+def _resolve(path: Path) -> Path:
+    return Path(path).resolve()

@@ -1,0 +1,98 @@
+"""Sessions behind commits."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+
+from backscroll import git
+from backscroll.commits.commit_graph import read_graph
+from backscroll.commits.link import link_commits
+from backscroll.commits.turns import find_turns
+from backscroll.errors import SessionNotFoundError
+from backscroll.git.repository import find_commit
+from backscroll.history.session_refs import find_session
+from backscroll.history.stores import Stores
+from backscroll.model import PaginatedResult, Pagination
+from backscroll.model.commit import CommitDetails, CommitSummary, CommitTurn, LinkedSession
+
+__all__ = ["Commits"]
+
+Progress = Callable[[int, int], None]  # units of work done, and in total
+
+
+class Commits:
+    """Commits of a repository, and the sessions that led to them."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def page(
+        self,
+        repository: str | PathLike[str],
+        *,
+        limit: int | None,
+        offset: int,
+        since: datetime | None,
+        until: datetime | None,
+        ref: str | None,
+        progress: Progress | None,
+    ) -> PaginatedResult[CommitSummary]:
+        """Return one page of commits, newest first; all of them if the limit is None."""
+        opened = git.open_repository(Path(repository))
+        commits = git.list_commits(opened, ref=find_commit(opened, ref) if ref is not None else None)
+        listed = [
+            commit
+            for commit in commits
+            if not commit.is_merge
+            and (since is None or commit.authored_at >= since.timestamp())
+            and (until is None or commit.authored_at < until.timestamp())
+        ]
+        end = offset + limit if limit is not None else None
+        selected = listed[offset:end]
+        links = link_commits(
+            self._stores.archive, opened, commits, [commit.sha for commit in selected], progress=progress
+        )
+        return PaginatedResult(
+            tuple(_summary(commit, links[commit.sha]) for commit in selected),
+            Pagination(
+                len(listed),
+                limit if limit is not None else len(listed),
+                offset,
+                offset + len(selected) < len(listed),
+            ),
+        )
+
+    def get(self, revision: str, repository: str | PathLike[str], progress: Progress | None) -> CommitDetails:
+        """Return a commit with its sessions and their turns."""
+        opened = git.open_repository(Path(repository))
+        sha = find_commit(opened, revision)
+        commits = git.list_commits(opened)
+        if all(commit.sha != sha for commit in commits):  # on no branch, such as a commit before a rebase
+            commits = git.list_commits(opened, ref=sha)
+        commit = next(commit for commit in commits if commit.sha == sha)
+        sessions = link_commits(self._stores.archive, opened, commits, [sha], progress=progress)[sha]
+        graph = read_graph(self._stores.archive, opened, [commit], since=0)
+        lines, paths = set(graph.lines(sha)), [file.path for file in graph.files(sha)]
+        turns: list[CommitTurn] = []
+        for linked in sessions:
+            try:
+                summary = find_session(self._stores.archive, linked.session_ref)
+            except SessionNotFoundError:
+                continue  # forgotten by another process in the meantime
+            turns += find_turns(self._stores.archive, summary, commit, lines, paths)
+        found = _summary(commit, sessions)
+        return CommitDetails(
+            **{name: getattr(found, name) for name in found.__struct_fields__}, turns=tuple(turns)
+        )
+
+
+def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitSummary:
+    return CommitSummary(
+        sha=commit.sha,
+        parent=commit.parents[0] if commit.parents else None,
+        author=commit.author,
+        at=datetime.fromtimestamp(commit.authored_at, UTC),
+        subject=commit.subject,
+        sessions=sessions,
+    )

@@ -1,0 +1,53 @@
+"""Commits and the sessions that led to them."""
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["CommitDetails", "CommitSummary", "CommitTurn", "Evidence", "EvidenceKind", "LinkedSession"]
+
+EvidenceKind = Literal["commit", "content", "files", "time", "workspace", "worktree", "branch"]
+
+
+class Evidence(Struct, frozen=True, gc=False):
+    """One reason to link a session with a commit."""
+
+    kind: EvidenceKind
+    weight: float  # share of the score
+    detail: str
+
+
+class LinkedSession(Struct, frozen=True, gc=False):
+    """A session that led to a commit. The score is the sum of the weights, at most 1."""
+
+    session_ref: str
+    session_id: str
+    score: float
+    evidence: tuple[Evidence, ...]
+
+
+class CommitSummary(Struct, frozen=True, kw_only=True):
+    """A commit with the sessions that led to it, best first."""
+
+    sha: str
+    parent: str | None
+    author: str
+    at: datetime  # of the author: it stays the same in a rebase
+    subject: str
+    sessions: tuple[LinkedSession, ...]
+
+
+class CommitTurn(Struct, frozen=True):
+    """Messages of one turn that led to a commit: positions of the first and the last one."""
+
+    session_ref: str
+    first: int
+    last: int
+    prompt: str | None  # the user's words
+
+
+class CommitDetails(CommitSummary, frozen=True, kw_only=True):
+    """A commit with its sessions and their turns."""
+
+    turns: tuple[CommitTurn, ...]

@@ -1,0 +1,47 @@
+"""The commit that each line comes from."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backscroll.errors import RepositoryError
+from backscroll.git import blame, open_repository
+from backscroll.testing.git_repository import GitRepository
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+FUNCTION = "def total(prices):\n    amount = sum(prices)\n    return round(amount, 2)\n"
+
+
+def test_each_line_has_its_commit_and_changes_in_the_checkout_have_none(checkout: GitRepository) -> None:
+    checkout.write("a.py", "one\ntwo\n")
+    first = checkout.commit("Start", AT)
+    checkout.write("a.py", "one\n2\n")
+    second = checkout.commit("Change", AT + HOUR)
+    checkout.write("a.py", "one\n2\nthree\n")
+    lines = blame(open_repository(checkout.folder), Path("a.py"))
+    assert [(line.number, line.text, line.sha) for line in lines] == [
+        (1, b"one", first),
+        (2, b"2", second),
+        (3, b"three", None),
+    ]
+    (last,) = blame(open_repository(checkout.folder), Path("a.py"), (2, 2), revision="HEAD")
+    assert (last.number, last.sha) == (2, second)
+
+
+def test_moved_and_indented_lines_keep_their_commit(checkout: GitRepository) -> None:
+    checkout.write("old.py", FUNCTION)
+    first = checkout.commit("Start", AT)
+    checkout.run("mv", "old.py", "new.py")
+    checkout.write("new.py", "class Shop:\n" + "".join(f"    {line}\n" for line in FUNCTION.splitlines()))
+    second = checkout.commit("Move", AT + HOUR)
+    lines = blame(open_repository(checkout.folder), Path("new.py"))
+    assert [line.sha for line in lines] == [second, first, first, first]
+    assert lines[1].path == "old.py"
+
+
+def test_a_missing_file_is_an_error(checkout: GitRepository) -> None:
+    checkout.commit("Start", AT)
+    with pytest.raises(RepositoryError, match="Git failed in"):
+        blame(open_repository(checkout.folder), Path("missing.py"))

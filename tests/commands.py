@@ -1,21 +1,18 @@
 """Run the commands shown on a page, and generate the command reference from their output."""
 
-import fcntl
 import json
 import os
-import pty
 import re
 import shlex
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from backscroll.cli.app import app
+from tests.pseudo_terminal import open_terminal, read_terminal
 
 __all__ = ["Shell", "fits", "shown", "subcommands", "without_varying_parts", "write_reference"]
 
@@ -44,6 +41,7 @@ _VARIES = re.compile(
     r"|[\d,]+(?= (?:input|output|cache))| +[\d.]+[kMG](?= )|(?<=_usd\": )[\d.]+"
     r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+'
     r'|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+'
+    r"|(?<=created )[-\d]+ [:\d]+ on \w+"
     r'|(?<="vanished",\n        "at": ")[^"]+',
     re.MULTILINE,
 )
@@ -70,6 +68,12 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
             100,
         ),
     ],
+    "backup create": [("", "backscroll backup create -o ~/history.zip", 100)],
+    "backup verify": [("", "backscroll backup verify ~/history.zip", 100)],
+    "backup restore": [
+        ("", "backscroll backup restore ~/history.zip --source claude-code --yes", 100),
+    ],
+    "backup show": [("", "backscroll backup show ~/history.zip", 100)],
     "completion": [("", "backscroll completion fish", 100)],
     "demo": [("The folder must be empty:", "backscroll demo ~/demo", 100)],
     "doctor": [
@@ -100,6 +104,7 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("Existing files are not overwritten:", "backscroll export 1 2 -o ~/notes", 100),
         ("", "backscroll export 1 2 -o ~/notes", 100),
     ],
+    "changes": [("", "backscroll changes", 100)],
     "list": [
         ("", "backscroll list --limit 5", 100),
         (
@@ -171,7 +176,7 @@ Exit codes:
 | 0 | success |
 | 1 | failure; the message gives the reason |
 | 2 | usage error |
-| 3 | problems found: unparsed records (`sync`, `doctor`) or a damaged archive (`archive verify`) |
+| 3 | unparsed records (`sync`, `doctor`), damage (`verify`, `restore`), failed sessions (`migrate`) |
 | 130 | interrupted with Ctrl-C |
 
 The examples use the sample history that `backscroll demo` writes:
@@ -231,21 +236,14 @@ def _run_in_pipe(command: list[str], folder: Path, environ: dict[str, str]) -> t
 def _run_on_terminal(command: list[str], folder: Path, environ: dict[str, str]) -> tuple[str, int]:
     """Run with standard output on a terminal without colors."""
     environ = environ | {"COLUMNS": str(_TERMINAL_WIDTH), "NO_COLOR": "1", "PAGER": "cat", "TERM": "xterm"}
-    controller, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _TERMINAL_WIDTH, 0, 0))
+    controller, terminal = open_terminal(columns=_TERMINAL_WIDTH, lines=50)
     process = subprocess.Popen(
         command, cwd=folder, env=environ, stdout=terminal, stderr=subprocess.PIPE, encoding="utf-8"
     )
     os.close(terminal)
-    output = b""
-    try:
-        while data := os.read(controller, 65536):
-            output += data
-    except OSError:
-        pass  # Linux: the other end is closed
-    os.close(controller)
+    output = read_terminal(controller)
     _, errors = process.communicate()
-    return output.decode().replace("\r\n", "\n") + errors, process.returncode
+    return output + errors, process.returncode
 
 
 def shown(page: str) -> Iterator[tuple[str, str]]:

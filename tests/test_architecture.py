@@ -9,8 +9,9 @@ import backscroll
 LAYERS = [
     ["model", "errors"],
     ["readers", "config", "http_guard", "testing"],
-    ["sources", "archive", "index", "render", "redact", "pricing"],
-    ["ingest", "search", "stats", "export", "resume"],
+    ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
+    ["ingest", "search", "stats", "export", "resume", "commits", "backup"],
+    ["transfer"],
     ["history"],
     ["mcp", "tui"],
     ["cli"],  # also starts the servers and the TUI

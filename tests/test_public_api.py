@@ -25,12 +25,22 @@ MODEL = {
 ERRORS = {
     "ArchiveError": ("BackscrollError", "data_path"),
     "BackscrollError": ("Exception", None),
+    "ChangeConflictError": ("BackscrollError", "data_path"),
+    "ChangeNotFoundError": ("BackscrollError", "change_id"),
+    "BackupError": ("BackscrollError", "data_path"),
+    "CommitNotFoundError": ("BackscrollError", "revision"),
     "DataNotFoundError": ("BackscrollError", "data_path"),
     "DatabaseLockedError": ("DatabaseUnreadableError", "data_path"),
     "DatabaseNotFoundError": ("DataNotFoundError", "data_path"),
     "DatabaseUnreadableError": ("BackscrollError", "data_path"),
     "DestinationError": ("BackscrollError", "data_path"),
+    "InvalidBackupError": ("BackupError", "data_path"),
+    "RepositoryError": ("BackscrollError", "data_path"),
+    "RestoreError": ("BackupError", "data_path"),
     "SessionNotFoundError": ("BackscrollError", "session_id"),
+    "ToolRunningError": ("BackscrollError", "process_id"),
+    "TransferError": ("BackscrollError", "session_id"),
+    "UnknownStoreVersionError": ("BackscrollError", "data_path"),
     "UsageError": ("BackscrollError", None),
     "WorkspaceNotFoundError": ("BackscrollError", "workspace"),
 }
@@ -65,8 +75,8 @@ def test_an_error_has_its_message_and_attribute(name: str) -> None:
     error = getattr(errors, name)("It is gone.", *(["this"] if attribute else []))
     assert isinstance(error, BackscrollError)
     assert str(error) == "It is gone."
-    more = {"is_readable": False} if name == "ArchiveError" else {}
-    assert vars(error) == ({attribute: "this"} if attribute else {}) | more
+    more = {"ArchiveError": {"is_readable": False}, "TransferError": {"code": "failed"}}.get(name, {})
+    assert vars(error) == {"reason": "It is gone."} | ({attribute: "this"} if attribute else {}) | more
 
 
 def test_the_tree_in_the_docstring_contains_every_error() -> None:
@@ -122,6 +132,7 @@ def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
 METHODS = {
     "all_sessions": ["filter"],
     "close": [],
+    "create_backup": ["path", "base", "force", "with_secrets", "progress"],
     "events": ["since"],
     "export_session": ["ref", "format", "redactor", "everything"],
     "find": ["ref"],
@@ -132,16 +143,24 @@ METHODS = {
     "interrupt": [],
     "is_index_pending": [],
     "learn_secrets": ["redactor", "summary"],
+    "list_changes": [],
     "list_sessions": ["filter", "limit", "offset", "sort", "is_reversed"],
     "list_workspaces": [],
+    "migrate_session": ["ref", "target", "mode", "keep_cwd"],
+    "migrate_workspace": ["workspace", "target", "mode", "keep_cwd"],
+    "open_backup": ["path"],
     "live_sessions": [],
     "recall": ["task", "workspace", "token_budget", "redactor"],
+    "restore_backup": ["path", "source", "sessions", "maps", "force", "is_dry_run", "progress"],
+    "restore_session": ["ref"],
     "retentions": ["now"],
     "roots": [],
     "search_sessions": [
         "query", "limit", "offset", "by", "context", "pattern", "filters", "since", "until",
     ],
     "sync": ["progress", "wait"],
+    "undo_change": ["change_id"],
+    "validate_backup": ["path", "progress"],
 }  # fmt: skip
 
 # The parts of History with their methods.
@@ -164,6 +183,12 @@ PARTS: dict[str, dict[str, list[str]]] = {
         "upgrade_database": ["path"],
         "verify": [],
     },
+    "backups": {
+        "delete": ["backup"],
+        "list": ["folder"],
+        "prunable": ["keep", "folder"],
+        "manifest": ["path"],
+    },
     "exports": {
         "find_secrets": ["summaries", "kinds", "progress"],
         "stream": ["summary", "format", "redactor", "everything"],
@@ -183,6 +208,7 @@ PARTS: dict[str, dict[str, list[str]]] = {
     },
     "source_files": {
         "audit": ["progress"],
+        "irregular_files": [],
         "outlines": [],
     },
     "statistics": {
@@ -198,6 +224,16 @@ PARTS: dict[str, dict[str, list[str]]] = {
         "messages": ["summary", "start"],
         "read": ["summary", "everything", "with_agents", "start", "turns"],
         "records": ["summary"],
+    },
+    "transfers": {
+        "changes": [],
+        "migrate": ["plan"],
+        "plan_restore": ["ref"],
+        "plan_sessions": ["refs", "target", "mode", "keep_cwd"],
+        "plan_workspace": ["workspace", "target", "mode", "keep_cwd"],
+        "recover": [],
+        "restore": ["planned"],
+        "undo": ["change_id"],
     },
 }
 

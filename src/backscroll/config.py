@@ -67,6 +67,7 @@ class Settings(NamedTuple):
 
     exclude: tuple[str, ...] = ()  # patterns of workspaces that are not archived
     prices: Path | None = None  # the user's own price table
+    backup_dir: Path | None = None  # the folder of backups
     unknown: tuple[str, ...] = ()  # keys that are not settings
 
 
@@ -95,9 +96,15 @@ def settings(home: Path, machine: Machine) -> Settings:
     prices = values.pop("prices", None)
     if prices is not None and (not isinstance(prices, str) or not prices):
         raise UsageError(f'{path}: prices must be the path of a price table, such as prices = "prices.toml".')
+    backup_dir = values.pop("backup_dir", None)
+    if backup_dir is not None and (not isinstance(backup_dir, str) or not backup_dir):
+        raise UsageError(
+            f'{path}: backup_dir must be the path of a folder, such as backup_dir = "~/backups".'
+        )
     return Settings(
         exclude=tuple(str(machine.expanded(pattern)) for pattern in exclude),
         prices=home / machine.expanded(prices) if prices is not None else None,
+        backup_dir=home / machine.expanded(backup_dir) if backup_dir is not None else None,
         unknown=tuple(sorted(values)),
     )
 

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from backscroll.config import NamedRoot
+from backscroll.history import History
+
 __all__ = ["COMMAND", "Result", "Shell", "backscroll"]
 
 COMMAND = Path(sys.executable).with_name("backscroll")
@@ -45,6 +48,11 @@ class Shell:
 
     def run(self, *arguments: str | Path, **environ: str) -> Result:
         return backscroll(*self.options, *arguments, **environ)
+
+    def sync(self) -> None:
+        """Sync in this process, which is faster than the command."""
+        with History(home=self.home, roots=[NamedRoot("claude-code", self.root)]) as history:
+            history.sync()
 
     def json(self, *arguments: str | Path, **environ: str) -> Any:
         """Return the JSON document that a command prints."""

@@ -1,17 +1,15 @@
 """Run the installed command in a terminal of a given size."""
 
-import fcntl
 import os
-import pty
 import re
 import select
-import struct
 import subprocess
 import termios
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cli.run_command import COMMAND
+from tests.pseudo_terminal import open_terminal, read_terminal
 
 __all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "uncolored"]
 
@@ -23,8 +21,7 @@ def in_terminal(
     *arguments: str | Path, columns: int = 80, lines: int = 24, pager: str = "cat", **environ: str
 ) -> str:
     """Return what the command prints, including standard error."""
-    controller, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    controller, terminal = open_terminal(columns=columns, lines=lines)
     clean = {
         name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
     }
@@ -36,15 +33,9 @@ def in_terminal(
         env={**clean, "TERM": "xterm", "PAGER": pager, "TZ": "UTC", **environ},
     )
     os.close(terminal)
-    output = b""
-    try:
-        while data := os.read(controller, 65536):
-            output += data
-    except OSError:
-        pass  # Linux: the other end is closed
-    os.close(controller)
+    output = read_terminal(controller)
     process.wait(timeout=60)
-    return output.decode().replace("\r\n", "\n")
+    return output
 
 
 def type_in_terminal(
@@ -55,8 +46,7 @@ def type_in_terminal(
     Each text in ``typed`` is typed as soon as the text before it was printed. The settings of the terminal
     must be the same before and after.
     """
-    controller, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    controller, terminal = open_terminal(columns=80, lines=24)
     before = termios.tcgetattr(terminal)
     process = subprocess.Popen(
         [COMMAND, *map(str, arguments)],

@@ -33,7 +33,7 @@ def shell(tmp_path: Path) -> AnnotationShell:
     for index, id_ in enumerate((ONE, TWO)):
         transcript = Transcript(id_, seed=index, cwd=f"/home/zoe/p{index}")
         transcript.user(f"question {index}").assistant("yes").write(shell.root)
-    assert shell.run("sync").code == 0
+    shell.sync()
     return shell
 
 
@@ -157,10 +157,10 @@ def test_annotations_survive_growth_rebuilds_and_deletion_by_the_tool(shell: Ann
     shell.run("rename", ONE, "The clocks")
     grown = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes").user("and now?")
     grown.write(shell.root)
-    shell.run("sync")
+    shell.sync()
     assert shell.search("heron") == [ONE]
     shutil.rmtree(shell.root / "projects" / "-home-zoe-p0")
-    shell.run("sync")
+    shell.sync()
     shell.run("archive", "rebuild")
     shutil.rmtree(shell.home / "index")
     session = shell.session(ONE)
@@ -227,7 +227,7 @@ def test_a_session_that_only_repeats_another_is_found_by_its_notes(shell: Annota
     original = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes")
     copy = resume(original)
     copy.write(shell.root)
-    shell.run("sync")
+    shell.sync()
     shell.run("note", copy.session_id, "the heron")
     assert shell.search("heron") == [copy.session_id]
 

@@ -44,7 +44,7 @@ def shell(tmp_path: Path) -> ArchiveShell:
     for index, id_ in enumerate((ONE, TWO)):
         session = Transcript(id_, seed=index, cwd=f"/home/zoe/p{index}")
         session.user(f"question {index}").assistant("yes").write(shell.root)
-    assert shell.run("sync").code == 0
+    shell.sync()
     return shell
 
 

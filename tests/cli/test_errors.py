@@ -136,7 +136,7 @@ def test_secrets_reports_no_sessions_and_no_secrets(shell: Shell) -> None:
 
 @pytest.mark.parametrize("command", ["show", "export"])
 def test_a_closed_pipe_is_not_an_error(shell: Shell, command: str) -> None:
-    shell.run("sync")
+    shell.sync()
     with subprocess.Popen(
         [COMMAND, *shell.options, command, ID, *(["--full"] if command == "show" else [])],
         stdout=subprocess.PIPE,

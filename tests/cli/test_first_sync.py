@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from backscroll.history import History
 from backscroll.history.parts import background_sync
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
-from tests.cli.syncing_process import syncing_process
+from tests.cli.syncing_process import SYNC_WITH_POOL, syncing_process
 from tests.cli.terminal import in_terminal, type_in_terminal, uncolored
 
 
@@ -46,7 +47,7 @@ def test_a_terminal_gets_an_incomplete_answer_during_the_first_sync(shell: Shell
         archive = history.archive_path
     with syncing_process(archive):
         output = uncolored(in_terminal(*shell.options, "list"))
-    assert "Syncing in the background: 30 % done" in output
+    assert "Syncing in the background: 30 % done, about 25 s left. " in output
     assert "Results are incomplete until then." in output
     assert "sync --stop" in output
     assert "No history found" not in output
@@ -94,6 +95,25 @@ def test_sync_stop_ends_the_background_process(shell: Shell) -> None:
         assert result.out == "Stopped. What was read is saved; the next sync continues.\n"
         assert process.wait(timeout=5) != 0
     assert shell.run("sync", "--stop").out == "No sync is running in the background.\n"
+
+
+def test_a_stopped_sync_leaves_no_warning_in_the_log(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_sync, "_WORKER_CODE", SYNC_WITH_POOL)
+    with open_history(shell) as history:
+        assert not history.is_complete
+        assert history.background_sync.start()
+        wait_until(lambda: history.background_sync.status().percent == 30)
+        assert history.background_sync.stop()
+        tracker = Path("/proc") / (shell.home / "tracker").read_text() / "stat"
+        wait_until(lambda: not tracker.exists() or ") Z " in tracker.read_text())
+        assert (shell.home / "sync.log").read_text() == ""
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_the_next_sync_completes_what_a_stopped_one_left(shell: Shell) -> None:

@@ -22,7 +22,7 @@ def shell(tmp_path: Path) -> Shell:
         for _ in range(3 - number):
             session.assistant("Yes.")
         session.write(shell.root)
-    shell.run("sync")
+    shell.sync()
     return shell
 
 
@@ -122,7 +122,7 @@ def with_subagents(tmp_path: Path) -> Shell:
     older = Transcript(IDS[1], seed=1, cwd="/home/zoe/p1", version="1.0.98").user("Which boats are late?")
     older.delegate("Count the boats", "Three boats.", description="Count boats").write(shell.root)
     resume(older).user("And today?").assistant("None.").write(shell.root)
-    shell.run("sync")
+    shell.sync()
     return shell
 
 

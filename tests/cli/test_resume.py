@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from backscroll.sources.claude_code import ClaudeCode, side_files
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
 from backscroll.testing.claude_code.side_files import write_prompts
@@ -182,10 +183,49 @@ def test_restore_also_writes_the_files_of_subagents(machine: Machine) -> None:
     before = {path: path.read_bytes() for path in machine.claude.rglob("*.jsonl")}
     machine.run("sync")
     shutil.rmtree(machine.claude / "projects")
-    assert "to restore its 2 files" in machine.run("resume", ONE).err
+    assert "to restore its 3 files" in machine.run("resume", ONE).err
     machine.install("claude")
     machine.run("resume", ONE, "--restore")
     assert {path: path.read_bytes() for path in machine.claude.rglob("*.jsonl")} == before
+
+
+def test_restore_also_writes_side_files_with_the_current_time(machine: Machine) -> None:
+    session = transcript(machine).delegate("Look around", "There are two ferries.")
+    session.spill(tool_calls.bash("cat log"), "line\n" * 9000)
+    session.back_up_file("src/tz.py", bytes(range(256)))
+    session.files[f"tasks/{ONE}/1.json"] = b'{"id":"1","subject":"Fix DST"}'
+    session.files[f"{session.folder}/custom-title.json"] = b'{"customTitle":"Ferry"}'
+    session.write(machine.claude)
+    before = {path: path.read_bytes() for path in machine.claude.rglob("*") if path.is_file()}
+    for path in before:
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    machine.run("sync")
+    for name in ("projects", "tasks", "file-history"):
+        shutil.rmtree(machine.claude / name)
+    machine.install("claude")
+    assert machine.run("resume", ONE, "--restore").code == 0
+    after = {path: path.read_bytes() for path in machine.claude.rglob("*") if path.is_file()}
+    assert after == before
+    assert all(path.stat().st_mtime > 1_700_000_000 + 86_400 for path in after)
+
+
+def test_side_files_that_are_links_or_too_large_are_not_archived(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(side_files, "MAX_FILE_BYTES", 1000)
+    session = transcript(machine)
+    session.files[f"{session.folder}/tool-results/large.txt"] = b"x" * 1001
+    session.files[f"{session.folder}/tool-results/small.txt"] = b"x" * 1000
+    path = session.write(machine.claude)
+    secret = machine.folder / "secret.txt"
+    secret.write_text("secret", encoding="utf-8")
+    (path.with_suffix("") / "tool-results" / "link.txt").symlink_to(secret)
+    names = {
+        Path(row.path).name
+        for unit in ClaudeCode().units(machine.claude)
+        for row in ClaudeCode().raw_rows(unit)
+    }
+    assert names == {"small.txt"}
 
 
 def test_restore_never_overwrites_a_file(machine: Machine) -> None:
@@ -211,7 +251,7 @@ def test_restore_writes_nothing_while_the_tool_has_the_session_open(machine: Mac
     registry, running = register(machine)
     result = machine.run("resume", ONE, "--restore")
     assert (result.code, path.exists()) == (1, False)
-    assert f"process {os.getpid()} has the session open" in result.err
+    assert f"Process {os.getpid()} has the session" in result.err
     registry.write_text(
         json.dumps(running | {"procStart": "1"}), encoding="utf-8"
     )  # the pid now belongs to another process
@@ -242,7 +282,7 @@ def test_a_deleted_database_session_is_reported_with_alternatives(machine: Machi
     shutil.rmtree(machine.folder / ".config" / "Cursor" / "User")
     result = machine.run("resume", ONE)
     assert result.code == 1
-    assert "archive extract" in result.err
+    assert "cannot be restored. There is no" in result.err
     assert "handoff" in result.err
 
 

@@ -264,6 +264,23 @@ def test_punctuation_alone_is_searched_exactly(shell: Shell) -> None:
     assert ids(shell.json("search", "☂")) == []
 
 
+def test_punctuation_that_is_not_found_is_explained_with_an_example(shell: Shell) -> None:
+    result = shell.run("search", "☂")
+    assert (result.code, result.out) == (0, "")
+    assert result.err.startswith("No results.\nThe query contains no words; searched for it as exact text.\n")
+    assert "search flaky test" in result.err
+    assert shell.run("search", "--exact", "☂").err == "No results.\n"
+
+
+@pytest.mark.parametrize("query", ["", "  "])
+def test_an_empty_query_is_a_usage_error_with_an_example(shell: Shell, query: str) -> None:
+    for more in ((), ("--json",)):
+        result = shell.run("search", query, *more)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("The query is empty. Example: 'flaky test")
+    assert ids(shell.json("search", query, "--source", "claude-code")) == ["1", "2"]
+
+
 def test_an_invalid_filter_is_reported_if_nothing_matches_all_words(
     shell: Shell,
 ) -> None:
@@ -349,3 +366,21 @@ def test_a_pipe_gets_only_matches(shell: Shell) -> None:
 def test_a_terminal_also_gets_the_number_of_results(shell: Shell) -> None:
     assert "\n\n1 to 2 of 2, " in in_terminal(*shell.options, "search", "flaky")
     assert "No results." in in_terminal(*shell.options, "search", "nonexistent-word")
+
+
+def test_results_that_do_not_fit_on_the_terminal_go_to_the_pager(shell: Shell) -> None:
+    pager = "sh -c 'echo paged; cat'"
+    shell.sync()
+    high = in_terminal(*shell.options, "search", "flaky", lines=60, pager=pager)
+    assert "paged" not in high
+    low = in_terminal(*shell.options, "search", "flaky", lines=6, pager=pager)
+    assert low.startswith("paged")
+    assert "\n\n1 to 2 of 2, " in low
+    relaxed = in_terminal(*shell.options, "search", "flaky", "header", "clock", lines=6, pager=pager)
+    assert relaxed.startswith("paged\nNo message contains all words.")
+
+
+def test_recalled_sessions_that_do_not_fit_on_the_terminal_go_to_the_pager(shell: Shell) -> None:
+    shell.sync()
+    output = in_terminal(*shell.options, "recall", "flaky", lines=6, pager="sh -c 'echo paged; cat'")
+    assert output.startswith("paged")

@@ -98,7 +98,7 @@ def shell(tmp_path: Path) -> Shell:
         Transcript(id_, seed=seed, cwd=str(folder)).user(f"About the {name}").assistant("Yes.").write(
             shell.root
         )
-    assert shell.run("sync").code == 0
+    shell.sync()
     return shell
 
 

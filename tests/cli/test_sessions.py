@@ -183,7 +183,7 @@ def test_control_characters_in_names_never_reach_the_terminal(tmp_path: Path, ar
 
 def test_no_sync_reads_only_the_archive(shell: Shell) -> None:
     assert shell.json("list", "--no-sync")["data"] == []
-    shell.run("sync")
+    shell.sync()
     assert len(shell.json("list", "--no-sync")["data"]) == 3
 
 
@@ -196,7 +196,7 @@ def test_sync_prints_what_changed(shell: Shell) -> None:
 
 
 def test_a_deleted_file_is_extracted_byte_for_byte(shell: Shell, tmp_path: Path) -> None:
-    shell.run("sync")
+    shell.sync()
     path = next(shell.root.rglob("2000*.jsonl"))
     data = path.read_bytes()
     path.unlink()
@@ -208,7 +208,7 @@ def test_a_deleted_file_is_extracted_byte_for_byte(shell: Shell, tmp_path: Path)
 
 
 def test_archive_path_status_and_verify_describe_the_archive(shell: Shell) -> None:
-    shell.run("sync")
+    shell.sync()
     assert shell.run("archive", "path").out == f"{shell.home / 'archive.db'}\n"
     assert shell.json("archive", "status")["sessions"] == 3
     assert shell.run("archive", "verify").out == "The archive is intact.\n"

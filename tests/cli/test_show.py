@@ -258,7 +258,7 @@ def test_quitting_the_pager_early_is_not_an_error(shell: ShowShell) -> None:
     for index in range(400):
         session.user(f"prompt {index} " + "word " * 200)
     session.write(shell.root)
-    shell.run("sync")
+    shell.sync()
     output = in_terminal(*shell.options, "show", session.session_id, "--no-sync", pager="head -n 3")
     assert len(output.splitlines()) == 3
     assert "Traceback" not in output
@@ -277,7 +277,7 @@ def test_colors_are_used_on_a_terminal_or_if_requested(shell: ShowShell) -> None
 
 
 def test_list_fits_the_width_of_the_terminal(shell: ShowShell) -> None:
-    shell.run("sync")  # prevents a progress bar on a busy machine
+    shell.sync()  # prevents a progress bar on a busy machine
     for columns in (40, 80, 200):
         output = uncolored(in_terminal(*shell.options, "list", "--no-sync", columns=columns))
         head, row = output.splitlines()
@@ -289,7 +289,7 @@ def test_list_fits_the_width_of_the_terminal(shell: ShowShell) -> None:
 
 
 def test_a_gone_session_is_marked_in_the_list(shell: ShowShell) -> None:
-    shell.run("sync")
+    shell.sync()
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.run("list").out.rstrip().endswith("\tgone")
     assert "  gone  " in uncolored(in_terminal(*shell.options, "list", columns=120))

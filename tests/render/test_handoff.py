@@ -45,7 +45,7 @@ def test_the_first_request_is_the_goal_and_later_questions_change_it(make: Make)
 
 def test_a_later_instruction_is_a_decision(make: Make) -> None:
     transcript = session().assistant("I would use cron.").user("Don't use cron, use a systemd timer instead.")
-    assert "You: Don't use cron, use a systemd timer instead." in points(
+    assert "User: Don't use cron, use a systemd timer instead." in points(
         make(transcript.assistant("Done.")), "decisions"
     )
 

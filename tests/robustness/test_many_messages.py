@@ -41,7 +41,8 @@ def mcp_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClient]:
     write(folder / "claude")
     with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:
         history.sync()
-    with start_stdio_server(environment(folder / "home", {"claude-code": folder / "claude"})) as mcp_client:
+    environ = environment(folder / "home", {"claude-code": folder / "claude"})
+    with start_stdio_server(environ, "--structured") as mcp_client:
         yield mcp_client
 
 
@@ -64,10 +65,10 @@ def test_a_word_in_one_session_is_found(mcp_client: McpClient) -> None:
     for number in (0, SESSIONS // 3, SESSIONS - 1):
         own = f"{number:04x}"
         page = mcp_client.document("search_sessions", query=f"needle{own}", limit=20)
-        assert [one["session_id"][-4:] for one in page["data"]] == [own]
+        assert [one["ref"][-4:] for one in page["data"]] == [own]
         assert page["data"][0]["match_count"] == MESSAGES_PER_SESSION // 2
         best, *_ = mcp_client.document("recall", task=f"what did needle{own} say about the harbour?")["data"]
-        assert best["session_id"].endswith(own)
+        assert best["ref"].endswith(own)
 
 
 def test_paging_through_many_matches_gives_no_duplicates(mcp_client: McpClient) -> None:
@@ -76,7 +77,7 @@ def test_paging_through_many_matches_gives_no_duplicates(mcp_client: McpClient) 
         page = mcp_client.document(
             "search_sessions", query="harbour", by="message", limit=100, offset=len(found), context=0
         )
-        found += [(one["session_id"], one["message_index"]) for one in page["data"]]
+        found += [(one["ref"], one["position"]) for one in page["data"]]
     assert len(set(found)) == 500
     assert page["pagination"]["total"] == SESSIONS * MESSAGES_PER_SESSION // 2
 

@@ -1,6 +1,7 @@
 """Search through the library: any query has an answer."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from backscroll.archive.storage.codec import encode_messages
 from backscroll.config import NamedRoot
+from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.index import Pattern, exact, regex
 from backscroll.model import Message, Origin, ToolCall
@@ -71,9 +73,18 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
 @example(text="source:*<")
-def test_any_text_can_be_searched_for(history: History, text: str) -> None:
+def test_any_text_with_a_letter_or_digit_can_be_searched_for(history: History, text: str) -> None:
+    if not any(map(str.isalnum, text)):
+        with pytest.raises(UsageError, match=r"Example: 'flaky test"):
+            history.search_sessions(text)
+        return
     found = history.search_sessions(text)
     assert len(found.data) <= 3
+
+
+def test_an_empty_query_with_a_filter_lists_what_matches_the_filter(history: History) -> None:
+    assert len(history.search_sessions("", filters={"role": "user"}).data) == 3
+    assert len(history.search_sessions("...", since=datetime(2020, 1, 1, tzinfo=UTC)).data) == 3
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,6 +8,7 @@ derive/             assemble sessions from fragments
 query/              list, read and filter sessions and messages
 storage/            compressed chunks, raw files, interned strings
 maintenance/        verify, compact, forget, back up, import of older databases
+commits/            derived tables that link commits and sessions
 annotations.py      tags, stars, notes and titles of users
 index_queue.py      sessions that the search index does not contain yet
 pending_erasure.py  marker file of an unfinished `forget`

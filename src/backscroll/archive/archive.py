@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from backscroll.archive.annotations import Annotations
+    from backscroll.archive.commits.commit_cache import CommitCache
+    from backscroll.archive.commits.edit_scans import EditScans
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from backscroll.archive.session_key import SessionKey
     from backscroll.archive.storage.originals import Originals
     from backscroll.archive.write.unit_store import UnitStore
-    from backscroll.model import Filter
+    from backscroll.model import Filter, SessionSummary
 
 __all__ = ["Archive"]
 
@@ -104,6 +106,26 @@ class Archive:
         return Annotations(self._db)
 
     @cached_property
+    def edit_scans(self) -> EditScans:
+        from backscroll.archive.commits.edit_scans import EditScans
+
+        return EditScans(self._commit_tables())
+
+    @cached_property
+    def commit_cache(self) -> CommitCache:
+        from backscroll.archive.commits.commit_cache import CommitCache
+
+        return CommitCache(self._commit_tables())
+
+    def _commit_tables(self) -> sqlite3.Connection:
+        """Return the connection, with tables of commits that can be written."""
+        if self.is_read_only:
+            from backscroll.archive.commits.temporary import use_temporary_tables
+
+            use_temporary_tables(self._db)
+        return self._db
+
+    @cached_property
     def index_queue(self) -> IndexQueue:
         return IndexQueue(self._db)
 
@@ -118,6 +140,21 @@ class Archive:
         from backscroll.archive.query.statistics import Statistics
 
         return Statistics(self._db, filter_, only)
+
+    def reported_cost(self, summary: SessionSummary) -> float | None:
+        """Return the dollars that the tool reports for a session; None if it reports no total.
+
+        The cost of a forked session does not include what the original session cost before the fork.
+        """
+        if summary.parent_ref is not None or not self.sessions.has_reported_usage(summary):
+            return None
+        # Imported here: most sessions report no total.
+        from backscroll.archive.session_key import SessionKey
+        from backscroll.model import Filter
+
+        key = SessionKey(summary.platform, summary.id)
+        increments = self.statistics(Filter(with_unlisted=True), key).reported()
+        return round(sum(increment.usd for increment in increments), 8)  # without errors of addition
 
     @property
     def identity(self) -> str:

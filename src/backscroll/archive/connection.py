@@ -23,7 +23,7 @@ __all__ = [
 MIN_SQLITE_VERSION = (3, 35, 0)
 APPLICATION_ID = 0x42534352  # "BSCR", in the header of the file
 MIGRATIONS = Path(__file__).with_name("migrations")
-SCHEMA_VERSION = 1  # number of files in MIGRATIONS; a constant, because listing a folder costs start-up time
+SCHEMA_VERSION = 4  # number of files in MIGRATIONS; a constant, because listing a folder costs start-up time
 BUSY_TIMEOUT_SECONDS = 30.0
 _CACHE_KB, _SHARD_CACHE_KB = 32 * 1024, 2 * 1024  # a shard is written once and hardly read
 _WAL_BYTES = 64 * 1024 * 1024  # size of the write-ahead log that starts a checkpoint
@@ -143,15 +143,16 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
     version = int(db.execute("pragma user_version").fetchone()[0])
     if version and db.execute("pragma application_id").fetchone()[0] != APPLICATION_ID:
         raise ArchiveError(
-            f"The archive {path} was written by a development version of Backscroll and cannot be opened."
-            " Move it away and run 'backscroll sync' to build a new one from the tools' files.",
+            f"The archive {path} was written by a development version of Backscroll and cannot be opened.",
             path,
+            hint="Move it away and run 'backscroll sync' to build a new one from the tools' files.",
         )
     if version > SCHEMA_VERSION:
         raise ArchiveError(
             f"The archive {path} was written by a newer version of Backscroll (schema {version}, this version"
-            f" supports {SCHEMA_VERSION}). Update Backscroll, or choose another folder with --home.",
+            f" supports {SCHEMA_VERSION}). Update Backscroll.",
             path,
+            hint="To use another folder, pass --home.",
         )
     return version
 

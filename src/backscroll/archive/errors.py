@@ -15,14 +15,19 @@ __all__ = [
     "to_archive_error",
 ]
 
-_RECOVER = "Restore a copy of it if you have one. Otherwise move it away and run 'backscroll sync'."
 _MESSAGES = {
     sqlite3.SQLITE_FULL: "The disk is full. The archive {path} is intact. Free some space and try again.",
     sqlite3.SQLITE_BUSY: "Another process is writing to the archive {path}. Try again when it has finished.",
-    sqlite3.SQLITE_CORRUPT: "The archive {path} is damaged ({error}). " + _RECOVER,
-    sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}). " + _RECOVER,
+    sqlite3.SQLITE_CORRUPT: "The archive {path} is damaged ({error}).",
+    sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}).",
     sqlite3.SQLITE_READONLY: "The archive {path} is read-only. Check the permissions of the file and its"
-    " folder, or choose another folder with --home.",
+    " folder.",
+}
+_RECOVER = "Restore a copy of it if you have one. Otherwise move it away and run 'backscroll sync'."
+_HINTS = {
+    sqlite3.SQLITE_CORRUPT: _RECOVER,
+    sqlite3.SQLITE_NOTADB: _RECOVER,
+    sqlite3.SQLITE_READONLY: "To use another folder, pass --home.",
 }
 # Errors of the code, not of the file.
 _PROGRAMMING_ERRORS = (
@@ -52,17 +57,25 @@ def decode_errors() -> tuple[type[Exception], ...]:
 def to_archive_error(error: BaseException, path: Path) -> ArchiveError:
     """Return the `ArchiveError` for an error of the archive's file."""
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return ArchiveError(f"{error.filename} is not a folder. Choose another one with --home.", path)
+        return ArchiveError(
+            f"{error.filename} is not a folder.", path, hint="Choose another one with --home."
+        )
     if isinstance(error, OSError):
         return ArchiveError(f"The archive {path} cannot be opened: {error.strerror or error}.", path)
     code = _primary_code(error)
     message = _MESSAGES.get(code, "The archive {path} cannot be opened: {error}.")
-    return ArchiveError(message.format(path=path, error=error), path, is_readable=code in _READABLE)
+    return ArchiveError(
+        message.format(path=path, error=error),
+        path,
+        hint=_HINTS.get(code, ""),
+        is_readable=code in _READABLE,
+    )
 
 
 def read_only_error(path: Path) -> ArchiveError:
     """Return the error of a write to an archive that was opened read-only."""
-    return ArchiveError(_MESSAGES[sqlite3.SQLITE_READONLY].format(path=path), path, is_readable=True)
+    code = sqlite3.SQLITE_READONLY
+    return ArchiveError(_MESSAGES[code].format(path=path), path, hint=_HINTS[code], is_readable=True)
 
 
 def is_read_only_failure(error: BaseException) -> bool:

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from backscroll.archive.errors import read_only_error
+from backscroll.readers.file_lock import try_lock_connection
 
 __all__ = ["is_locked", "sync_lock"]
 
@@ -35,7 +36,7 @@ def sync_lock(
         except PermissionError as error:
             raise read_only_error(archive) from error
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as lock:
-        while not (is_held := _try_lock(lock) or _try_again(lock)):
+        while not (is_held := try_lock_connection(lock) or _try_again(lock)):
             if deadline is not None and time.monotonic() + POLL_SECONDS > deadline:
                 break
             if while_waiting is not None:
@@ -53,15 +54,4 @@ def is_locked(archive: Path) -> bool:
 def _try_again(lock: sqlite3.Connection) -> bool:
     """Try once more, because another process may only have looked."""
     time.sleep(PROBE_SECONDS)
-    return _try_lock(lock)
-
-
-def _try_lock(lock: sqlite3.Connection) -> bool:
-    try:
-        lock.execute("pragma journal_mode = memory")  # writes nothing, so it works on a full disk
-        lock.execute("begin exclusive")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-            raise
-        return False
-    return True
+    return try_lock_connection(lock)

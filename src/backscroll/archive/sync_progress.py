@@ -6,10 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from backscroll.model.sync import estimate_remaining_seconds
+
 __all__ = ["ProgressFile", "SyncProgress"]
 
 WRITE_INTERVAL_SECONDS = 0.2
-MIN_ESTIMATE_SECONDS = 1.0  # an earlier estimate is only a guess
 
 
 class SyncProgress(NamedTuple):
@@ -17,7 +18,7 @@ class SyncProgress(NamedTuple):
 
     pid: int
     is_background: bool  # a process of its own, which can be stopped
-    started_at: float  # seconds since 1970
+    elapsed_seconds: float = 0.0  # without the time in which the machine was suspended
     done: int = 0  # estimated bytes
     total: int = 0
 
@@ -25,12 +26,10 @@ class SyncProgress(NamedTuple):
     def percent(self) -> int:
         return 100 * self.done // self.total if self.total else 0
 
-    def remaining_seconds(self, now: float) -> float | None:
-        """Return an estimate of the remaining time; None if it is too early for one."""
-        elapsed = now - self.started_at
-        if not self.done or elapsed < MIN_ESTIMATE_SECONDS:
-            return None
-        return elapsed * (self.total - self.done) / self.done
+    @property
+    def remaining_seconds(self) -> float | None:
+        """An estimate; None if it is too early for one."""
+        return estimate_remaining_seconds(self.elapsed_seconds, self.done, self.total)
 
 
 class ProgressFile:
@@ -38,8 +37,9 @@ class ProgressFile:
 
     def __init__(self, archive: Path, *, is_background: bool = False) -> None:
         self._path = archive.with_name("sync.json")
-        self._progress = SyncProgress(os.getpid(), is_background, time.time())
-        self._next_write = time.monotonic() + (0.0 if is_background else WRITE_INTERVAL_SECONDS)
+        self._progress = SyncProgress(os.getpid(), is_background)
+        self._started = time.monotonic()
+        self._next_write = self._started + (0.0 if is_background else WRITE_INTERVAL_SECONDS)
         self._is_written = False
 
     def step(self, done: int, total: int) -> None:
@@ -50,9 +50,11 @@ class ProgressFile:
         self._next_write = now + WRITE_INTERVAL_SECONDS
         import json  # start-up time: most syncs end before they write
 
+        elapsed = now - self._started
+        progress = self._progress._replace(elapsed_seconds=elapsed, done=done, total=total)
         temporary = self._path.with_name(f"sync.json.{os.getpid()}")
         with suppress(OSError):  # a full disk must not end the sync here
-            temporary.write_text(json.dumps(self._progress._replace(done=done, total=total)), "ascii")
+            temporary.write_text(json.dumps(progress), "ascii")
             temporary.replace(self._path)
             self._is_written = True
 
@@ -61,8 +63,8 @@ class ProgressFile:
         import json  # start-up time, as above
 
         try:
-            pid, is_background, started_at, done, total = json.loads(self._path.read_bytes())
-            return SyncProgress(int(pid), bool(is_background), float(started_at), int(done), int(total))
+            pid, is_background, elapsed, done, total = json.loads(self._path.read_bytes())
+            return SyncProgress(int(pid), bool(is_background), float(elapsed), int(done), int(total))
         except (OSError, ValueError, TypeError):
             return None
 

@@ -41,6 +41,10 @@ _SECTIONS = {
         ),
         "secrets": ("sessions.secrets:command", "Find keys, tokens and passwords in sessions."),
     },
+    "Explain code": {
+        "commits": ("code.commits:commits", "List commits with the sessions that led to them."),
+        "commit": ("code.commits:commit", "Show the sessions behind a commit, and the evidence."),
+    },
     "Annotate": {
         "rename": ("sessions.annotate:rename", "Change the title of a session."),
         "note": ("sessions.annotate:note", "Add a note to a session, or show its notes."),
@@ -49,6 +53,23 @@ _SECTIONS = {
         "tags": ("sessions.annotate:tags", "List all tags and how many sessions have each."),
         "star": ("sessions.annotate:star", "Star a session."),
         "unstar": ("sessions.annotate:unstar", "Remove the star from a session."),
+    },
+    "Safeguard": {
+        "restore-session": (
+            "safekeeping.restore_session:command",
+            "Restore a session that its tool has lost.",
+        ),
+        "migrate": ("safekeeping.migrate:migrate", "Copy or move sessions to another folder."),
+        "migrate-workspace": (
+            "safekeeping.migrate:migrate_workspace",
+            "Copy or move all sessions of a folder to another one.",
+        ),
+        "changes": (
+            "safekeeping.changes:changes",
+            "List all changes of the tools' files and databases, newest first.",
+        ),
+        "undo": ("safekeeping.changes:undo", "Undo a change of a tool's files and databases."),
+        "backup": ("safekeeping.backup:command", "Create, check, list and restore backups."),
     },
     "Maintain": {
         "sync": ("maintenance.sync:command", "Read new and changed history into the archive."),
@@ -71,7 +92,8 @@ _SECTIONS = {
 }
 _MODULES = {name: place for section in _SECTIONS.values() for name, (place, _) in section.items()}
 
-_GROUPS = ("archive", "mcp")  # commands with subcommands
+_BACKUP_COMMANDS = ("list", "search", "show", "export")  # commands that can read a backup
+_GROUPS = ("archive", "backup", "mcp")  # commands with subcommands
 
 
 class _LazyGroup(CommandGroup):
@@ -128,8 +150,14 @@ class _LazyGroup(CommandGroup):
     help="Read SOURCE from DIR instead of its usual folders. Sources without --root are not read. Repeatable."
     " [env: BACKSCROLL_ROOTS]",
 )
+@click.option(
+    "--backup",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read the sessions in a backup instead of the archive. For list, search, show and export.",
+)
 @click.pass_context
-def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:
+def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...], backup: Path | None) -> None:
     """Archive, search and resume your sessions with AI coding assistants.
 
     \b
@@ -138,7 +166,9 @@ def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:
       backscroll search flaky test
       backscroll show 1
     """
-    ctx.obj = Setup(home, roots)
+    if backup is not None and ctx.invoked_subcommand not in _BACKUP_COMMANDS:
+        raise click.UsageError(f"--backup can be used with {', '.join(_BACKUP_COMMANDS)} only.")
+    ctx.obj = Setup(home, roots, backup)
 
 
 def run() -> None:

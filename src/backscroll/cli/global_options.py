@@ -18,9 +18,10 @@ __all__ = ["Setup", "parse_sync_arguments"]
 class Setup:
     """Values of the global options."""
 
-    def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
+    def __init__(self, home: Path | None, roots: tuple[str, ...], backup: Path | None = None) -> None:
         self.home = home
         self.roots = roots
+        self.backup = backup  # read this backup instead of the archive
         self.last_history: History | None = None  # returned by `history`, may be closed
         self.no_wait = False  # answer before a long sync is complete, also in a pipe
         self._has_warned = False
@@ -32,6 +33,8 @@ class Setup:
         machine = this_machine()
         roots = named_roots(self.roots, machine)
         history = History(roots=roots, home=self.home, machine=machine)
+        if self.backup is not None:
+            history = history.open_backup(self.backup)
         self.last_history = history
         if self._has_warned:
             return history

@@ -262,6 +262,8 @@ def sync_before_reading(
     read-only, print a warning and go on.
     """
     ctx = click.get_current_context()
+    if ctx.obj.backup is not None:
+        return
     incomplete: str | None = None
     is_patient = (ctx.params.get("as_json") or not sys.stdout.isatty()) and not ctx.obj.no_wait
     try:

@@ -84,6 +84,7 @@ class Exporter:
                     self._redacted(summary),
                     self._read(summary),
                     is_complete=self._archive.sync_state.is_complete,
+                    reported_cost_usd=self._archive.reported_cost(summary),
                 )
             case "jsonl":
                 return json_lines(self._redacted(summary), self._read(summary))

@@ -4,9 +4,12 @@
     parts/             transcript, search, annotations, statistics, exports, resume and more
     stores.py          the archive and the index of one home
     index_access.py    build, update and query the index
+    paging.py          limits of a page of results
+    retention.py       sessions that the tools will delete
     session_refs.py    find a session by ref
     workspaces.py      find a workspace by name
     sync.py            read changes into the archive
+    tool_changes.py    the contract's methods that change the tools' stores
     sync_worker.py     the process that completes a long sync in the background
     recall.py          sessions that help with a task
     demo.py            write the sample history

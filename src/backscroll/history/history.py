@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from backscroll import model, sources
 from backscroll.archive.errors import is_archive_failure, to_archive_error
 from backscroll.config import Machine, NamedRoot, Settings, this_machine
-from backscroll.errors import BackscrollError, SessionNotFoundError, UsageError
-from backscroll.history.session_refs import find_session, find_session_to_change
+from backscroll.errors import BackscrollError
+from backscroll.history.paging import check_page
+from backscroll.history.parts import load_part
+from backscroll.history.retention import find_retentions
+from backscroll.history.session_refs import find_session, find_session_to_change, find_subagent
 from backscroll.history.stores import Stores
 from backscroll.history.sync import sync
+from backscroll.history.tool_changes import ToolChanges
 from backscroll.history.workspaces import find_workspace
 from backscroll.readers.file_access import is_entry_denied
-from backscroll.sources.protocols import RetentionPolicy
 
 if TYPE_CHECKING:
-    from backscroll.history.parts.annotations import Annotations
-    from backscroll.history.parts.archive_admin import ArchiveAdmin
-    from backscroll.history.parts.background_sync import BackgroundSync
-    from backscroll.history.parts.exports import Exports
-    from backscroll.history.parts.live import Live
-    from backscroll.history.parts.resume import Resume
-    from backscroll.history.parts.search import Search
-    from backscroll.history.parts.source_files import SourceFiles
-    from backscroll.history.parts.statistics import Statistics
-    from backscroll.history.parts.transcript import Transcript
+    from backscroll.history import parts
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
+    from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback
+    from backscroll.model.commit import CommitDetails, CommitSummary
     from backscroll.model.export import Format
-    from backscroll.model.search import RecallResult
+    from backscroll.model.search import InvalidFilter, RecallResult
     from backscroll.model.session import AgentSession, SortKey
     from backscroll.model.sync import EventLog, SyncReport
     from backscroll.model.workspace import WorkspaceSummary
@@ -44,16 +40,28 @@ __all__ = ["History"]
 
 Progress = Callable[[int, int], None]  # units of work done, and in total
 
-_MAX_PAGE_SIZE = 1000
-_MAX_OFFSET = 2**63 - 1  # of SQLite
 
-
-class History:
+class History(ToolChanges):
     """The sessions of all tools, and the archive that keeps them.
 
     With ``roots`` only these folders are read; otherwise every folder where a tool keeps its history.
     ``home`` is the archive folder. ``machine`` replaces the home, environment and system of this process.
     """
+
+    # Parts, imported on first use: each command needs few of them.
+    annotations: parts.Annotations  # tags, stars, notes and titles that users add, in the archive only
+    archive_admin: parts.ArchiveAdmin  # status, verification, erasure, rebuild and extraction
+    backups: parts.Backups  # backups of the tools' histories and the archive
+    background_sync: parts.BackgroundSync  # a sync that continues in another process
+    commits: parts.Commits  # sessions behind commits and lines
+    exports: parts.Exports  # sessions as files, and the secrets in them
+    live: parts.Live  # changes while the tools write
+    resume: parts.Resume  # resume a session in its tool, open its files, or hand it over
+    source_files: parts.SourceFiles  # audit of the tools' files
+    statistics: parts.Statistics  # counts, tokens and costs
+    transcript: parts.Transcript  # messages and turns of a session
+    transfers: parts.Transfers  # restore, move and copy sessions in their tools, and undo it
+    _search: parts.Search
 
     def __init__(
         self,
@@ -127,15 +135,7 @@ class History:
 
     def retentions(self, now: datetime | None = None) -> list[Retention]:
         """Return what the tools will delete within a week. Synced sessions stay in the archive."""
-        now = now or datetime.now(UTC)
-        found: list[Retention] = []
-        for source, root in self.roots():
-            if isinstance(source, RetentionPolicy) and not is_entry_denied(root) and root.is_dir():
-                is_current = self._is_synced
-                folders = self._stores.archive.fingerprints.folders(source.name, root) if is_current else None
-                retention = source.retention(root, now, folders)
-                found += [retention] if retention is not None else []
-        return found
+        return find_retentions(self._stores, now or datetime.now(UTC), is_current=self._is_synced)
 
     def events(self, since: datetime | None = None) -> EventLog:
         """Return which sessions vanished, were overwritten or came back in the tools' stores."""
@@ -156,7 +156,7 @@ class History:
 
         Times and numbers are sorted in descending order, texts in ascending order.
         """
-        _check_page(limit, offset)
+        check_page(limit, offset)
         filter = filter or model.Filter()
         total = self._stores.archive.sessions.count(filter)
         data = self._stores.archive.sessions.page(
@@ -192,12 +192,7 @@ class History:
 
     def get_agent_session(self, ref: str) -> AgentSession:
         """Return a subagent with all its messages. Raises `SessionNotFoundError` if it is a session."""
-        summary = self.find(ref)
-        if summary.parent_ref is None:
-            ids = ", ".join(summary.agent_ids)
-            hint = f"Its subagents are {ids}." if ids else "It has no subagents."
-            raise SessionNotFoundError(f"{summary.ref} is a session, not a subagent. {hint}", ref)
-        return self.transcript.agent_session(summary)
+        return self.transcript.agent_session(find_subagent(self._stores.archive, ref))
 
     def list_workspaces(self) -> list[WorkspaceSummary]:
         """Return every workspace that has sessions, the most recently used first."""
@@ -226,6 +221,67 @@ class History:
         """
         return self.exports.stream(self.find(ref), format, redactor=redactor, everything=everything)
 
+    # Backups
+
+    def create_backup(
+        self,
+        path: Path | None = None,
+        *,
+        base: Path | None = None,
+        force: bool = False,
+        with_secrets: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> BackupResult:
+        """Back up the tools' histories and the archive into one file, by default in the folder of backups.
+
+        With a ``base``, only files that have changed since that backup are written. Credentials are removed
+        from the copies of databases, unless ``with_secrets``. Call `sync` first to bring the archive in the
+        backup up to date. Raises `BackupError`.
+        """
+        return self.backups.create(path, base=base, force=force, with_secrets=with_secrets, progress=progress)
+
+    def validate_backup(self, path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
+        """Read a whole backup and compare every file with its manifest."""
+        return self.backups.validate(path, progress)
+
+    def open_backup(self, path: Path) -> History:
+        """Return the sessions in a backup, without restoring it. It has no roots, so `sync` reads nothing.
+
+        Its archive is extracted into ``backup-cache`` beside this archive. Raises `InvalidBackupError`.
+        """
+        opened = History(machine=self._stores.machine)
+        opened._stores = self.backups.open(path)
+        return opened
+
+    # Commits
+
+    def list_commits(
+        self,
+        repository: str | PathLike[str] = ".",
+        *,
+        limit: int | None = 20,
+        offset: int = 0,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        ref: str | None = None,
+        progress: Progress | None = None,
+    ) -> PaginatedResult[CommitSummary]:
+        """Return commits with the sessions that led to them, newest first; all of them if the limit is None.
+
+        The repository is any clone, also a bare one. Without a ref, the commits of all local branches are
+        listed. Merges are omitted. Raises `RepositoryError` or `CommitNotFoundError`.
+        """
+        check_page(1 if limit is None else limit, offset)
+        return self.commits.page(
+            repository, limit=limit, offset=offset, since=since, until=until, ref=ref, progress=progress
+        )
+
+    def get_commit(
+        self, sha: str, repository: str | PathLike[str] = ".", *, progress: Progress | None = None
+    ) -> CommitDetails:
+        """Return a commit with its sessions, the evidence and the turns that led to it."""
+        return self.commits.get(sha, repository, progress)
+
     # Search
 
     def search_sessions(
@@ -250,9 +306,10 @@ class History:
         ``filters`` are those of the query syntax, by name: source, workspace, role, tool, model, branch …
         Several values of one name must all match. ``until`` is exclusive. ``progress`` receives the number of
         scanned messages if the pattern cannot use the index. A redactor replaces secrets. Raises
+        `UsageError` if there is nothing to search for: no word, no filter, no time. Raises
         `WorkspaceNotFoundError` with the candidates if the workspace is ambiguous.
         """
-        _check_page(limit, offset)
+        check_page(limit, offset)
         return self._search.sessions(
             query,
             limit=limit,
@@ -272,7 +329,7 @@ class History:
         """Return ref and position of the messages of a session and its subagents that match a query."""
         return self._search.in_session(summary, query)
 
-    def invalid_filters(self, query: str) -> list[str]:
+    def invalid_filters(self, query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""
         return self._search.invalid_filters(query)
 
@@ -284,11 +341,13 @@ class History:
         token_budget: int = 1500,
         redactor: Redactor | None = None,
         progress: Progress | None = None,
+        measure: Callable[[RecallResult], int] | None = None,
     ) -> RecallResult:
         """Return the sessions most useful for a task, best first, with excerpts within a token budget.
 
         The task is plain text of any length. A redactor replaces secrets. ``progress`` receives the number of
-        steps done. Raises `WorkspaceNotFoundError` if the workspace is ambiguous.
+        steps done. ``measure`` returns the tokens of a result in the form that is used; by default as JSON.
+        Raises `WorkspaceNotFoundError` if the workspace is ambiguous.
         """
         from backscroll.history.recall import recall  # start-up: loads index, search and render
 
@@ -299,6 +358,7 @@ class History:
             token_budget=token_budget,
             redactor=redactor,
             progress=progress,
+            measure=measure,
         )
 
     def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
@@ -309,80 +369,7 @@ class History:
         """Return whether some messages are not indexed yet. The next sync completes the index."""
         return self._stores.archive.index_queue.is_pending
 
-    # Parts, imported on first use: each command needs few of them
-
-    @cached_property
-    def _search(self) -> Search:
-        from backscroll.history.parts.search import Search
-
-        return Search(self._stores)
-
-    @cached_property
-    def transcript(self) -> Transcript:
-        """Messages and turns of a session."""
-        from backscroll.history.parts.transcript import Transcript
-
-        return Transcript(self._stores)
-
-    @cached_property
-    def annotations(self) -> Annotations:
-        """Tags, stars, notes and titles that users add, in the archive only."""
-        from backscroll.history.parts.annotations import Annotations
-
-        return Annotations(self._stores)
-
-    @cached_property
-    def archive_admin(self) -> ArchiveAdmin:
-        """Status, verification, erasure, rebuild and extraction."""
-        from backscroll.history.parts.archive_admin import ArchiveAdmin
-
-        return ArchiveAdmin(self._stores)
-
-    @cached_property
-    def statistics(self) -> Statistics:
-        """Counts, tokens and costs."""
-        from backscroll.history.parts.statistics import Statistics
-
-        return Statistics(self._stores)
-
-    @cached_property
-    def resume(self) -> Resume:
-        """Resume a session in its tool, open its files, or hand it over."""
-        from backscroll.history.parts.resume import Resume
-
-        return Resume(self._stores)
-
-    @cached_property
-    def exports(self) -> Exports:
-        """Sessions as files, and the secrets in them."""
-        from backscroll.history.parts.exports import Exports
-
-        return Exports(self._stores)
-
-    @cached_property
-    def background_sync(self) -> BackgroundSync:
-        """A sync that continues in another process."""
-        from backscroll.history.parts.background_sync import BackgroundSync
-
-        return BackgroundSync(self._stores)
-
-    @cached_property
-    def live(self) -> Live:
-        """Changes while the tools write."""
-        from backscroll.history.parts.live import Live
-
-        return Live(self._stores)
-
-    @cached_property
-    def source_files(self) -> SourceFiles:
-        """Audit of the tools' files."""
-        from backscroll.history.parts.source_files import SourceFiles
-
-        return SourceFiles(self._stores)
-
-
-def _check_page(limit: int, offset: int) -> None:
-    if not 1 <= limit <= _MAX_PAGE_SIZE:
-        raise UsageError(f"The limit must be between 1 and {_MAX_PAGE_SIZE}, not {limit}.")
-    if not 0 <= offset <= _MAX_OFFSET:
-        raise UsageError(f"The offset must be between 0 and {_MAX_OFFSET}, not {offset}.")
+    def __getattr__(self, name: str) -> Any:
+        """Load a part on first use. Later uses find it as an attribute."""
+        part = self.__dict__[name] = load_part(name, self._stores)
+        return part

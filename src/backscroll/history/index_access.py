@@ -30,8 +30,9 @@ class IndexAccess:
         except (OSError, IndexDamagedError) as error:
             raise ArchiveError(
                 f"The index {self._path} cannot be written: {error}. The archive is intact."
-                " Free disk space or check the permissions, then run 'backscroll sync'.",
+                " Free disk space or check the permissions.",
                 self._path,
+                hint="Then run 'backscroll sync'.",
                 is_readable=True,
             ) from error
 

@@ -43,7 +43,7 @@ def find_session(archive: Archive, ref: str) -> SessionSummary:
         found = [summary for summary in found if summary.source == source] or found
     if not found:
         raise SessionNotFoundError(
-            f"No session matches {ref!r}. Run 'backscroll list' to see all sessions.", ref
+            f"No session matches {ref!r}.", ref, hint="Run 'backscroll list' to see all sessions."
         )
     oldest = min(found, key=_age)  # a session, if there is one
     if all(oldest.ref in (summary.ref, summary.parent_ref) for summary in found):
@@ -98,3 +98,13 @@ def _age(summary: SessionSummary) -> tuple[bool, str, str]:
     """Sort key: sessions before subagents, older before newer."""
     created = summary.created_at.isoformat() if summary.created_at is not None else "~"
     return summary.parent_ref is not None, created, summary.parent_ref or ""
+
+
+def find_subagent(archive: Archive, ref: str) -> SessionSummary:
+    """Return the subagent of a ref. Raises `SessionNotFoundError` if it is a session."""
+    summary = find_session(archive, ref)
+    if summary.parent_ref is None:
+        ids = ", ".join(summary.agent_ids)
+        hint = f"Its subagents are {ids}." if ids else "It has no subagents."
+        raise SessionNotFoundError(f"{summary.ref} is a session, not a subagent. {hint}", ref)
+    return summary

@@ -16,6 +16,7 @@ from backscroll.errors import UsageError
 from backscroll.readers.file_names import escape_name, is_utf8
 
 if TYPE_CHECKING:
+    from backscroll.changes import ChangeLog
     from backscroll.history.index_access import IndexAccess
     from backscroll.sources import Source
 
@@ -23,10 +24,21 @@ __all__ = ["Stores"]
 
 
 class Stores:
-    """The archive and the index of one home, opened on first use, and the roots that are read."""
+    """The archive and the index of one home, opened on first use, and the roots that are read.
 
-    def __init__(self, roots: Sequence[NamedRoot], home: Path | None, machine: Machine) -> None:
+    Without roots, all roots of the machine are read. ``is_detached`` reads none.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[NamedRoot],
+        home: Path | None,
+        machine: Machine,
+        *,
+        is_detached: bool = False,
+    ) -> None:
         self.machine = machine
+        self._is_detached = is_detached
         self._named_roots = tuple(roots)
         self._home = home
         for root in self._named_roots:
@@ -63,6 +75,18 @@ class Stores:
         return self.archive_path.with_name("index")
 
     @property
+    def backup_cache(self) -> Path:
+        """The folder with archives that were extracted from backups."""
+        return self.archive_path.with_name("backup-cache")
+
+    @property
+    def change_log(self) -> ChangeLog:
+        """The record of all changes of the tools' stores, next to the archive."""
+        from backscroll.changes import ChangeLog  # start-up: few commands change a tool's store
+
+        return ChangeLog(self.archive_path.with_name("changes"))
+
+    @property
     def is_open(self) -> bool:
         return "archive" in self.__dict__
 
@@ -75,6 +99,8 @@ class Stores:
 
     def roots(self) -> Iterator[tuple[Source, Path]]:
         """Yield every source with each of its roots, existing or not."""
+        if self._is_detached:
+            return
         named = {root.source for root in self._named_roots} or set(sources.names())
         for name in filter(named.__contains__, sources.names()):
             source = sources.named(name)

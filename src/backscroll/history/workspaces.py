@@ -27,8 +27,10 @@ def find_workspace(archive: Archive, name: str) -> list[str]:
         return found
     similar = _similar_paths(name, archive.sessions.workspaces())
     lines = "".join(f"\n  {one_line(path, _MAX_PATH_CHARS)}" for path in similar[:_MAX_SUGGESTIONS])
-    hint = f" Similar workspaces:{lines}" if lines else " Run 'backscroll list' to see all sessions."
-    raise WorkspaceNotFoundError(f"No session has the workspace {name!r}.{hint}", name)
+    reason = f"No session has the workspace {name!r}."
+    if lines:
+        raise WorkspaceNotFoundError(f"{reason} Similar workspaces:{lines}", name)
+    raise WorkspaceNotFoundError(reason, name, hint="Run 'backscroll list' to see all sessions.")
 
 
 def _similar_paths(name: str, workspaces: Iterable[WorkspaceSummary]) -> list[str]:

@@ -60,11 +60,12 @@ class Refusal(Struct, frozen=True):
 
 
 class RestorePlan(Struct, frozen=True):
-    """Deleted files of a session that can be restored."""
+    """Deleted files and database rows of a session that can be restored."""
 
     files: tuple[str, ...]
-    size: int  # bytes
-    obstacle: str | None = None  # why they cannot be restored now
+    size: int  # bytes of the files
+    obstacle: str | None = None  # a sentence: why they cannot be restored now
+    row_count: int = 0
 
 
 class Resumption(Struct, frozen=True):

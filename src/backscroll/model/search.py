@@ -8,6 +8,7 @@ from backscroll.model.message import Role
 
 __all__ = [
     "Excerpt",
+    "InvalidFilter",
     "RecallResult",
     "RecalledSession",
     "SearchMatch",
@@ -15,6 +16,14 @@ __all__ = [
     "SearchResult",
     "SecondMatch",
 ]
+
+
+class InvalidFilter(Struct, frozen=True):
+    """A part of a query that looks like a filter and is none. It is searched as text."""
+
+    text: str  # such as "role:king"
+    allowed_values: tuple[str, ...]  # of this filter; empty if they are not fixed
+    similar_name: str | None = None  # the filter that was probably meant, if the name is unknown
 
 
 class SearchRanks(Struct, frozen=True, gc=False):

@@ -6,7 +6,30 @@ Plain classes: a sync without changes does not load msgspec.
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-__all__ = ["EventCode", "EventLog", "Retention", "SessionEvent", "SyncReport", "SyncStatus"]
+__all__ = [
+    "EventCode",
+    "EventLog",
+    "Retention",
+    "SessionEvent",
+    "SyncReport",
+    "SyncStatus",
+    "estimate_remaining_seconds",
+]
+
+MIN_ESTIMATE_SECONDS = 3.0  # worker processes start in the first seconds, and little is read
+MIN_ESTIMATE_FRACTION = 0.02
+MAX_ESTIMATE_SECONDS = 24 * 3600.0
+
+
+def estimate_remaining_seconds(elapsed_seconds: float, done: int, total: int) -> float | None:
+    """Return the remaining time at the speed so far; None while the speed is not known well enough.
+
+    There is no estimate in the first 3 seconds, before 2 % are done, or if it is more than a day.
+    """
+    if elapsed_seconds < MIN_ESTIMATE_SECONDS or done < max(1, total * MIN_ESTIMATE_FRACTION):
+        return None
+    remaining = elapsed_seconds * max(0, total - done) / done
+    return remaining if remaining <= MAX_ESTIMATE_SECONDS else None
 
 
 class SyncStatus(NamedTuple):

@@ -6,7 +6,7 @@ html_page, index_page                     HTML: page frame, index of exported se
 turns                                     messages in reading order, subagents nested
 session_header, tool_calls, diffs         parts that all formats share
 annotations, search_results, recall,
-events, retention                         output of single commands
+events, retention, backups, commits       output of single commands
 token_estimate                            token counts without a tokenizer
 terminal/                                 lists and transcripts for terminals and pipes
 statistics/                               reports of `stats`

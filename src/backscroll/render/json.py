@@ -81,10 +81,13 @@ def _match_document(match: SearchMatch) -> dict[str, Any]:
     return document
 
 
-def session_document(session: Session, *, is_complete: bool = True) -> dict[str, Any]:
-    """Return a session with all its messages. ``is_complete`` is false while a long sync is running."""
+def session_document(session: Session, *, is_complete: bool = True, **fields: Any) -> dict[str, Any]:
+    """Return a session with all its messages. ``is_complete`` is false while a long sync is running.
+
+    ``fields`` are other facts about the session.
+    """
     messages = _messages(session.messages)
-    return summary_document(session.summary) | {"is_complete": is_complete, "messages": messages}
+    return summary_document(session.summary) | {**fields, "is_complete": is_complete, "messages": messages}
 
 
 def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -151,13 +154,13 @@ def secrets_document(found: Iterable[FoundSecret]) -> dict[str, Any]:
 
 
 def json_chunks(
-    summary: SessionSummary, messages: Iterable[Message], *, is_complete: bool = True
+    summary: SessionSummary, messages: Iterable[Message], *, is_complete: bool = True, **fields: Any
 ) -> Iterator[str]:
     """Yield an encoded `session_document` in chunks, one message at a time.
 
-    ``is_complete`` is false while a long sync is running.
+    ``is_complete`` is false while a long sync is running. ``fields`` are other facts about the session.
     """
-    document = session_document(Session(summary, ()), is_complete=is_complete)
+    document = session_document(Session(summary, ()), is_complete=is_complete, **fields)
     head = encode_json(document).decode().removesuffix("[]\n}\n")
     yield head + "["
     position = -1

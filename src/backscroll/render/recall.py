@@ -13,17 +13,16 @@ from backscroll.render.terminal.humanize import short_id
 __all__ = ["recall_document", "recall_lines", "recalled_session_document"]
 
 _MAX_FIELD_CHARS = 100
-_ROLES = {"user": "you"}
 
 
-def recall_lines(result: RecallResult) -> Iterator[str]:
+def recall_lines(result: RecallResult, *, user_label: str = "you") -> Iterator[str]:
     """Yield each session with its excerpts. A number in brackets is the position of a message."""
     for rank, session in enumerate(result.sessions, start=1):
         if rank > 1:
             yield ""
         yield f"{rank}. {_heading(session)}"
         for excerpt in session.excerpts:
-            yield from _excerpt_lines(excerpt)
+            yield from _excerpt_lines(excerpt, user_label)
 
 
 def recall_document(result: RecallResult) -> dict[str, Any]:
@@ -56,13 +55,14 @@ def _heading(session: RecalledSession) -> str:
     return " · ".join(field for field in fields if field)
 
 
-def _excerpt_lines(excerpt: Excerpt) -> Iterator[str]:
+def _excerpt_lines(excerpt: Excerpt, user_label: str) -> Iterator[str]:
     if excerpt.asked:
         yield from _labeled_lines("asked", excerpt.asked)
     position = f"[{excerpt.message_index}]"
     if excerpt.agent_ref:
         position = f"[{excerpt.message_index} of subagent {one_line(excerpt.agent_ref, _MAX_FIELD_CHARS)}]"
-    yield from _labeled_lines(f"{position} {_ROLES.get(excerpt.role, excerpt.role)}", excerpt.text)
+    role = user_label if excerpt.role == "user" else excerpt.role
+    yield from _labeled_lines(f"{position} {role}", excerpt.text)
     if excerpt.outcome:
         yield from _labeled_lines("outcome", excerpt.outcome)
 

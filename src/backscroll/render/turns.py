@@ -52,8 +52,11 @@ class Subagent(Struct, frozen=True):
 
 
 def is_visible(message: Message) -> bool:
-    """Return whether a message is shown by default: on the active branch, not injected, not empty."""
-    if not message.is_active or message.role == "system":
+    """Return whether a message is shown by default: on the active branch, not injected, not empty.
+
+    The report of a subagent in the background is injected, but it is the only answer to its call.
+    """
+    if not message.is_active or (message.role == "system" and message.kind != "report"):
         return False
     return bool(message.content.strip() or message.tool is not None or message.attachments)
 

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession
@@ -18,55 +19,62 @@ from backscroll.search.hit_text import load_hit_texts
 from backscroll.search.recall import RecallCandidate
 from backscroll.search.search import RedactText
 
-__all__ = ["build_recalled_session"]
+__all__ = ["add_excerpts", "session_without_excerpts"]
 
 _MAX_EXCERPTS = 2  # per session
 _MAX_TEXT_CHARS = 6000  # before truncation to the token budget
 _MAX_WHOLE_CHARS = 1500  # longer texts are reduced to the lines around the match
 _CONTEXT_LINES = 12
 _OUTCOME_LOOKBACK = 40  # messages before the next prompt that may contain the outcome
-_EXCERPT_OVERHEAD_TOKENS = 45
 _MAX_TITLE_TOKENS = 25
 _MIN_TEXT_TOKENS = 25
 _PROSE_ROLES: tuple[Role, ...] = ("user", "assistant")
 
 
-def build_recalled_session(
+def session_without_excerpts(summary: SessionSummary, redact: RedactText) -> RecalledSession:
+    """Return title, workspace and time of a recalled session."""
+    title, name = summary.title, summary.workspace_name
+    return RecalledSession(
+        session_ref=summary.ref,
+        session_id=summary.id,
+        title=truncate_to_tokens(redact(title, summary.ref, 0), _MAX_TITLE_TOKENS) if title else None,
+        workspace_name=redact(name, summary.ref, 0) if name else None,
+        updated_at=summary.updated_at,
+        excerpts=(),
+    )
+
+
+def add_excerpts(
     archive: Archive,
-    summary: SessionSummary,
+    session: RecalledSession,
     candidates: Sequence[RecallCandidate],
     *,
     tokens: int,
+    overhead_tokens: int,
     redact: RedactText,
 ) -> RecalledSession:
-    """Return the best excerpts of a session and its subagents within a token budget."""
+    """Return the session with the best excerpts of it and its subagents within a token budget.
+
+    ``overhead_tokens`` is the cost of an excerpt without its texts.
+    """
     excerpts: list[Excerpt] = []
     texts: set[str] = set()
     for prompts, messages in _group_by_turn(archive, _load_messages(archive, candidates)):
-        if tokens < _EXCERPT_OVERHEAD_TOKENS + _MIN_TEXT_TOKENS:
+        if tokens < overhead_tokens + _MIN_TEXT_TOKENS:
             break
         turn = _Turn(archive, messages[0].found.summary, prompts, messages[0].position)
         excerpt = _build_excerpt(
-            turn.best_message(messages), turn=turn, tokens=tokens - _EXCERPT_OVERHEAD_TOKENS, redact=redact
+            turn.best_message(messages), turn=turn, tokens=tokens - overhead_tokens, redact=redact
         )
         if excerpt.text in texts:
             continue  # a resumed session repeats it
         texts.add(excerpt.text)
         excerpts.append(excerpt)
         parts = (excerpt.asked, excerpt.text, excerpt.outcome)
-        tokens -= _EXCERPT_OVERHEAD_TOKENS + sum(estimate_tokens(part) for part in parts if part)
+        tokens -= overhead_tokens + sum(estimate_tokens(part) for part in parts if part)
         if len(excerpts) == _MAX_EXCERPTS:
             break
-    return RecalledSession(
-        session_ref=summary.ref,
-        session_id=summary.id,
-        title=truncate_to_tokens(redact(summary.title, summary.ref, 0), _MAX_TITLE_TOKENS)
-        if summary.title
-        else None,
-        workspace_name=redact(summary.workspace_name, summary.ref, 0) if summary.workspace_name else None,
-        updated_at=summary.updated_at,
-        excerpts=tuple(excerpts),
-    )
+    return replace(session, excerpts=tuple(excerpts))
 
 
 class _RelevantMessage(Struct, frozen=True):

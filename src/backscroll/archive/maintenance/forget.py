@@ -27,6 +27,7 @@ _PATH_HASH_BYTES = 16
 _STRING_COLUMNS = (
     ("message", ("kind", "tool", "model", "agent", "forked_from", "copied_from")),
     ("response", ("model", "speed")),
+    ("reported_usage", ("model",)),
 )
 
 

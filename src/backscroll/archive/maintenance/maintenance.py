@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from backscroll.archive.connection import transaction
@@ -46,6 +47,13 @@ class Maintenance:
         finally:
             self._db.execute("pragma secure_delete = off")
         return result
+
+    def copy(self, target: Path) -> None:
+        """Write a consistent copy of the archive to a new file, while other processes may write."""
+        target.touch(mode=0o600)
+        with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+            copy.execute("pragma synchronous = off")
+            self._db.backup(copy)
 
     def compact(self) -> CompactResult:
         """Reduce the file to its minimum size."""

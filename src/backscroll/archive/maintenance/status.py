@@ -7,6 +7,9 @@ from msgspec import Struct
 
 __all__ = ["Status", "read_status"]
 
+# Small files that belong to a stored file are stored like rows, but are none.
+_IS_NO_SIDE_FILE = "unit_id not in (select unit_id from raw_segment)"
+
 
 class Status(Struct):
     """Counts and sizes of the archive."""
@@ -58,7 +61,7 @@ def read_status(db: sqlite3.Connection, path: Path) -> Status:
         problems=value("select count(*) from problem"),
         kept_bytes=value("select coalesce(sum(size), 0) from raw_segment"),
         kept_size=value("select coalesce(sum(length(body)), 0) from raw_segment"),
-        rows=value("select count(*) from raw_row"),
-        rows_bytes=value("select coalesce(sum(size), 0) from raw_row"),
+        rows=value(f"select count(*) from raw_row where {_IS_NO_SIDE_FILE}"),  # noqa: S608
+        rows_bytes=value(f"select coalesce(sum(size), 0) from raw_row where {_IS_NO_SIDE_FILE}"),  # noqa: S608
         rows_size=value("select coalesce(sum(length(body)), 0) from blob_chunk"),
     )

@@ -1,5 +1,6 @@
 """What commands print.
 
+change_plans.py     planned and recorded changes of the tools' stores
 errors.py           errors as messages and exit codes
 hints.py            commands named in messages, welcome and permission messages
 json_documents.py   JSON documents

@@ -8,12 +8,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.model.text import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 
 if TYPE_CHECKING:
     from backscroll.history import History
+    from backscroll.model.problem import Problem
 
-__all__ = ["command_hint", "permission_lines", "printable_message", "program", "welcome_lines"]
+__all__ = [
+    "command_hint",
+    "irregular_lines",
+    "permission_lines",
+    "printable_message",
+    "program",
+    "welcome_lines",
+]
 
 _NAME = "backscroll"
 MAX_PATH_CHARS = 500
@@ -82,6 +90,16 @@ def permission_lines(paths: Sequence[str]) -> Iterator[str]:
     more = f" and {len(others):,} more" if others else ""
     yield f"Cannot read {first}{more}: permission denied. Sessions may be missing."
     yield f"Grant read permission, then run '{command_hint('sync')}'."
+
+
+def irregular_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """Return a message about entries that are no files; nothing without any."""
+    if not problems:
+        return
+    first, *others = problems
+    more = f" The same holds for {pluralize(len(others), 'other path')}." if others else ""
+    yield f"Cannot read {one_line(first.origin.path, MAX_PATH_CHARS)}: it {first.reason}.{more}"
+    yield f"Replace or remove what '{command_hint('doctor')}' names."
 
 
 def _is_same_program(first: Path, second: Path) -> bool:

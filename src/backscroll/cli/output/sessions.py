@@ -33,12 +33,13 @@ def show_messages(
     screen: Screen,
     *,
     with_header: bool = True,
+    reported_usd: float | None = None,
 ) -> None:
     """Print a session's header and messages, or only the messages."""
 
     def lines() -> Iterator[str]:
         if with_header:
-            yield from header_lines(summary, view)
+            yield from header_lines(summary, view, reported_usd=reported_usd)
             yield from annotation_lines(summary)
         transcript = transcript_lines(summary, events, view)
         blank = next(transcript, None)  # before the first message

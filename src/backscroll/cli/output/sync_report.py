@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from backscroll.cli.output.hints import command_hint, permission_lines, welcome_lines
+from backscroll.cli.output.hints import command_hint, irregular_lines, permission_lines, welcome_lines
 from backscroll.history import History
 from backscroll.model import Retention
+from backscroll.model.problem import Problem
 from backscroll.model.sync import EventLog, SyncReport
 from backscroll.model.text import pluralize
 from backscroll.render.events import events_document, events_line
@@ -16,12 +17,18 @@ __all__ = ["report_document", "report_text"]
 
 
 def report_document(
-    history: History, report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime
+    history: History,
+    report: SyncReport,
+    irregular: list[Problem],
+    retentions: list[Retention],
+    events: EventLog,
+    now: datetime,
 ) -> bytes:
     """Return the result as a JSON document."""
     return encode_json(
         vars(report)
         | {
+            "irregular": [problem.origin.path for problem in irregular],
             "archive": str(history.archive_path),
             "is_complete": history.is_complete,
             "retention": [retention._asdict() for retention in retentions],
@@ -31,15 +38,26 @@ def report_document(
 
 
 def report_text(
-    history: History, report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime
+    history: History,
+    report: SyncReport,
+    irregular: list[Problem],
+    retentions: list[Retention],
+    events: EventLog,
+    now: datetime,
 ) -> bytes:
     """Return the result as text for a user."""
     has_roots = report.roots or report.unreadable
-    lines = _lines(report, retentions, events, now) if has_roots else welcome_lines(history)
+    lines = _lines(report, irregular, retentions, events, now) if has_roots else welcome_lines(history)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
-def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime) -> Iterator[str]:
+def _lines(
+    report: SyncReport,
+    irregular: list[Problem],
+    retentions: list[Retention],
+    events: EventLog,
+    now: datetime,
+) -> Iterator[str]:
     changes = [
         f"{count:,} {change}"
         for count, change in (
@@ -56,7 +74,8 @@ def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, no
     if events.events:
         yield f"{events_line(events, now)}."
     yield from permission_lines(report.unreadable)
-    if report.problems > len(report.unreadable):
+    yield from irregular_lines(irregular)
+    if report.problems > len(report.unreadable) + len(irregular):
         problems = pluralize(report.problems, "problem")
         yield f"{problems} while reading. Run '{command_hint('doctor')}' for details."
     for retention in retentions:

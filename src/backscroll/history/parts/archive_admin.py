@@ -1,5 +1,6 @@
 """Status, verification, erasure, rebuild and extraction."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,14 +43,19 @@ class ArchiveAdmin:
     def forget(self, ref: str) -> ForgetResult:
         """Erase a session and its subagents from archive and index, and exclude them from later syncs.
 
-        The tool's own files are not changed. Messages that another session repeats stay in that session.
+        Files and rows that the change log saved are erased, too: such changes can no longer be undone. The
+        tool's own files and backups are not changed. Messages that another session repeats stay in that
+        session.
         """
         summary = find_session_to_change(self._stores.archive, ref)
         if summary.parent_ref is not None:
             raise UsageError(
                 f"{summary.ref} is a subagent. Forget the session that started it: {summary.parent_ref}"
             )
-        return forget(self._stores.writable_archive, self._stores.index.index, summary)
+        shutil.rmtree(self._stores.backup_cache, ignore_errors=True)
+        forgotten = forget(self._stores.writable_archive, self._stores.index.index, summary)
+        self._stores.change_log.forget(summary.ref)
+        return forgotten
 
     def extract(self, ref: str, folder: Path) -> Extracted:
         """Write the originals of a session and its subagents into a folder.
@@ -61,9 +67,9 @@ class ArchiveAdmin:
         extracted = extract(self._stores.archive, summary.id, folder)
         if not extracted.files:
             raise DataNotFoundError(
-                f"The archive has no originals of {summary.ref}."
-                " Run 'backscroll show --json' to see its content.",
+                f"The archive has no originals of {summary.ref}.",
                 folder,
+                hint="Run 'backscroll show --json' to see its content.",
             )
         return extracted
 

@@ -40,6 +40,9 @@ _WORKER_CODE = (
     " from backscroll.history.sync_worker import main; sys.exit(main())"
 )
 
+# If the process is stopped, the resource tracker of multiprocessing frees its semaphores and would log that.
+_WARNING_FILTER = "ignore:resource_tracker:UserWarning:multiprocessing.resource_tracker"
+
 Progress = Callable[[int, int], None]
 
 
@@ -103,7 +106,7 @@ class BackgroundSync:
         stores = self._stores
         home = stores.archive_path.parent
         roots = [f"{source.name}={path}" for source, path in stores.roots()]
-        command = [sys.executable, "-c", _WORKER_CODE, str(home), *roots]
+        command = [sys.executable, "-W", _WARNING_FILTER, "-c", _WORKER_CODE, str(home), *roots]
         options: dict[str, object] = {"start_new_session": True}
         if sys.platform == "win32":
             flags = subprocess.DETACHED_PROCESS | subprocess.BELOW_NORMAL_PRIORITY_CLASS
@@ -134,7 +137,7 @@ class BackgroundSync:
             is_complete=is_complete,
             is_running=is_running,
             percent=progress.percent if progress is not None else None,
-            remaining_seconds=progress.remaining_seconds(time.time()) if progress is not None else None,
+            remaining_seconds=progress.remaining_seconds if progress is not None else None,
         )
 
     def stop(self) -> bool:
@@ -155,6 +158,8 @@ class BackgroundSync:
                 return False
             time.sleep(POLL_SECONDS)
         file.delete_of(progress.pid)
+        if self._process is not None and self._process.pid == progress.pid:
+            self._process.wait()  # it has released the lock, so it is about to exit
         return True
 
     def _wait(self, progress: Progress | None, wanted_sessions: int, *, for_search: bool) -> SyncStatus:

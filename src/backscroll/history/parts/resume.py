@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from backscroll.errors import DataNotFoundError, UsageError
+from backscroll.errors import BackscrollError, DataNotFoundError, UsageError
 from backscroll.history.parts.search import Search
 from backscroll.history.session_refs import find_session, find_top_session
 from backscroll.history.stores import Stores
+from backscroll.model import SessionSummary
 from backscroll.model.export import SecretLocation
-from backscroll.model.resume import Command, Resumption
+from backscroll.model.resume import Command, RestorePlan, Resumption
 from backscroll.model.searchable_text import paths_of
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff import Handoff, build_handoff
@@ -18,8 +19,8 @@ from backscroll.resume.editors import (
     remote_file_command,
     remote_folder_command,
 )
-from backscroll.resume.restore_files import restore_files
 from backscroll.resume.resume_command import resumption
+from backscroll.transfer.restore import apply_restore, plan_restore
 
 __all__ = ["Resume"]
 
@@ -33,14 +34,27 @@ class Resume:
     def plan(self, ref: str) -> Resumption:
         """Return the command that resumes a session, and any obstacle. A subagent stands for its session."""
         summary = find_top_session(self._stores.archive, ref)
-        return resumption(self._stores.archive, summary, self._stores.machine)
+        return resumption(self._stores.archive, summary, self._stores.machine, self._restore_plan)
+
+    def _restore_plan(self, summary: SessionSummary) -> RestorePlan:
+        try:
+            changes = plan_restore(self._stores.archive, summary).plan.changes
+        except BackscrollError as error:
+            return RestorePlan((), 0, error.reason)
+        if changes.is_empty:
+            return RestorePlan((), 0, "Its files exist with other content.")
+        files = [change for change in changes.files if change.content is not None]
+        paths, size = tuple(str(file.path) for file in files), sum(file.size for file in files)
+        return RestorePlan(paths, size, None, len(changes.rows))
 
     def restore_files(self, ref: str) -> list[Path]:
-        """Restore the files of a session that its tool has deleted, and return their paths.
+        """Restore a session that its tool has deleted, and return the paths of its files.
 
-        Nothing is overwritten. Raises `DestinationError` on failure; no file is left behind then.
+        Nothing is overwritten, and the change can be undone. See `History.restore_session`.
         """
-        return restore_files(self._stores.archive, find_top_session(self._stores.archive, ref))
+        planned = plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
+        result = apply_restore(self._stores.archive, self._stores.change_log, planned)
+        return [Path(path) for path in result.files]
 
     def open_command(self, ref: str, position: int | None = None) -> Command:
         """Return the command that opens a session's workspace, or the file of the message at a position.

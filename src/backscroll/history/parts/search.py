@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Query, exact, parse, regex
@@ -26,6 +27,7 @@ from backscroll.search.search import (
 )
 
 if TYPE_CHECKING:
+    from backscroll.model.search import InvalidFilter
     from backscroll.redact.redactor import Redactor
 
 __all__ = ["Search", "highlighter"]
@@ -67,6 +69,9 @@ class Search:
             for value in ([values] if isinstance(values, str) else values)
         ]
         parsed = resolve_filters(archive, parsed.with_filters(*conditions, since=since, until=until))
+        if pattern == "words" and parsed.is_empty:
+            reason = "contains no words" if query.strip() else "is empty"
+            raise UsageError(f"The query {reason}. Example: 'flaky test since:2026-10'.")
         redact, learn = self._redaction(redactor)
 
         def run(index: Index) -> SearchResult:
@@ -130,9 +135,9 @@ class Search:
         learn_named_secrets(self._stores.archive, index, redactor, sessions)
 
     @staticmethod
-    def invalid_filters(query: str) -> list[str]:
+    def invalid_filters(query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""
-        return list(invalid_filters(query))
+        return invalid_filters(query)
 
 
 def highlighter(query: str) -> Callable[[str], list[tuple[int, int]]] | None:

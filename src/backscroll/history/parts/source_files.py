@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from backscroll.history.stores import Stores
 from backscroll.ingest.audit import audit
-from backscroll.model.problem import Audit
+from backscroll.model.problem import Audit, Problem
 from backscroll.readers.file_access import is_entry_denied
 from backscroll.readers.json_outline import Outline
+from backscroll.sources.irregular_files import find_irregular_files
 from backscroll.sources.protocols import RawRecords, close
 
 __all__ = ["SourceFiles"]
@@ -21,6 +22,14 @@ class SourceFiles:
     def audit(self, progress: Callable[[int, int], None] | None = None) -> Audit:
         """Parse every record of every root and return the counts and problems."""
         return audit(self._stores.roots(), progress)
+
+    def irregular_files(self) -> list[Problem]:
+        """Return the folders, pipes and broken links that have the name of a session file."""
+        found: list[Problem] = []
+        for source, root in self._stores.roots():
+            if not is_entry_denied(root):
+                found += find_irregular_files(source, root)
+        return found
 
     def outlines(self) -> dict[str, dict[str, Outline]]:
         """Return keys and types of every record type, by source, without any value."""

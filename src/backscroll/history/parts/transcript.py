@@ -73,6 +73,13 @@ class Transcript:
         )
         return items if last is None else _until_turn(items, last)
 
+    def reported_cost(self, summary: SessionSummary) -> float | None:
+        """Return the dollars that the tool reports for a session; None if it reports no total.
+
+        The cost of a forked session does not include what the original session cost before the fork.
+        """
+        return self._stores.archive.reported_cost(summary)
+
     def message_at(self, summary: SessionSummary, position: int) -> Message | None:
         """Return one message without its token usage; None after the last one."""
         return next(self._stores.archive.messages.without_usage(summary, position), None)
@@ -91,8 +98,8 @@ class Transcript:
         found = self._stores.archive.messages.find_positions(summary, name) if name else []
         if not found:
             raise UsageError(
-                f"{summary.ref} has no message {name!r}."
-                " 'backscroll show --json' prints the ids of all messages."
+                f"{summary.ref} has no message {name!r}.",
+                hint="'backscroll show --json' prints the ids of all messages.",
             )
         if len({id_.partition(".")[0] for _, id_ in found}) > 1:
             lines = "\n".join(f"  {position}  {id_}" for position, id_ in found[:_MAX_CANDIDATES])

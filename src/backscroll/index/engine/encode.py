@@ -15,11 +15,11 @@ from backscroll.index.engine.schema import LONG_TAG, LONG_TEXT_CHARS, path_token
 from backscroll.index.engine.session_text import SessionText
 from backscroll.index.text.normalize import normalize_words
 from backscroll.index.text.tokenize import MAX_WORD_BYTES, AnalyzedText, analyze, non_ascii_bytes
+from backscroll.model.message import TYPED_KINDS
 
 __all__ = ["EncodedMessage", "encode_message", "encode_session"]
 
-_PROSE_ROLES = ("user", "assistant", "note")
-_PROSE_KINDS = (None, "queued")  # other kinds are summaries and notices
+_PROSE_ROLES = ("user", "assistant", "note")  # other kinds than TYPED_KINDS are summaries and notices
 
 
 class EncodedMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -55,7 +55,7 @@ def encode_message(message: IndexMessage) -> EncodedMessage:
         message.position,
         message.at,
         _words(analyzed),
-        is_prose=message.role in _PROSE_ROLES and message.kind in _PROSE_KINDS,
+        is_prose=message.role in _PROSE_ROLES and message.kind in TYPED_KINDS,
         subwords=_normalized_subwords(analyzed) if analyzed.subwords else b"",
         cjk_bigrams=analyzed.cjk_bigrams,
         files=files,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Role
 from backscroll.model.dates import parse_date_range
+from backscroll.model.search import InvalidFilter
 
 __all__ = [
     "FILTER_NAMES",
@@ -35,11 +36,13 @@ FILTER_NAMES = (
     "role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has", "tag",
 )  # fmt: skip
 
-_ALLOWED_VALUES = {
-    "role": set(get_args(Role)),
-    "is": {"error", "edit", "gone", "starred"},
-    "has": {"thinking", "edits"},
+_ALLOWED_VALUES: dict[str, tuple[str, ...]] = {
+    "role": get_args(Role),
+    "is": ("error", "edit", "gone", "starred"),
+    "has": ("thinking", "edits"),
 }
+_MIN_NAME_CHARS = 4  # of a misspelt filter; shorter names are similar to many words
+_MIN_NAME_SIMILARITY = 0.75
 _OPERATORS = ("AND", "OR", "NOT")
 _SINGLE_VALUED = ("role", "source", "workspace", "tool", "model", "branch")  # at most one per message
 
@@ -235,15 +238,22 @@ def _alternatives(clause: Clause) -> Sequence[Term]:
     return (Not(tuple(term for term in clause.any_of if not isinstance(term, Not))),)
 
 
-def invalid_filters(text: str) -> list[str]:
-    """Return the items of a query that look like filters but have an invalid value."""
+def invalid_filters(text: str) -> list[InvalidFilter]:
+    """Return the items of a query that look like filters but have an invalid value or a misspelt name."""
+    from difflib import get_close_matches  # start-up time
+
     now = datetime.now(UTC)
-    found: list[str] = []
+    found: list[InvalidFilter] = []
+    for match in _ITEM.finditer(text):
+        name = (match["name"] or "").lower()
+        if len(name) >= _MIN_NAME_CHARS and name not in FILTER_NAMES:
+            for similar in get_close_matches(name, FILTER_NAMES, n=1, cutoff=_MIN_NAME_SIMILARITY):
+                found.append(InvalidFilter(match[0].removeprefix("-"), (), similar))
     for item in _items(text):
         name, value = (item["name"] or "").lower(), item["quoted"] or item["bare"] or ""
         is_date = name in ("since", "until") and parse_date_range(value, now) is not None
         if name and not is_date and _filter(name, value) is None:
-            found.append(f"{name}:{value}")
+            found.append(InvalidFilter(f"{name}:{value}", _ALLOWED_VALUES.get(name, ())))
     return found
 
 

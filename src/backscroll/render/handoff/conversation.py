@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.model import Message, ToolCall
+from backscroll.model.message import TYPED_KINDS
 from backscroll.render.handoff.sentences import (
     information_score,
     is_constraint,
@@ -18,7 +19,7 @@ from backscroll.render.handoff.types import Candidate, SectionName
 
 __all__ = ["Conversation"]
 
-_SPOKEN_KINDS = (None, "queued", "task")  # messages written by the user or the assistant
+_SPOKEN_KINDS = (*TYPED_KINDS, "task")  # messages written by the user or the assistant
 _MAX_GOAL_CHARS = 1200  # of the first request
 _SHORT_MESSAGE_SENTENCES = 8  # all are decisions; of a longer message only some
 _MAX_CONCLUSIONS = 5  # sentences of one answer
@@ -109,7 +110,7 @@ class Conversation:
         yield Candidate("goal", first.text, 100, first.position, _MAX_GOAL_CHARS)
         for sentence in sentences(first.text[_MAX_GOAL_CHARS:]):
             if is_constraint(sentence):
-                yield Candidate("decisions", f"You: {sentence}", 45, first.position)
+                yield Candidate("decisions", f"User: {sentence}", 45, first.position)
         if later:
             yield Candidate("last_state", f"Last request: {later[-1].text}", 75, later[-1].position, 500)
         for statement in later:
@@ -122,7 +123,7 @@ class Conversation:
                     weight = (62 if is_constraint(sentence) else 52) + recency
                     is_short = len(sentence.split()) < _MIN_DECISION_WORDS
                     weight -= 34 if is_short and not information_score(sentence) else 0
-                    yield Candidate("decisions", f"You: {sentence}", weight, statement.position)
+                    yield Candidate("decisions", f"User: {sentence}", weight, statement.position)
 
     def _answer_points(self, end: int) -> Iterator[Candidate]:
         for statement in self._answers:

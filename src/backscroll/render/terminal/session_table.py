@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -107,7 +108,7 @@ def table_lines(
         yield _GAP.join(cells).rstrip()
 
 
-def page_footer(page: PaginatedResult[SessionSummary]) -> str | None:
+def page_footer(page: PaginatedResult[Any]) -> str | None:
     """Return the range of a page, such as ``1 to 20 of 46``. None if the page shows everything."""
     shown = page.pagination
     if not shown.has_more and not shown.offset:

@@ -6,7 +6,7 @@ from datetime import datetime
 from backscroll.model import Message, SessionSummary
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.session_header import attachment_label, session_title, speaker_label
-from backscroll.render.terminal.humanize import compact_count
+from backscroll.render.terminal.humanize import compact_count, format_usd
 from backscroll.render.terminal.options import MAX_PLAIN_LINE_CHARS, TranscriptOptions
 from backscroll.render.terminal.prose import prose_lines
 from backscroll.render.terminal.tool_calls import call_lines
@@ -20,8 +20,10 @@ _MAX_PROMPT_LINES = 3  # of a collapsed subagent
 _MAX_RULE_WIDTH = 100
 
 
-def header_lines(summary: SessionSummary, options: TranscriptOptions) -> Iterator[str]:
-    """Yield title, ref and properties of a session."""
+def header_lines(
+    summary: SessionSummary, options: TranscriptOptions, *, reported_usd: float | None = None
+) -> Iterator[str]:
+    """Yield title, ref and properties of a session. ``reported_usd`` is its cost as the tool reports it."""
     tokens = compact_count(summary.total_tokens, "token") if summary.total_tokens is not None else ""
     fields = [
         summary.workspace_path or "no workspace",
@@ -29,6 +31,7 @@ def header_lines(summary: SessionSummary, options: TranscriptOptions) -> Iterato
         _time_range(summary.created_at, summary.updated_at),
         pluralize(summary.message_count, "message"),
         tokens,
+        f"{format_usd(reported_usd)} reported by the tool" if reported_usd is not None else "",
         ", ".join(summary.models),
         "" if summary.completeness == "complete" else summary.completeness,
         "no longer in the tool's history" if summary.is_gone else "",

@@ -176,8 +176,10 @@ class SessionListApp(TranscriptApp):
         self.input_line.value = {"search": self.search_query, "filter": self.list_filter.text}.get(mode, "")
         self.set_focus(self.input_line)  # not deferred: the next key may already be in the queue
         if mode == "search":
-            # Open the index while the user types the first letter.
-            self.run_in_worker("search", lambda history: history.search_sessions("", limit=1), lambda _: None)
+            # Open the index while the user types the first letter. No session matches this filter.
+            self.run_in_worker(
+                "search", lambda history: history.search_sessions("source:none", limit=1), lambda _: None
+            )
 
     @on(Input.Changed, "#input-bar Input")
     def _input_changed(self, event: Input.Changed) -> None:
@@ -217,7 +219,7 @@ class SessionListApp(TranscriptApp):
         """
         self._search_id += 1
         search_id, query = self._search_id, self.search_query
-        if not query.strip():
+        if not any(map(str.isalnum, query)):  # empty, or the start of an excluded word: "-"
             if self.search_result is not None:
                 self.search_result = None
                 self.show_list(keep_selection=False)

@@ -159,6 +159,8 @@ def _audit_lines(audit: Audit, home: Path, max_problems: int) -> Iterator[str]:
         yield "No problems found."
     if "permission-denied" in codes:
         yield f"Grant permission to read these files and folders, then run '{command_hint('sync')}'."
+    if "not-a-file" in codes:
+        yield f"Replace or remove what is not a file, then run '{command_hint('sync')}'."
     if codes - ENVIRONMENT_CODES or any(root.unknown for root in existing):
         yield "Some records could not be parsed. To report this, attach the output of"
         yield f"'{command_hint('doctor --shape')}'. It describes the records but contains no values."

@@ -64,4 +64,4 @@ def command(
         screen.write_notice(welcome or ["No relevant sessions found."])
     lines = recall_lines(found)
     width = screen.width
-    screen.write(lines if width is None else (part for line in lines for part in wrap(line, width)))
+    screen.page(lines if width is None else (part for line in lines for part in wrap(line, width)))

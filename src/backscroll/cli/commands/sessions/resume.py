@@ -23,9 +23,7 @@ __all__ = ["command"]
 
 @click.command("resume")
 @click.argument("ref", required=False, shell_complete=complete_refs)
-@click.option(
-    "--restore", is_flag=True, help="First restore the session's transcript files that the tool has deleted."
-)
+@click.option("--restore", is_flag=True, help="First restore the session if the tool has deleted it.")
 @launch_options
 @click.pass_obj
 def command(
@@ -36,8 +34,8 @@ def command(
     Without REF, shows a list to choose from, newest first; type to filter it.
     REF: see 'backscroll show --help'.
     Starts the tool in the folder of the session. If the tool has deleted the session, --restore writes its
-    files back first. Existing files are never overwritten. Without --restore, prints the files that it would
-    restore and exits with code 1.
+    files back first. Existing files are never overwritten; 'backscroll undo' removes them again. Without
+    --restore, prints the files that it would restore and exits with code 1.
 
     \b
     Examples:
@@ -94,7 +92,7 @@ def _pick(history: History) -> str:
 
 def _restore(history: History, found: Resumption) -> Resumption:
     """Restore the session's files and return how to resume it now."""
-    if found.returning is None or not found.returning.files:
+    if found.returning is None or found.returning.obstacle is not None:
         return found
     for path in history.resume.restore_files(found.session.ref):
         click.echo(sanitize(f"Restored {path}"), err=True)

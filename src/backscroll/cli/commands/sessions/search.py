@@ -1,5 +1,6 @@
 """``backscroll search``: search all sessions."""
 
+from itertools import chain
 from typing import Any
 
 import click
@@ -94,7 +95,8 @@ def command(
         raise click.UsageError("--exact and --regex cannot be combined.")
     query = " ".join(words)
     # The index contains only words: punctuation alone needs an exact search.
-    exact = exact or bool(not regex and query.strip() and not any(map(str.isalnum, query)))
+    is_punctuation = bool(not exact and not regex and query.strip() and not any(map(str.isalnum, query)))
+    exact = exact or is_punctuation
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history, wanted_sessions=WANTED_SESSIONS, for_search=True)
@@ -128,22 +130,32 @@ def command(
     if not found.data:
         total = found.total or found.total_at_least
         screen.write_notice([f"No results on this page ({total:,} in total)." if total else "No results."])
+        if is_punctuation:
+            screen.write_notice(
+                [
+                    "The query contains no words; searched for it as exact text.",
+                    f"Example of a query with words: {command_hint('search flaky test')}",
+                ]
+            )
+    notes: list[str] = []
     if found.is_relaxed and found.data:
-        click.echo("No message contains all words. These messages contain the most of them.", err=True)
+        notes.append("No message contains all words. These messages contain the most of them.")
     if (found.is_relaxed or not found.data) and not (exact or regex):
-        for item in history.invalid_filters(query):
-            click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)
-    screen.write(
-        match_lines(
-            found,
-            is_colored=screen.is_colored,
-            width=screen.width or DEFAULT_WIDTH,
-            with_ranks=explain,
-        )
+        notes += [
+            f"{invalid.text!r} is not a valid filter; searched for it as text."
+            for invalid in history.invalid_filters(query)
+        ]
+    lines = match_lines(
+        found, is_colored=screen.is_colored, width=screen.width or DEFAULT_WIDTH, with_ranks=explain
     )
-    if found.data and screen.width is not None:
-        screen.write(["", match_footer(found)])
-    elif found.data and (found.has_more or found.offset):
-        screen.write_notice([match_footer(found)])
+    if screen.width is not None:
+        footer = ["", match_footer(found)] if found.data else []
+        screen.page(chain(notes, lines, footer))  # in the pager, notes on standard error are not visible
+    else:
+        for note in notes:
+            click.echo(note, err=True)
+        screen.write(lines)
+        if found.data and (found.has_more or found.offset):
+            click.echo(match_footer(found), err=True)
     if found.is_cut_short:
         click.echo("Time limit reached: results may be missing. A longer pattern is faster.", err=True)

@@ -126,7 +126,10 @@ def command(
         summary = history.find(ref)
         if as_json:
             for chunk in json_chunks(
-                summary, history.transcript.messages(summary), is_complete=history.is_complete
+                summary,
+                history.transcript.messages(summary),
+                is_complete=history.is_complete,
+                reported_cost_usd=history.transcript.reported_cost(summary),
             ):
                 sys.stdout.buffer.write(chunk.encode())
             return
@@ -151,4 +154,12 @@ def command(
         if raw:
             show_records(history, summary, items, transcript_options, screen)
         else:
-            show_messages(summary, items, transcript_options, screen, with_header=not alone)
+            reported_usd = history.transcript.reported_cost(summary)
+            show_messages(
+                summary,
+                items,
+                transcript_options,
+                screen,
+                with_header=not alone,
+                reported_usd=reported_usd,
+            )

@@ -29,6 +29,7 @@ BENCHMARKS = (
     "token_cost",
     "mcp_latency",
     "export",
+    "backup_speed",
     "append_latency",
     "cursor_sync",
     "multilingual_sync",

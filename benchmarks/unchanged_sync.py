@@ -6,7 +6,7 @@ from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import fastest, time_best
 from benchmarks.result_table import Result, duration_result
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_command"]
 
 _RUNS = 7
 
@@ -22,10 +22,15 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
         cpu_seconds=duration.cpu_seconds,
         target=80,
     )
+    yield measure_command(context)
+
+
+def measure_command(context: BenchmarkContext, *, key: str = "", label: str = "") -> Result:
+    """Measure the command without changes. ``key`` and ``label`` precede those of the result."""
     run = fastest(context.run_command("sync", accepted_exit_codes=(0, 3)) for _ in range(_RUNS))
-    yield duration_result(
-        "sync command",
-        "backscroll sync, without changes",
+    return duration_result(
+        f"{key}sync command",
+        f"{label}backscroll sync, without changes",
         run.wall_seconds,
         cpu_seconds=run.cpu_seconds,
         target_ratio=3,

@@ -184,6 +184,7 @@ SCHEMA_COLUMNS = (  # heading, and tables from top to bottom
     ("Fragments", ("fragment", "subagent_link", "response", "edit")),
     ("Messages", ("message", "message_chunk", "message_update", "string")),
     ("Rollups", ("activity_rollup", "tool_rollup", "token_rollup")),
+    ("Commits", ("edit_scan", "git_commit", "commit_link")),
 )
 MAX_COLUMNS_SHOWN = 8
 

@@ -2,13 +2,16 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, tool_calls
-from tests.cli.run_command import backscroll
+from tests.cli.run_command import Shell, backscroll
+
+ONE = "10000000-0000-4000-8000-000000000001"
 
 
 def write_session(root: Path) -> str:
@@ -119,3 +122,27 @@ def test_json_names_the_sessions_that_a_tool_will_delete(tmp_path: Path, command
         [session.session_id],
     )
     assert retention.keys() == {"days", "is_default", "settings", "expiring", "diff", "trouble"}
+
+
+def test_moved_prints_the_command_that_moves_the_sessions(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    old, new = tmp_path / "projects" / "my ferry", tmp_path / "work" / "my ferry"
+    old.mkdir(parents=True)
+    Transcript(session_id=ONE, cwd=str(old)).user("Where is the quay?").assistant("There.").write(shell.root)
+    assert "The folders of all sessions exist." in shell.run("doctor", "--moved").out
+    new.parent.mkdir()
+    old.rename(new)
+    result = shell.run("doctor", "--moved")
+    assert result.code == 0
+    assert f"{old} no longer exists (1 session: claude-code)." in result.out
+    (entry,) = shell.json("doctor", "--moved")["data"]
+    assert entry["new_path"] == str(new)
+    assert entry["command"] in result.out
+    words = shlex.split(entry["command"])
+    assert shell.run(*words[1:], "--yes").code == 0
+    assert shell.json("doctor", "--moved")["data"] == []
+
+
+def test_search_needs_moved(tmp_path: Path) -> None:
+    result = Shell(tmp_path).run("doctor", "--search", tmp_path)
+    assert (result.code, "--search needs --moved" in result.err) == (2, True)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from backscroll.archive.query.messages import MessageQueries
     from backscroll.archive.query.sessions import SessionQueries
     from backscroll.archive.query.statistics import Statistics
+    from backscroll.archive.query.workspaces import WorkspaceQueries
     from backscroll.archive.session_key import SessionKey
     from backscroll.archive.storage.originals import Originals
     from backscroll.archive.write.unit_store import UnitStore
@@ -80,6 +81,12 @@ class Archive:
         from backscroll.archive.query.sessions import SessionQueries
 
         return SessionQueries(self._db)
+
+    @cached_property
+    def workspaces(self) -> WorkspaceQueries:
+        from backscroll.archive.query.workspaces import WorkspaceQueries
+
+        return WorkspaceQueries(self._db)
 
     @cached_property
     def messages(self) -> MessageQueries:

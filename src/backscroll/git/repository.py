@@ -1,13 +1,14 @@
 """Find a repository: its checkouts, branch, first commit and remotes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from backscroll.errors import CommitNotFoundError, RepositoryError
-from backscroll.git.process import decode, run_git
+from backscroll.git.process import decode, run_git, stream_git
 
-__all__ = ["Repository", "find_commit", "open_repository"]
+__all__ = ["Repository", "find_commit", "known_commits", "open_repository", "remote_urls"]
 
 
 class Repository(Struct, frozen=True):
@@ -45,7 +46,7 @@ def open_repository(folder: Path) -> Repository:
         branch=branch or None,
         has_commits=has_commits,
         root_commit=_root_commit(folder) if has_commits else None,
-        remotes=tuple(dict.fromkeys(_remotes(folder))),
+        remotes=tuple(dict.fromkeys(remote_urls(folder))),
     )
 
 
@@ -72,6 +73,12 @@ def find_commit(repository: Repository, revision: str) -> str:
     return lines[-1]
 
 
+def known_commits(folder: Path, hashes: Sequence[str]) -> list[str]:
+    """Return those of the hashes, full or abbreviated, that are commits of the repository at a folder."""
+    checks = stream_git(folder, "cat-file", "--batch-check", lines=[f"{one}^{{commit}}" for one in hashes])
+    return [one for one, line in zip(hashes, checks, strict=False) if line.split()[1:2] == [b"commit"]]
+
+
 def _checkouts(folder: Path) -> list[Path]:
     output = decode(run_git(folder, "worktree", "list", "--porcelain"))
     blocks = [block.splitlines() for block in output.split("\n\n") if block.strip()]
@@ -83,7 +90,8 @@ def _root_commit(folder: Path) -> str | None:
     return roots[-1] if roots else None
 
 
-def _remotes(folder: Path) -> list[str]:
+def remote_urls(folder: Path) -> list[str]:
+    """Return the URLs of the remotes of the repository at a folder; none if it has none."""
     lines = decode(_output_or_empty(folder, "config", "--get-regexp", r"^remote\..*\.url$")).splitlines()
     return [line.partition(" ")[2] for line in lines]
 

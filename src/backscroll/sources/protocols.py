@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
     "ChangeMarkers",
     "Closeable",
     "Folder",
+    "FolderIds",
     "FolderListing",
     "PathLookup",
     "ProcessLookup",
@@ -233,6 +235,14 @@ class SessionWriter(ABC):
     @abstractmethod
     def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
         """Return the running processes that hold what a change of these sessions would write."""
+
+
+class FolderIds(ABC):
+    """Computes ids of workspace folders from a property that a folder keeps when it is moved."""
+
+    @abstractmethod
+    def folder_id(self, path: str, stat: os.stat_result) -> str:
+        """Return the id that the tool gave a folder if it had this path and these properties."""
 
 
 class Closeable(ABC):

@@ -5,6 +5,8 @@
     restore.py           restore a session that the tool has lost
     migrate.py           move and copy sessions
     read_back.py         read the result with the source's reader and compare it
+    moved_workspaces.py  workspace folders that are gone, and where they may be
+    folder_search.py     the folders that are compared with them
 
 The writers of the sources plan, the change log applies. After a change, the store is read again; if the
 result is not as expected, the change is undone.

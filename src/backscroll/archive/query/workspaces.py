@@ -1,4 +1,4 @@
-"""Find workspaces by path, folder name, end of a path, or host."""
+"""Find workspaces by path, folder name, end of a path, or host, and read what is known about one."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,14 @@ from backscroll.archive.query.wildcards import matches
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalize_path
 
-__all__ = ["KnownWorkspace", "find_workspaces", "known_workspaces", "workspace_hashes"]
+__all__ = [
+    "KnownWorkspace",
+    "WorkspaceFacts",
+    "WorkspaceQueries",
+    "find_workspaces",
+    "known_workspaces",
+    "workspace_hashes",
+]
 
 # A loose index scan: one index lookup per distinct hash, regardless of the number of sessions.
 _KNOWN_WORKSPACES = """
@@ -24,6 +31,80 @@ from distinct_hash d join conversations c on c.rowid =
     (select rowid from conversations where workspace_hash = d.hash limit 1)
 where c.workspace_path is not null
 """
+
+# Local folders with sessions that are still in a tool's store.
+_WORKSPACES_IN_STORE = """
+select c.workspace_path, c.source, count(*) from conversations c
+where c.workspace_path is not null and json_extract(c.metadata, '$.workspace_authority') is null
+    and not c.is_gone and exists (
+        select 1 from fragment f join unit u on u.id = f.unit_id
+        where f.platform = c.platform and f.external_id = c.external_id and not u.is_gone
+            and u.kind <> 'prompts' and u.source = c.source
+    )
+group by c.workspace_path, c.source order by c.workspace_path, c.source
+"""
+_IS_LOCAL_WORKSPACE = "c.workspace_path = ? and json_extract(c.metadata, '$.workspace_authority') is null"
+_SESSION_FRAGMENTS = (
+    "fragment_session f join conversations c"
+    " on c.external_id = f.session_external_id and c.platform = f.platform"
+)
+_WINDOW_PREFIX = "workspace:"
+_MAX_EDITED_PATHS = 5000
+_MAX_FRAGMENTS = 200
+
+
+class WorkspaceFacts(Struct, frozen=True):
+    """What the archive knows about a folder, which need not exist."""
+
+    path: str
+    storage_ids: tuple[str, ...]  # Cursor's ids of the folder, computed from its path and inode
+    pull_requests: tuple[str, ...]  # URLs
+    edited_paths: tuple[str, ...]  # as the tools stored them, the most often edited first
+    fragment_ids: tuple[int, ...]  # of its sessions, the newest first
+
+
+class WorkspaceQueries:
+    """Reads what is known about the folders of sessions on this machine."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def in_store(self) -> dict[str, dict[str, int]]:
+        """Return the folders with sessions in a tool's store: the number of sessions by source."""
+        found: dict[str, dict[str, int]] = {}
+        for path, source, count in self._db.execute(_WORKSPACES_IN_STORE):
+            found.setdefault(path, {})[source] = count
+        return found
+
+    def facts(self, path: str) -> WorkspaceFacts:
+        """Return what is known about a folder."""
+        storages = self._db.execute(
+            "select external_session_id from cursor_sessions where workspace_path = ?", [path]
+        )
+        requests = self._db.execute(
+            "select distinct r.value from conversations c, json_each(c.metadata, '$.pull_requests') r"  # noqa: S608
+            f" where {_IS_LOCAL_WORKSPACE}",
+            [path],
+        )
+        edited = self._db.execute(
+            f"select e.path from {_SESSION_FRAGMENTS} join edit e on e.fragment_id = f.fragment_id"  # noqa: S608
+            f" where {_IS_LOCAL_WORKSPACE} group by e.path order by count(*) desc, e.path limit ?",
+            [path, _MAX_EDITED_PATHS],
+        )
+        fragments = self._db.execute(
+            f"select f.fragment_id from {_SESSION_FRAGMENTS} where {_IS_LOCAL_WORKSPACE}"  # noqa: S608
+            " order by c.updated_at desc, f.fragment_id limit ?",
+            [path, _MAX_FRAGMENTS],
+        )
+        return WorkspaceFacts(
+            path=path,
+            storage_ids=tuple(
+                id_.removeprefix(_WINDOW_PREFIX) for (id_,) in storages if id_.startswith(_WINDOW_PREFIX)
+            ),
+            pull_requests=tuple(url for (url,) in requests if isinstance(url, str)),
+            edited_paths=tuple(edited_path for (edited_path,) in edited),
+            fragment_ids=tuple(id_ for (id_,) in fragments),
+        )
 
 
 class KnownWorkspace(Struct, frozen=True):

@@ -11,6 +11,7 @@ from backscroll.history.sync import sync
 from backscroll.history.workspaces import find_workspace
 from backscroll.model import Filter, SessionSummary
 from backscroll.model.changes import Change
+from backscroll.model.moved import MovedWorkspaces
 from backscroll.model.transfer import (
     MigrateResult,
     MigrationPlan,
@@ -19,6 +20,7 @@ from backscroll.model.transfer import (
     RestoreSessionResult,
 )
 from backscroll.transfer.migrate import apply_migration, plan_migration
+from backscroll.transfer.moved_workspaces import find_moved
 from backscroll.transfer.restore import apply_restore, plan_restore
 
 __all__ = ["Transfers"]
@@ -68,6 +70,10 @@ class Transfers:
             find_workspace(self._stores.archive, path)  # raises WorkspaceNotFoundError with suggestions
             raise WorkspaceNotFoundError(f"No session has the workspace {path!r}.", path)
         return found
+
+    def moved_workspaces(self, search: Sequence[Path] = ()) -> MovedWorkspaces:
+        """Return the workspace folders that are gone, and where they may be. ``search`` adds folders."""
+        return find_moved(self._stores.archive, search)
 
     # Changes
 

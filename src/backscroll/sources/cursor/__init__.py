@@ -33,6 +33,7 @@ from backscroll.sources.protocols import (
     BackupContents,
     ChangeMarkers,
     Closeable,
+    FolderIds,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -42,6 +43,7 @@ from backscroll.sources.protocols import (
 )
 
 if TYPE_CHECKING:
+    import os
     from sqlite3 import Connection
     from typing import Any
 
@@ -59,6 +61,7 @@ class Cursor(
     BackupContents,
     ChangeMarkers,
     Closeable,
+    FolderIds,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -136,6 +139,11 @@ class Cursor(
         from backscroll.sources.cursor.resume import resume_command  # start-up: loads msgspec
 
         return resume_command(session, machine)
+
+    def folder_id(self, path: str, stat: os.stat_result) -> str:
+        from backscroll.sources.cursor.writing.workspace_target import storage_id  # start-up time
+
+        return storage_id(path, stat)
 
     def plan_restore(self, session: ArchivedSession) -> SessionPlan:
         return self._writer.plan_restore(session)

@@ -9,13 +9,15 @@ import click
 import msgspec
 
 from backscroll.cli.global_options import Setup
+from backscroll.cli.options import no_sync_option, sync_before_reading
 from backscroll.cli.output.errors import as_sentence
 from backscroll.cli.output.hints import command_hint
 from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.moved_workspaces import moved_document, moved_lines
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.cli.output.sync import RECENT_EVENTS
 from backscroll.config import this_machine
-from backscroll.errors import ArchiveError
+from backscroll.errors import ArchiveError, UsageError
 from backscroll.history import History
 from backscroll.model import Retention
 from backscroll.model.problem import ENVIRONMENT_CODES, Audit, AuditedRoot
@@ -45,20 +47,47 @@ class _ArchiveState(msgspec.Struct):
 @click.option(
     "--problems", "max_problems", default=20, show_default=True, help="Maximum number of problems to print."
 )
+@click.option("--moved", is_flag=True, help="Find sessions whose folder was moved or renamed.")
+@click.option(
+    "--search",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="With --moved: also search below this folder. Repeatable.",
+)
+@no_sync_option
 @click.pass_obj
-def command(setup: Setup, as_json: bool, shape: bool, max_problems: int) -> None:
+def command(
+    setup: Setup,
+    as_json: bool,
+    shape: bool,
+    max_problems: int,
+    moved: bool,
+    search: tuple[Path, ...],
+    no_sync: bool,
+) -> None:
     """Check that the whole history can be read.
 
     Reads every record of every source and counts it as parsed, ignored (known to contain no message) or a
     problem. Also checks that the archive can be opened, and prints how many sessions the tools deleted or
     overwrote in the last 7 days. Exit code 3: there are problems, or the archive is damaged.
 
+    With --moved, it instead lists the folders of sessions that no longer exist, and prints the commands that
+    move the sessions to where the folders are now. It compares the folders up to two levels below the nearest
+    two parents that exist, beside the folders of other sessions, and up to six levels below --search.
+
     \b
     Examples:
       backscroll doctor
       backscroll doctor --shape > shape.txt
+      backscroll doctor --moved --search ~/work
     """
+    if search and not moved:
+        raise UsageError("--search needs --moved.")
     history = setup.history()
+    if moved:
+        _print_moved(history, search, as_json=as_json, no_sync=no_sync)
+        return
     if shape:
         _print_shape(history, as_json=as_json)
         return
@@ -112,6 +141,17 @@ def _print_shape(history: History, *, as_json: bool) -> None:
             click.echo(f"{source} · {sanitize(kind)} · {outline.documents:,}")
             for line in outline.lines():
                 click.echo(f"  {sanitize(line)}")
+
+
+def _print_moved(history: History, search: tuple[Path, ...], *, as_json: bool, no_sync: bool) -> None:
+    with history:
+        if not no_sync:
+            sync_before_reading(history)
+        found = history.transfers.moved_workspaces(search)
+    if as_json:
+        write_json(moved_document(found))
+    else:
+        click.echo(sanitize("\n".join(moved_lines(found))))
 
 
 def _document(audit: Audit, archive: _ArchiveState, retentions: list[Retention]) -> dict[str, object]:

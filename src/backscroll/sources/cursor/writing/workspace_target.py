@@ -1,5 +1,6 @@
 """The storage of a target folder, created if Cursor has never opened the folder."""
 
+import os
 import sys
 from hashlib import md5
 from pathlib import Path
@@ -14,7 +15,7 @@ from backscroll.sources.cursor.uri import Address
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
 
-__all__ = ["WorkspaceTarget", "find_or_create"]
+__all__ = ["WorkspaceTarget", "find_or_create", "storage_id"]
 
 _SAFE_CHARACTERS = "/-._~"
 
@@ -32,13 +33,13 @@ def find_or_create(edits: StoreEdits, folder: Path) -> WorkspaceTarget:
     user_data = edits.user_data
     storages = user_data.root / "User" / "workspaceStorage"
     found = user_data.folder_storage_ids(Address(str(folder)))
-    databases = [storages / storage_id / "state.vscdb" for storage_id in found]
+    databases = [storages / found_id / "state.vscdb" for found_id in found]
     existing = [path for path in databases if path.is_file()]
     if existing:
         database = max(existing, key=lambda path: path.stat().st_mtime)
     else:
-        storage_id = found[0] if found else _new_storage_id(folder)
-        database = storages / storage_id / "state.vscdb"
+        new_id = found[0] if found else storage_id(str(folder), folder.stat())
+        database = storages / new_id / "state.vscdb"
         edits.create_database(database)
         if not found:
             content = msgspec.json.encode({"folder": _file_uri(str(folder))})
@@ -52,30 +53,29 @@ def find_or_create(edits: StoreEdits, folder: Path) -> WorkspaceTarget:
                     is_left_if_changed=True,
                 )
             )
-    storage_id = database.parent.name
-    return WorkspaceTarget(storage_id, _identifier(user_data, storage_id, folder), database)
+    workspace_id = database.parent.name
+    return WorkspaceTarget(workspace_id, _identifier(user_data, workspace_id, folder), database)
 
 
-def _identifier(user_data: UserData, storage_id: str, folder: Path) -> dict[str, Any]:
+def _identifier(user_data: UserData, workspace_id: str, folder: Path) -> dict[str, Any]:
     """Return the identifier as another session of this workspace has it, else a new one."""
     for entry in user_data.global_list().entries.values():
         identifier = as_map(entry.header.workspace_identifier)
-        if identifier.get("id") == storage_id and identifier.get("uri"):
+        if identifier.get("id") == workspace_id and identifier.get("uri"):
             return identifier
     path = str(folder)
     uri = {"$mid": 1, "fsPath": path, "external": _file_uri(path), "path": path, "scheme": "file"}
-    return {"id": storage_id, "uri": uri}
+    return {"id": workspace_id, "uri": uri}
 
 
 def _file_uri(path: str) -> str:
     return "file://" + quote(path, safe=_SAFE_CHARACTERS)
 
 
-def _new_storage_id(folder: Path) -> str:
+def storage_id(path: str, stat: os.stat_result) -> str:
     """Return the id that Cursor computes: MD5 of the path and the folder's inode or time of creation."""
-    stat = folder.stat()
     if sys.platform == "linux":
         salt = str(stat.st_ino)
     else:
         salt = str(round(getattr(stat, "st_birthtime", stat.st_ctime) * 1000))
-    return md5(f"{folder}{salt}".encode(), usedforsecurity=False).hexdigest()
+    return md5(f"{path}{salt}".encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

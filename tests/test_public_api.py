@@ -131,6 +131,7 @@ def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
 # Every method of History with the names of its parameters.
 METHODS = {
     "all_sessions": ["filter"],
+    "blame_file": ["path", "repository", "lines", "ref", "progress"],
     "close": [],
     "create_backup": ["path", "base", "force", "with_secrets", "progress"],
     "events": ["since"],
@@ -139,11 +140,13 @@ METHODS = {
     "find_in_session": ["summary", "query"],
     "find_workspace": ["name"],
     "get_agent_session": ["ref"],
+    "get_commit": ["sha", "repository", "progress"],
     "get_session": ["ref"],
     "interrupt": [],
     "is_index_pending": [],
     "learn_secrets": ["redactor", "summary"],
     "list_changes": [],
+    "list_commits": ["repository", "limit", "offset", "since", "until", "ref", "progress"],
     "list_sessions": ["filter", "limit", "offset", "sort", "is_reversed"],
     "list_workspaces": [],
     "migrate_session": ["ref", "target", "mode", "keep_cwd"],

@@ -43,5 +43,5 @@ def test_moved_and_indented_lines_keep_their_commit(checkout: GitRepository) -> 
 
 def test_a_missing_file_is_an_error(checkout: GitRepository) -> None:
     checkout.commit("Start", AT)
-    with pytest.raises(RepositoryError, match="Git failed in"):
+    with pytest.raises(RepositoryError, match=r"missing\.py is not a file of"):
         blame(open_repository(checkout.folder), Path("missing.py"))

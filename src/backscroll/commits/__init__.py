@@ -11,4 +11,7 @@ evidence      files, time, workspace, branch and commit calls
 score         weights of the evidence and the threshold of a claim
 link          find the sessions of commits
 turns         the turns of a session that led to a commit
+attribution   the edit that wrote each line of a file
+prompts       the turn and the prompt behind an edit
+blame         commit, session and prompt of each line of a file
 """

@@ -41,10 +41,14 @@ class CommitGraph:
     """Commits of one repository that can have sessions. Merges are skipped."""
 
     def __init__(
-        self, repository: Repository, commits: Sequence[Commit], stored: dict[str, tuple[bytes, bytes]]
+        self,
+        repository: Repository,
+        commits: Sequence[Commit],
+        stored: dict[str, tuple[bytes, bytes]],
+        parents: Iterable[Commit] = (),
     ) -> None:
         self.repository = repository
-        self.commits = {commit.sha: commit for commit in commits}
+        self.commits = {commit.sha: commit for commit in (*parents, *commits)}
         self._stored = stored
         self._positions = {commit.sha: position for position, commit in enumerate(reversed(commits))}
         self._ancestors = self._ancestor_sets(commits) if len(commits) <= _MAX_GRAPH_COMMITS else None
@@ -134,9 +138,13 @@ def read_graph(
     commits: Sequence[Commit],
     *,
     since: int,
+    parents: Iterable[Commit] = (),
     progress: Progress | None = None,
 ) -> CommitGraph:
-    """Return the graph of commits, given newest first. Changes before ``since`` (seconds) are not read."""
+    """Return the graph of commits, given newest first. Changes before ``since`` (seconds) are not read.
+
+    Of other ``parents``, only the time is used.
+    """
     relevant = [commit.sha for commit in commits if not commit.is_merge and commit.committed_at >= since]
     known = archive.commit_cache.known(COMMIT_VERSION)
     missing = [sha for sha in relevant if sha not in known]
@@ -150,7 +158,7 @@ def read_graph(
                 progress(done, len(missing))
     if batch:
         archive.commit_cache.put_commits(batch, COMMIT_VERSION)
-    return CommitGraph(repository, commits, archive.commit_cache.commits(relevant))
+    return CommitGraph(repository, commits, archive.commit_cache.commits(relevant), parents)
 
 
 def _encode(changes: Sequence[FileChange]) -> tuple[bytes, bytes]:

@@ -1,7 +1,7 @@
 """Attribute the lines that a commit adds to the sessions that wrote them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from math import log2
 from typing import NamedTuple
 
@@ -11,7 +11,16 @@ from backscroll.commits.paths import base_name, implied_root, normalize
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import Commit
 
-__all__ = ["SLACK_MS", "ContentMatch", "LineIndex"]
+__all__ = [
+    "SLACK_MS",
+    "Adder",
+    "ContentMatch",
+    "LineIndex",
+    "Writer",
+    "find_adders",
+    "find_writers",
+    "is_committed",
+]
 
 SLACK_MS = 60_000  # times of some tools are inferred from other messages
 # A line that more edits or commits add is common. It says nothing about the session.
@@ -23,13 +32,19 @@ _SAME_PATH, _SAME_NAME, _UNKNOWN_PATH, _OTHER_PATH = 1.0, 0.8, 0.7, 0.5
 _AFTER_AUTHOR_TIME = 0.8  # an amended commit keeps the time of its author
 
 
-class _Writer(NamedTuple):
+class Writer(NamedTuple):
+    """An edit that adds a line."""
+
     at: int  # milliseconds; 0 if unknown
     session: int
     path: str
+    fragment_id: int
+    position: int
 
 
-class _Adder(NamedTuple):
+class Adder(NamedTuple):
+    """A file of a commit that adds a line."""
+
     authored_at: int  # milliseconds
     sha: str
     name: str  # of the file
@@ -52,8 +67,8 @@ class LineIndex:
         wanted: set[int] = set()
         for sha in shas:
             wanted.update(graph.lines(sha))
-        self._writers = _find_writers(wanted, sessions)
-        self._adders = _find_adders(set(self._writers), graph)
+        self._writers = find_writers(wanted, sessions)
+        self._adders = find_adders(set(self._writers), graph)
 
     def match(self, commit: Commit) -> ContentMatch:
         """Return the lines of a commit by the session that wrote them."""
@@ -83,7 +98,7 @@ class LineIndex:
             offset += file.line_count
         return ContentMatch(all_lines, len(lines), matched, counts)
 
-    def _rarity(self, line: int, writers: list[_Writer], adders: list[_Adder], sha: str) -> float:
+    def _rarity(self, line: int, writers: list[Writer], adders: list[Adder], sha: str) -> float:
         """Return the weight of a line: less for short lines and for lines that are often written."""
         commits = sum(self._graph.is_ancestor(adder.sha, sha) for adder in adders)  # with the commit itself
         sessions = len({writer.session for writer in writers})
@@ -93,8 +108,8 @@ class LineIndex:
         self,
         commit: Commit,
         path: str,
-        writers: list[_Writer],
-        adders: list[_Adder],
+        writers: list[Writer],
+        adders: list[Adder],
         until: int,
         latest: int,
     ) -> list[tuple[int, float]]:
@@ -111,7 +126,7 @@ class LineIndex:
         ]
         best: dict[int, tuple[float, int]] = {}
         for writer in before:
-            if any(_is_committed(writer, adder) for adder in earlier):
+            if any(is_committed(writer, adder) for adder in earlier):
                 continue
             strength = _path_strength(writer.path, path), writer.at
             if strength > best.get(writer.session, (0.0, 0)):
@@ -125,7 +140,7 @@ class LineIndex:
         ]
 
 
-def _is_committed(writer: _Writer, adder: _Adder) -> bool:
+def is_committed(writer: Writer, adder: Adder) -> bool:
     """Return whether an earlier commit already contains what was written."""
     return writer.at <= adder.authored_at and (not writer.path or base_name(writer.path) == adder.name)
 
@@ -138,8 +153,14 @@ def _path_strength(edited: str, tracked: str) -> float:
     return _SAME_NAME if base_name(edited) == base_name(tracked) else _OTHER_PATH
 
 
-def _find_writers(wanted: set[int], sessions: Sequence[SessionWork]) -> dict[int, list[_Writer]]:
-    found: dict[int, list[_Writer]] = {}
+def find_writers(
+    wanted: set[int], sessions: Sequence[SessionWork], names: Container[str] = ()
+) -> dict[int, list[Writer]]:
+    """Return the edits that add these lines, oldest first. Of a common line, only some.
+
+    Of edits to files with one of these names, all are returned.
+    """
+    found: dict[int, list[Writer]] = {}
     for number, session in enumerate(sessions):
         for fragment in session.fragments:
             lines = fragment.lines()
@@ -150,10 +171,12 @@ def _find_writers(wanted: set[int], sessions: Sequence[SessionWork]) -> dict[int
             for edit in fragment.edits:
                 if not edit.line_count:
                     continue
-                writer = _Writer(edit.at or 0, number, normalize(edit.path))
+                path = normalize(edit.path)
+                writer = Writer(edit.at or 0, number, path, fragment.id, edit.position)
+                max_writers = 1 << 60 if base_name(path) in names else _MAX_WRITERS
                 for line in hits.intersection(lines[offset : offset + edit.line_count]):
                     writers = found.setdefault(line, [])
-                    if len(writers) <= _MAX_WRITERS:  # one more marks the line as common
+                    if len(writers) <= max_writers:  # one more marks the line as common
                         writers.append(writer)
                 offset += edit.line_count
     for writers in found.values():
@@ -161,8 +184,9 @@ def _find_writers(wanted: set[int], sessions: Sequence[SessionWork]) -> dict[int
     return found
 
 
-def _find_adders(wanted: set[int], graph: CommitGraph) -> dict[int, list[_Adder]]:
-    found: dict[int, list[_Adder]] = {}
+def find_adders(wanted: set[int], graph: CommitGraph) -> dict[int, list[Adder]]:
+    """Return the commits that add these lines. Of a common line, only some."""
+    found: dict[int, list[Adder]] = {}
     for sha in graph.with_lines:
         lines = graph.lines(sha)
         hits = wanted.intersection(lines)
@@ -174,6 +198,6 @@ def _find_adders(wanted: set[int], graph: CommitGraph) -> dict[int, list[_Adder]
             for line in hits.intersection(lines[offset : offset + file.line_count]):
                 adders = found.setdefault(line, [])
                 if len(adders) <= _MAX_ADDERS:
-                    adders.append(_Adder(authored_at, sha, base_name(file.path)))
+                    adders.append(Adder(authored_at, sha, base_name(file.path)))
             offset += file.line_count
     return found

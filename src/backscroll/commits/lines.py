@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterable
 from zlib import adler32, crc32
 
-__all__ = ["LINE_FORMAT", "MIN_LINE_CHARS", "hash_line", "hash_lines", "line_weight"]
+__all__ = ["LINE_FORMAT", "MIN_LINE_CHARS", "hash_line", "hash_lines", "line_weight", "normalize_lines"]
 
 LINE_FORMAT = "Q"  # of an array of hashes
 MIN_LINE_CHARS = 4  # shorter lines, such as "}" or "else:", do not distinguish sessions
@@ -31,6 +31,11 @@ def hash_lines(lines: Iterable[bytes]) -> "array[int]":
             hashed = (crc32(line) << 32 | adler32(line)) & ~_LENGTH_MASK
             hashes.append(hashed | (length if length < _LENGTH_MASK else _LENGTH_MASK))
     return hashes
+
+
+def normalize_lines(text: bytes) -> list[bytes]:
+    """Return the lines of a text as they are hashed."""
+    return [line.rstrip(b",;") for line in text.translate(_QUOTES, _WHITE_SPACE).split(b"\n")]
 
 
 def hash_line(line: bytes) -> int | None:

@@ -18,6 +18,7 @@ __all__ = [
     "FragmentScan",
     "ScannedEdit",
     "commit_call",
+    "edit_texts",
     "message_edits",
     "scan_messages",
 ]
@@ -97,22 +98,27 @@ def scan_messages(
 
 def message_edits(tool: ToolCall) -> Iterator[tuple[str, "array[int]", bool]]:
     """Yield path, hashes of added lines and whether only the path is known, of the changes of a call."""
+    for path, text, is_shell in edit_texts(tool):
+        yield path, hash_lines([text]), is_shell
+
+
+def edit_texts(tool: ToolCall) -> Iterator[tuple[str, bytes, bool]]:
+    """Yield path, added text and whether only the path is known, of the changes of a call."""
     if tool.status in ("failed", "cancelled") or tool.decision == "rejected":
         return
     for edit in tool.edits:
-        added = "\n".join(line for hunk in edit.hunks for line in hunk.added)
-        lines = hash_lines([added.encode("utf-8", "replace")])
-        yield edit.path, lines, not lines and not any(hunk.removed for hunk in edit.hunks)
+        text = "\n".join(line for hunk in edit.hunks for line in hunk.added).encode("utf-8", "replace")
+        yield edit.path, text, not text.strip() and not any(hunk.removed for hunk in edit.hunks)
     command = "" if tool.edits else _command(tool)
     if not command:
         return
     written = set()
-    for path, text in shell.written_texts(command):
+    for path, content in shell.written_texts(command):
         written.add(path)
-        yield path, hash_lines([text.encode("utf-8", "replace")]), False
+        yield path, content.encode("utf-8", "replace"), False
     for path in shell.changed_paths(command):
         if path not in written:
-            yield path, array(LINE_FORMAT), True
+            yield path, b"", True
 
 
 def _command(tool: ToolCall) -> str:

@@ -23,9 +23,12 @@ Progress = Callable[[int, int], None]  # done, total
 class FragmentWork:
     """Edits of one fragment and the hashes of the lines that they add."""
 
-    def __init__(self, session: "SessionWork", edits: list[ScannedEdit], line_hashes: bytes) -> None:
-        self.session = session
+    def __init__(
+        self, id_: int, edits: list[ScannedEdit], line_hashes: bytes, *, agent_id: str | None
+    ) -> None:
+        self.id = id_
         self.edits = edits
+        self.agent_id = agent_id  # of a subagent
         self._line_hashes = line_hashes
 
     def lines(self) -> "array[int]":
@@ -38,7 +41,8 @@ class FragmentWork:
 class SessionWork:
     """Edits, commits, folders and times of a session, with those of its subagents."""
 
-    def __init__(self, ref: str, session_id: str, workspace_path: str | None) -> None:
+    def __init__(self, number: int, ref: str, session_id: str, workspace_path: str | None) -> None:
+        self.number = number
         self.ref = ref
         self.id = session_id
         self.folders: set[str] = {normalize(workspace_path)} if workspace_path else set()
@@ -78,9 +82,13 @@ def load_sessions(archive: Archive) -> list[SessionWork]:
         session = sessions.get(key)
         if session is None:
             ref = f"{stored.source}:{stored.session_id}"
-            session = sessions[key] = SessionWork(ref, stored.session_id, stored.workspace_path)
+            session = sessions[key] = SessionWork(
+                stored.number, ref, stored.session_id, stored.workspace_path
+            )
         scan = _decoder.decode(stored.body)
-        session.fragments.append(FragmentWork(session, scan.edits, stored.line_hashes))
+        session.fragments.append(
+            FragmentWork(stored.fragment_id, scan.edits, stored.line_hashes, agent_id=stored.agent_id)
+        )
         session.folders.update(map(normalize, scan.folders))
         session.branches.update(scan.branches)
         session.activity += scan.activity

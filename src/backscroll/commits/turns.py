@@ -1,7 +1,7 @@
 """The turns of a session that led to a commit."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from backscroll.archive import Archive
 from backscroll.commits.content import SLACK_MS
@@ -12,7 +12,7 @@ from backscroll.git import Commit
 from backscroll.model import Message, SessionSummary
 from backscroll.model.commit import CommitTurn
 
-__all__ = ["find_turns"]
+__all__ = ["call_position", "find_turns"]
 
 _MIN_LINE_WEIGHT = 0.5  # of all matching lines of a call: one line of 12 characters
 
@@ -31,13 +31,11 @@ def find_turns(
     weak: set[int] = set()
     for position, message in enumerate(messages):
         _add(position, test.strength(message), strong, weak)
-    times = [(at, position) for position, message in enumerate(messages) if (at := _milliseconds(message))]
-    times.sort()
     for agent, call_id in archive.sessions.subagents(summary):
         for message in archive.messages.without_usage(agent):
             strength = test.strength(message)
             if strength:
-                _add(_start_of(call_id, message, messages, times), strength, strong, weak)
+                _add(call_position(call_id, message, messages), strength, strong, weak)
     starts = archive.messages.turn_starts(
         summary, [agent.id for agent, _ in archive.sessions.subagents(summary)]
     )
@@ -49,17 +47,19 @@ def _add(position: int | None, strength: int, strong: set[int], weak: set[int]) 
         (strong if strength > 1 else weak).add(position)
 
 
-def _start_of(
-    call_id: str | None, message: Message, messages: list[Message], times: list[tuple[int, int]]
-) -> int | None:
-    """Return the position of the call that started a subagent, or else of the message at that time."""
+def call_position(call_id: str | None, message: Message, messages: Sequence[Message]) -> int | None:
+    """Return the position of the call that started a subagent, or else of the message at that time.
+
+    ``message`` is of the subagent, ``messages`` are of the session.
+    """
     if call_id is not None:
         for position, own in enumerate(messages):
             if own.tool is not None and own.tool.id == call_id:
                 return position
     at = _milliseconds(message)
-    before = bisect_right(times, (at, len(messages))) - 1 if at is not None else -1
-    return times[before][1] if before >= 0 else None
+    times = [(own_at, position) for position, own in enumerate(messages) if (own_at := _milliseconds(own))]
+    earlier = [time for time in times if at is not None and time[0] <= at]
+    return max(earlier)[1] if earlier else None
 
 
 def _milliseconds(message: Message) -> int | None:

@@ -7,7 +7,7 @@ blame       the commit that each line of a file comes from
 """
 
 from backscroll.git.blame import BlamedLine, blame
-from backscroll.git.log import Commit, FileChange, list_commits, read_changes
+from backscroll.git.log import Commit, FileChange, list_commits, list_file_commits, read_changes, read_commits
 from backscroll.git.repository import Repository, open_repository
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     "Repository",
     "blame",
     "list_commits",
+    "list_file_commits",
     "open_repository",
     "read_changes",
+    "read_commits",
 ]

@@ -1,19 +1,18 @@
 """Commits, and the lines that each one adds."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from backscroll.git.process import decode, run_git, stream_git
+from backscroll.git.process import decode, run_git, stream_git, unquote
 from backscroll.git.repository import Repository
 
-__all__ = ["Commit", "FileChange", "list_commits", "read_changes"]
+__all__ = ["Commit", "FileChange", "list_commits", "list_file_commits", "read_changes", "read_commits"]
 
 _FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%S", "%B")
+_FORMAT = f"--format={'%x00'.join(_FIELDS)}"
 _HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
-_ESCAPE = re.compile(r"\\([abtnvfr\"\\]|[0-7]{3})")
 _MAX_FILE_LINES = 20_000  # added lines of a file that are read; larger files are generated or data
 
 
@@ -51,8 +50,28 @@ def list_commits(repository: Repository, *, ref: str | None = None) -> list[Comm
     if ref is None and not repository.has_commits:
         return []
     refs = [ref] if ref is not None else ["HEAD", "--branches"]
-    arguments = ["log", "-z", f"--format={'%x00'.join(_FIELDS)}", "--date-order", *refs, "--"]
-    values = decode(run_git(repository.folder, *arguments)).split("\0")
+    return _log(repository, "--date-order", *refs, "--")
+
+
+def list_file_commits(repository: Repository, paths: Iterable[str], *, ref: str) -> list[Commit]:
+    """Return the commits that a ref reaches and that change one of the files. Newest first."""
+    return _log(repository, "--full-history", ref, "--", *(f":(top,literal){path}" for path in paths))
+
+
+def read_commits(repository: Repository, shas: Sequence[str]) -> list[Commit]:
+    """Return the commits with these hashes. Those that the clone does not have are omitted."""
+    if not shas:
+        return []
+    arguments = ("log", "--no-walk=unsorted", "--ignore-missing", "--stdin", "-z", _FORMAT)
+    return _parse(b"\n".join(stream_git(repository.folder, *arguments, lines=shas)))
+
+
+def _log(repository: Repository, *arguments: str) -> list[Commit]:
+    return _parse(run_git(repository.folder, "log", "-z", _FORMAT, *arguments))
+
+
+def _parse(output: bytes) -> list[Commit]:
+    values = decode(output).split("\0")
     count = len(_FIELDS)
     return [_commit(values[start : start + count]) for start in range(0, len(values) - count + 1, count)]
 
@@ -122,9 +141,9 @@ class _FileParser:
         elif line.startswith(b"--- "):
             self._path = _patch_path(line[4:]) or self._path
         elif line.startswith(b"rename from "):
-            self._old_path = _unquote(decode(line[12:]))
+            self._old_path = unquote(decode(line[12:]))
         elif line.startswith(b"rename to "):
-            self._path = _unquote(decode(line[10:]))
+            self._path = unquote(decode(line[10:]))
         elif line.startswith(b"deleted file mode "):
             self._is_deleted = True
 
@@ -150,22 +169,10 @@ def _same_path(paths: bytes) -> str:
     """Return the path of a header ``a/x b/x``. Renamed files have other lines with their paths."""
     text = decode(paths)
     half = text[: len(text) // 2]
-    return _unquote(half).removeprefix("a/")
+    return unquote(half).removeprefix("a/")
 
 
 def _patch_path(text: bytes) -> str | None:
     """Return the path of a ``+++`` or ``---`` line. None for a file that does not exist on this side."""
-    path = _unquote(decode(text).removesuffix("\t"))
+    path = unquote(decode(text).removesuffix("\t"))
     return None if path == "/dev/null" else path[2:]
-
-
-def _unquote(path: str) -> str:
-    """Undo the quoting of a path with special characters."""
-    if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
-        return path
-
-    def unescape(match: re.Match[str]) -> str:
-        code = match[1]
-        return chr(int(code, 8) if code.isdigit() else _ESCAPES.get(code, ord(code)))
-
-    return _ESCAPE.sub(unescape, path[1:-1])

@@ -1,6 +1,7 @@
 """Run git with settings that do not depend on the user's configuration."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from backscroll.errors import RepositoryError
 
-__all__ = ["decode", "run_git", "stream_git"]
+__all__ = ["decode", "output_or_empty", "run_git", "stream_git", "unquote"]
 
 _OPTIONS = (
     "--no-pager",
@@ -39,6 +40,8 @@ _REPOSITORY_VARIABLES = (
     "GIT_DIFF_OPTS",
 )
 _READ_BYTES = 1 << 20
+_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_ESCAPE = re.compile(r"\\([abtnvfr\"\\]|[0-7]{3})")
 
 
 def run_git(folder: Path, *arguments: str) -> bytes:
@@ -54,6 +57,14 @@ def run_git(folder: Path, *arguments: str) -> bytes:
     if done.returncode:
         raise _failure(folder, done.stderr)
     return done.stdout
+
+
+def output_or_empty(folder: Path, *arguments: str) -> bytes:
+    """Return the output of git, or nothing if it fails, as it does for values that are not set."""
+    try:
+        return run_git(folder, *arguments)
+    except RepositoryError:
+        return b""
 
 
 def stream_git(folder: Path, *arguments: str, lines: Iterable[str]) -> Iterator[bytes]:
@@ -97,6 +108,18 @@ def stream_git(folder: Path, *arguments: str, lines: Iterable[str]) -> Iterator[
 def decode(text: bytes) -> str:
     """Decode text or a path. Bytes that are not UTF-8 are replaced."""
     return text.decode("utf-8", "replace")
+
+
+def unquote(path: str) -> str:
+    """Undo the quoting of a path with special characters."""
+    if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
+        return path
+
+    def unescape(match: re.Match[str]) -> str:
+        code = match[1]
+        return chr(int(code, 8) if code.isdigit() else _ESCAPES.get(code, ord(code)))
+
+    return _ESCAPE.sub(unescape, path[1:-1])
 
 
 def _existing(folder: Path) -> Path:

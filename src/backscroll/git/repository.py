@@ -5,8 +5,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.errors import CommitNotFoundError, RepositoryError
-from backscroll.git.process import decode, run_git, stream_git
+from backscroll.errors import CommitNotFoundError
+from backscroll.git.process import decode, output_or_empty, run_git, stream_git
 
 __all__ = ["Repository", "find_commit", "known_commits", "open_repository", "remote_urls"]
 
@@ -36,8 +36,8 @@ def open_repository(folder: Path) -> Repository:
         top = git_folder
     else:  # inside of .git
         top = git_folder.parent
-    branch = decode(_output_or_empty(folder, "symbolic-ref", "--quiet", "--short", "HEAD")).strip()
-    has_commits = bool(_output_or_empty(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"))
+    branch = decode(output_or_empty(folder, "symbolic-ref", "--quiet", "--short", "HEAD")).strip()
+    has_commits = bool(output_or_empty(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"))
     return Repository(
         folder=top,
         git_folder=git_folder,
@@ -54,7 +54,7 @@ def find_commit(repository: Repository, revision: str) -> str:
     """Return the full hash of a commit. Raises `CommitNotFoundError`."""
     found = b""
     if revision and not revision.startswith("-"):
-        found = _output_or_empty(
+        found = output_or_empty(
             repository.folder,
             "rev-parse",
             "--quiet",
@@ -92,16 +92,8 @@ def _root_commit(folder: Path) -> str | None:
 
 def remote_urls(folder: Path) -> list[str]:
     """Return the URLs of the remotes of the repository at a folder; none if it has none."""
-    lines = decode(_output_or_empty(folder, "config", "--get-regexp", r"^remote\..*\.url$")).splitlines()
+    lines = decode(output_or_empty(folder, "config", "--get-regexp", r"^remote\..*\.url$")).splitlines()
     return [line.partition(" ")[2] for line in lines]
-
-
-def _output_or_empty(folder: Path, *arguments: str) -> bytes:
-    """Return the output of git, or nothing if it fails, as it does for values that are not set."""
-    try:
-        return run_git(folder, *arguments)
-    except RepositoryError:
-        return b""
 
 
 def _resolve(path: Path) -> Path:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backscroll.history import parts
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
     from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback
-    from backscroll.model.commit import CommitDetails, CommitSummary
+    from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
     from backscroll.model.search import InvalidFilter, RecallResult
     from backscroll.model.session import AgentSession, SortKey
@@ -281,6 +281,24 @@ class History(ToolChanges):
     ) -> CommitDetails:
         """Return a commit with its sessions, the evidence and the turns that led to it."""
         return self.commits.get(sha, repository, progress)
+
+    def blame_file(
+        self,
+        path: str | PathLike[str],
+        repository: str | PathLike[str] | None = None,
+        *,
+        lines: tuple[int, int] | None = None,
+        ref: str | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[BlameLine, ...]:
+        """Return each line of a file with its commit, and the session and prompt that it comes from.
+
+        Without a repository, it is the one that contains the file; otherwise the path can be relative to its
+        root. Without a ref, the file is read as it is in the checkout, with changes that are not committed.
+        ``lines`` are the first and the last line. Raises `RepositoryError`, `CommitNotFoundError`, or
+        `UsageError` if the lines are not in the file.
+        """
+        return self.commits.blame(path, repository, lines=lines, ref=ref, progress=progress)
 
     # Search
 

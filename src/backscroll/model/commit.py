@@ -5,7 +5,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["CommitDetails", "CommitSummary", "CommitTurn", "Evidence", "EvidenceKind", "LinkedSession"]
+__all__ = [
+    "BlameLine",
+    "CommitDetails",
+    "CommitSummary",
+    "CommitTurn",
+    "Evidence",
+    "EvidenceKind",
+    "LinkedSession",
+]
 
 EvidenceKind = Literal["commit", "content", "files", "time", "workspace", "worktree", "branch"]
 
@@ -51,3 +59,21 @@ class CommitDetails(CommitSummary, frozen=True, kw_only=True):
     """A commit with its sessions and their turns."""
 
     turns: tuple[CommitTurn, ...]
+
+
+class BlameLine(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of a file as it is now, and its origin. Lines that no session wrote have no session."""
+
+    line: int  # from 1
+    text: str
+    sha: str | None  # None if it is not committed
+    session_ref: str | None
+    message_id: str | None  # that wrote the line, or started the subagent that did
+    prompt: str | None  # the user's words that asked for it
+    prompt_id: str | None
+    first: int | None  # positions of the turn's first and last message
+    last: int | None
+    agent_ref: str | None  # the subagent that wrote it
+    author: str | None  # of the commit
+    at: datetime | None  # of the author
+    subject: str | None

@@ -36,6 +36,7 @@ class StoredScan(NamedTuple):
     """A scan with something in it, and the session that it belongs to."""
 
     fragment_id: int
+    number: int  # of the session
     platform: str
     session_id: str
     source: str
@@ -141,7 +142,7 @@ class EditScans:
     def load(self) -> Iterator[StoredScan]:
         """Yield all scans with edits or commits, and their sessions."""
         rows = self._db.execute(
-            "select s.fragment_id, c.platform, c.external_id, c.source, c.workspace_path,"
+            "select s.fragment_id, c.number, c.platform, c.external_id, c.source, c.workspace_path,"
             " iif(f.is_subagent, f.external_id, null), s.body, s.line_hashes"
             " from edit_scan s join fragment_session f on f.fragment_id = s.fragment_id"
             " join conversations c on c.external_id = f.session_external_id and c.platform = f.platform"

@@ -1,11 +1,11 @@
 """Queries for messages."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from backscroll.archive.query.message_cache import MessageCache
+from backscroll.archive.query.message_cache import FragmentPosition, MessageCache
 from backscroll.archive.query.message_lookup import (
     MessageInSession,
     MessageKey,
@@ -50,6 +50,10 @@ class MessageQueries:
     def of_fragment(self, fragment_id: int, start: int) -> Iterator[Message]:
         """Return the messages of a fragment from a position on, without merged token usage."""
         return fragment_messages(self._db, fragment_id, start)
+
+    def at_positions(self, positions: Sequence[FragmentPosition]) -> dict[FragmentPosition, Message]:
+        """Return single messages of fragments, without merged token usage. Missing ones are omitted."""
+        return self._message_cache.messages(positions)
 
     def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
         """Return the id of a session's fragment, None if there are several, and the number of messages."""

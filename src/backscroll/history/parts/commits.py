@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from backscroll import git
+from backscroll.commits.blame import blame_file
 from backscroll.commits.commit_graph import read_graph
 from backscroll.commits.link import link_commits
 from backscroll.commits.turns import find_turns
@@ -14,7 +15,7 @@ from backscroll.git.repository import find_commit
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.model import PaginatedResult, Pagination
-from backscroll.model.commit import CommitDetails, CommitSummary, CommitTurn, LinkedSession
+from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary, CommitTurn, LinkedSession
 
 __all__ = ["Commits"]
 
@@ -85,6 +86,29 @@ class Commits:
         return CommitDetails(
             **{name: getattr(found, name) for name in found.__struct_fields__}, turns=tuple(turns)
         )
+
+    def blame(
+        self,
+        path: str | PathLike[str],
+        repository: str | PathLike[str] | None,
+        *,
+        lines: tuple[int, int] | None,
+        ref: str | None,
+        progress: Progress | None,
+    ) -> tuple[BlameLine, ...]:
+        """Return the lines of a file with commit, session and prompt."""
+        file = Path(path).expanduser()
+        opened = git.open_repository(_folder_of(file) if repository is None else Path(repository))
+        if repository is None or (not (opened.folder / file).exists() and file.exists()):
+            file = file.absolute()  # not relative to the root of the repository
+        revision = find_commit(opened, ref) if ref is not None else None
+        archive = self._stores.archive
+        return tuple(blame_file(archive, opened, file, lines=lines, revision=revision, progress=progress))
+
+
+def _folder_of(file: Path) -> Path:
+    """Return the nearest folder that exists: the file can be deleted, or be in a folder that is."""
+    return next(folder for folder in file.absolute().parents if folder.is_dir())
 
 
 def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitSummary:

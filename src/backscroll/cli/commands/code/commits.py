@@ -20,7 +20,7 @@ from backscroll.render.commits import commit_document, commit_lines, commits_doc
 from backscroll.render.terminal.session_table import page_footer
 from backscroll.render.terminal.style import Style
 
-__all__ = ["commit", "commits"]
+__all__ = ["commit", "commits", "find_sessions"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,8 +134,13 @@ def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: b
 
 def _sessions(history: History, commits: Iterable[CommitSummary]) -> dict[str, SessionSummary]:
     """Return the sessions of commits by ref."""
+    return find_sessions(history, {session.session_ref for commit in commits for session in commit.sessions})
+
+
+def find_sessions(history: History, refs: Iterable[str]) -> dict[str, SessionSummary]:
+    """Return sessions by ref."""
     found: dict[str, SessionSummary] = {}
-    for ref in {session.session_ref for commit in commits for session in commit.sessions}:
+    for ref in refs:
         try:
             found[ref] = history.find(ref)
         except SessionNotFoundError:

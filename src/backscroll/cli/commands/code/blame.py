@@ -1,0 +1,88 @@
+"""``backscroll blame``: the session and prompt behind each line of a file."""
+
+import re
+from pathlib import Path
+
+import click
+
+from backscroll.cli.commands.code.commits import find_sessions
+from backscroll.cli.global_options import Setup
+from backscroll.cli.options import read_options, sync_before_reading
+from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.progress import ProgressBar
+from backscroll.cli.output.terminal import Color, color_option, detect_screen
+from backscroll.render.code.blame import blame_document, blame_rows, blame_terminal_lines
+from backscroll.render.terminal.style import Style
+
+__all__ = ["command"]
+
+_WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
+
+
+@click.command("blame")
+@click.argument("file", metavar="FILE[:LINE[-LINE]]")
+@click.option(
+    "--repo",
+    "repository",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Repository: any folder in a checkout, or a bare clone. FILE is then relative to its root."
+    " Default: the one that contains FILE.",
+)
+@click.option(
+    "--ref", metavar="REF", help="The file as of this branch, tag or commit. Default: as it is now."
+)
+@color_option
+@read_options
+@click.pass_obj
+def command(
+    setup: Setup,
+    /,
+    file: str,
+    repository: Path | None,
+    ref: str | None,
+    color: Color,
+    as_json: bool,
+    no_sync: bool,
+) -> None:
+    """Show the session and prompt behind each line of a file.
+
+    Prints for each line the commit, the session that wrote it, and the user's words that asked for it. Lines
+    that no assistant wrote have no session. Moved and copied lines keep their origin, and lines that are
+    not committed yet are found too. In a pipe: line, hash, session, message, prompt and text, separated by
+    tabs.
+
+    \b
+    Examples:
+      backscroll blame src/prices.py
+      backscroll blame src/prices.py:40-60
+      backscroll blame src/prices.py --ref v1.2 --json
+    """
+    path, lines = _split_lines(file, repository)
+    with setup.history() as history:
+        if not no_sync:
+            sync_before_reading(history)
+        with ProgressBar("Comparing") as bar:
+            found = history.blame_file(path, repository, lines=lines, ref=ref, progress=bar.step)
+        screen = detect_screen(color)
+        refs = {line.session_ref for line in found if line.session_ref is not None}
+        titles = {} if as_json or screen.width is None else find_sessions(history, refs)
+    if as_json:
+        write_json(blame_document(found))
+        return
+    style = Style(is_colored=screen.is_colored)
+    if not found:
+        screen.write_notice(["The file is empty."])
+    elif screen.width is None:
+        screen.write(blame_rows(found, style=style))
+    else:
+        screen.page(blame_terminal_lines(found, titles, style=style, width=screen.width))
+
+
+def _split_lines(file: str, repository: Path | None) -> tuple[str, tuple[int, int] | None]:
+    """Separate the lines from the path. A file whose name ends like lines has precedence."""
+    match = _WITH_LINES.fullmatch(file)
+    if match is None or Path(file).exists() or (repository is not None and (repository / file).exists()):
+        return file, None
+    first = int(match[2])
+    return match[1], (first, int(match[3]) if match[3] is not None else first)

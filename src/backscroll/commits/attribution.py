@@ -1,0 +1,338 @@
+"""Attribute the lines of a file to the edits that wrote them.
+
+Lines are compared by hash, as for commits. Then the text of the edits is read for the lines that have no
+hash, such as a brace, or that a formatter wrapped.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import log2
+from typing import NamedTuple
+
+from backscroll.archive import Archive
+from backscroll.commits.commit_graph import CommitGraph
+from backscroll.commits.content import SLACK_MS, Adder, Writer, find_adders, find_writers, is_committed
+from backscroll.commits.lines import hash_line, line_weight, normalize_lines
+from backscroll.commits.paths import base_name, implied_root, normalize
+from backscroll.commits.scan import edit_texts
+from backscroll.commits.sessions import SessionWork
+from backscroll.git import BlamedLine, Repository
+
+__all__ = ["EditKey", "attribute_lines"]
+
+_SAME_FILE, _SAME_PATH, _SAME_NAME, _OTHER_PATH = 3, 2, 1, 0
+_MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
+_MIN_SUPPORT = 1.0  # weight of the lines from one session, in the same commit
+_MIN_OTHER_PATH_SUPPORT = 2.0  # the same, if the session wrote them to another file
+_MIN_WRAPPED_CHARS = 12  # of lines that a formatter wrapped or joined, without white space
+_MAX_WRAPPED_LINES = 40
+_MAX_EDITS = 2_000  # whose text is read
+_NEVER = 1 << 60
+
+
+class EditKey(NamedTuple):
+    """A call that wrote lines."""
+
+    session: int  # index in the list of sessions
+    fragment_id: int
+    position: int
+
+
+def attribute_lines(
+    archive: Archive, graph: CommitGraph, lines: Sequence[BlamedLine], sessions: Sequence[SessionWork]
+) -> list[EditKey | None]:
+    """Return the edit that wrote each line. None if no session wrote it.
+
+    ``graph`` contains the commits of the lines and all commits that change the same files.
+    """
+    paths = _PathIndex(graph.repository, sessions)
+    found = _LineMatcher(graph, lines, sessions, paths).match()
+    _TextMatcher(archive, graph, lines, sessions, paths).complete(found)
+    return found
+
+
+class _PathIndex:
+    """Compares paths of edits with paths in the repository."""
+
+    def __init__(self, repository: Repository, sessions: Sequence[SessionWork]) -> None:
+        self._checkouts = [normalize(str(path)) for path in repository.checkouts]
+        self._names = {base_name(folder) for folder in self._checkouts}
+        self._sessions = sessions
+        self._ranks: dict[tuple[int, str, str], int] = {}
+
+    def rank(self, session: int, edited: str, tracked: str) -> int:
+        """Return how well an edited path matches a file of the repository, at most 3."""
+        key = session, edited, tracked
+        if key not in self._ranks:
+            self._ranks[key] = self._rank(session, edited, tracked)
+        return self._ranks[key]
+
+    def _rank(self, session: int, edited: str, tracked: str) -> int:
+        if not edited:
+            return _SAME_NAME  # the path is not known
+        folders = ["", *(f"{folder}/" for folder in self._sessions[session].folders)]
+        files = {f"{checkout}/{tracked}" for checkout in self._checkouts}
+        if any(f"{folder}{edited}" in files for folder in folders):
+            return _SAME_FILE
+        root = implied_root(edited, tracked)
+        # Every project has a README: without a folder in the path, the name of the clone must be the same.
+        if root is not None and ("/" in tracked or base_name(root) in self._names):
+            return _SAME_PATH
+        return _SAME_NAME if base_name(edited) == base_name(tracked) else _OTHER_PATH
+
+
+class _LineMatcher:
+    """Matches lines with edits by hash."""
+
+    def __init__(
+        self,
+        graph: CommitGraph,
+        lines: Sequence[BlamedLine],
+        sessions: Sequence[SessionWork],
+        paths: _PathIndex,
+    ) -> None:
+        self._graph = graph
+        self._lines = lines
+        self._paths = paths
+        self._hashes = [hash_line(line.text) for line in lines]
+        wanted = {hashed for hashed in self._hashes if hashed is not None}
+        self._writers = find_writers(wanted, sessions, {base_name(line.path) for line in lines})
+        self._adders = find_adders(set(self._writers), graph)
+        self._times: dict[int, list[int]] = defaultdict(list)  # of the commits of each line
+        for line, hashed in zip(lines, self._hashes, strict=True):
+            if hashed in self._writers:
+                self._times[hashed].append(self._authored_at(line))
+
+    def match(self) -> list[EditKey | None]:
+        """Return the edit of each line, None if it is not known."""
+        candidates = [self._candidates(number) for number in range(len(self._lines))]
+        support: dict[tuple[str | None, int], float] = defaultdict(float)
+        for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True):
+            sessions = {writer.session for writer in writers}
+            for session in sessions:
+                assert hashed is not None
+                support[line.sha, session] += line_weight(hashed) / (1 + log2(len(sessions)))
+        return [
+            self._choose(line, hashed, writers, support)
+            for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True)
+        ]
+
+    def _choose(
+        self,
+        line: BlamedLine,
+        hashed: int | None,
+        writers: Iterable[Writer],
+        support: dict[tuple[str | None, int], float],
+    ) -> EditKey | None:
+        """Return the last edit of the best matching file."""
+        start = _window_start(self._graph, line)
+        best: tuple[int, int] | None = None
+        found: Writer | None = None
+        for writer in writers:
+            assert hashed is not None
+            rank = self._paths.rank(writer.session, writer.path, line.path)
+            supported = support[line.sha, writer.session]
+            if rank < _SAME_PATH:
+                is_accepted = supported >= _MIN_OTHER_PATH_SUPPORT
+            else:
+                is_accepted = (
+                    writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or supported >= _MIN_SUPPORT
+                )
+            if is_accepted and (best is None or (rank, writer.at) >= best):
+                best, found = (rank, writer.at), writer
+        return EditKey(found.session, found.fragment_id, found.position) if found is not None else None
+
+    def _candidates(self, number: int) -> list[Writer]:
+        """Return the edits that can have written a line: before its commit, and not for an earlier one."""
+        line, hashed = self._lines[number], self._hashes[number]
+        if hashed is None or hashed not in self._writers:
+            return []
+        authored_at = self._authored_at(line)
+        writers = self._writers[hashed]
+        before = [writer for writer in writers if writer.at <= authored_at + SLACK_MS]
+        if not before:  # an amended commit keeps the time of its author
+            committed_at = self._graph.commits[line.sha].committed_at * 1000 if line.sha else _NEVER
+            before = [writer for writer in writers if writer.at <= committed_at + SLACK_MS]
+        earlier = [adder for adder in self._adders.get(hashed, []) if self._is_earlier(adder, authored_at)]
+        unused = [writer for writer in before if not any(is_committed(writer, adder) for adder in earlier)]
+        if unused or any(time < authored_at for time in self._times[hashed]):
+            return unused
+        # No other line of the file comes from the earlier commit: this commit only moved or reformatted it.
+        return [writer for writer in before if self._is_same_path(writer, line)]
+
+    def _is_same_path(self, writer: Writer, line: BlamedLine) -> bool:
+        return self._paths.rank(writer.session, writer.path, line.path) >= _SAME_PATH
+
+    def _is_earlier(self, adder: Adder, authored_at: int) -> bool:
+        return self._graph.commits[adder.sha].authored_at * 1000 < authored_at
+
+    def _authored_at(self, line: BlamedLine) -> int:
+        return self._graph.commits[line.sha].authored_at * 1000 if line.sha is not None else _NEVER
+
+
+def _window_start(graph: CommitGraph, line: BlamedLine) -> int:
+    """Return the time since which edits can belong to the line's commit, in milliseconds."""
+    return graph.window_start(graph.commits[line.sha]) * 1000 if line.sha is not None else 0
+
+
+class _EditText:
+    """Lines that an edit adds, normalized."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self.lines: set[bytes] = set()
+        self.pairs: set[tuple[bytes, bytes]] = set()
+        self._ends: set[int] = {0}  # of lines in the joined text
+        joined = bytearray()
+        for text in texts:
+            lines = normalize_lines(text)
+            self.lines.update(lines)
+            self.pairs.update(itertools.pairwise(lines))
+            for line in lines:
+                joined += _without_commas(line)
+                self._ends.add(len(joined))
+            joined += b"\n"  # separates files
+            self._ends.add(len(joined))
+        self.joined = bytes(joined)
+
+    def contains(self, joined: bytes) -> bool:
+        """Return whether whole lines, joined, are the text, however it is divided into lines."""
+        start = self.joined.find(joined)
+        while start >= 0:
+            if start in self._ends and start + len(joined) in self._ends:
+                return True
+            start = self.joined.find(joined, start + 1)
+        return False
+
+
+def _without_commas(line: bytes) -> bytes:
+    """Return a line without commas. Formatters add one if they wrap a list."""
+    return line.replace(b",", b"")
+
+
+class _TextMatcher:
+    """Matches the remaining lines with the text of edits."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        graph: CommitGraph,
+        lines: Sequence[BlamedLine],
+        sessions: Sequence[SessionWork],
+        paths: _PathIndex,
+    ) -> None:
+        self._archive = archive
+        self._graph = graph
+        self._lines = lines
+        self._sessions = sessions
+        self._paths = paths
+        self._normalized = normalize_lines(b"\n".join(line.text for line in lines))
+        self._texts: dict[EditKey, _EditText] = {}
+        self._in_times: dict[str | None, list[EditKey]] = {}
+        commits = (graph.commits[line.sha] for line in lines if line.sha is not None)
+        self._last_commit_at = max((commit.authored_at * 1000 for commit in commits), default=0)
+
+    def complete(self, found: list[EditKey | None]) -> None:
+        """Add the edits of lines that are next to found ones, short, or wrapped."""
+        edits = self._edits_of_file()
+        keys = dict.fromkeys([*filter(None, found), *(key for _, key in reversed(edits))])
+        self._texts = self._read([*keys][:_MAX_EDITS])
+        self._extend(found, range(1, len(found)), -1)
+        self._extend(found, range(len(found) - 2, -1, -1), 1)
+        for first, last in _gaps(found):
+            self._match_gap(found, first, last, edits)
+        self._extend(found, range(1, len(found)), -1)
+        self._extend(found, range(len(found) - 2, -1, -1), 1)
+
+    def _extend(self, found: list[EditKey | None], order: Iterable[int], step: int) -> None:
+        """Continue the edit of the next line, if the line is empty or follows it in the edit too."""
+        for number in order:
+            key = found[number + step]
+            if found[number] is not None or key is None:
+                continue
+            if self._lines[number].sha != self._lines[number + step].sha or key not in self._texts:
+                continue
+            pair = self._normalized[number], self._normalized[number + step]
+            if not pair[0] or (pair if step > 0 else pair[::-1]) in self._texts[key].pairs:
+                found[number] = key
+
+    def _match_gap(
+        self, found: list[EditKey | None], first: int, last: int, edits: Sequence[tuple[int, EditKey]]
+    ) -> None:
+        """Match consecutive lines without an edit, as a whole and one by one."""
+        number = first
+        while number <= last:
+            neighbours = [found[near] for near in (number - 1, last + 1) if 0 <= near < len(found)]
+            keys = dict.fromkeys([*filter(None, neighbours), *self._in_time(self._lines[number], edits)])
+            count, key = 0, None
+            for each in keys:
+                matching = self._matching_count(number, last, self._texts[each]) if each in self._texts else 0
+                if matching > count:
+                    count, key = matching, each
+            found[number : number + count] = [key] * count
+            number += max(1, count)
+
+    def _in_time(self, line: BlamedLine, edits: Sequence[tuple[int, EditKey]]) -> list[EditKey]:
+        """Return the edits between the line's commit and its parent, newest first."""
+        if line.sha not in self._in_times:
+            start, until = self._last_commit_at, _NEVER
+            if line.sha is not None:
+                start = _window_start(self._graph, line)
+                until = self._graph.commits[line.sha].authored_at * 1000 + SLACK_MS
+            self._in_times[line.sha] = [key for at, key in reversed(edits) if start <= at <= until]
+        return self._in_times[line.sha]
+
+    def _matching_count(self, first: int, last: int, text: _EditText) -> int:
+        """Return how many lines, from the first one on, an edit contains, however they are wrapped."""
+        line = self._normalized[first]
+        # A line without a hash: short, but with a name or number.
+        count = 1 if line in text.lines and any(map(_is_word, line)) else 0
+        joined = b""
+        for number in range(first, min(last + 1, first + _MAX_WRAPPED_LINES)):
+            joined += _without_commas(self._normalized[number])
+            if self._lines[number].sha != self._lines[first].sha or joined not in text.joined:
+                break
+            if len(joined) >= _MIN_WRAPPED_CHARS and text.contains(joined):
+                count = number - first + 1
+        return count
+
+    def _edits_of_file(self) -> list[tuple[int, EditKey]]:
+        """Return the edits of the blamed files with their times, oldest first."""
+        tracked = {line.path for line in self._lines}
+        names = tuple({base_name(path) for path in tracked})
+        found: list[tuple[int, EditKey]] = []
+        for number, session in enumerate(self._sessions):
+            for fragment in session.fragments:
+                for edit in fragment.edits:
+                    if edit.is_shell or not edit.path.endswith(names):
+                        continue
+                    path = normalize(edit.path)
+                    if any(self._paths.rank(number, path, file) >= _SAME_PATH for file in tracked):
+                        found.append((edit.at or 0, EditKey(number, fragment.id, edit.position)))
+        return sorted(found)
+
+    def _read(self, keys: Sequence[EditKey]) -> dict[EditKey, _EditText]:
+        messages = self._archive.messages.at_positions([(key.fragment_id, key.position) for key in keys])
+        found: dict[EditKey, _EditText] = {}
+        for key in keys:
+            message = messages.get((key.fragment_id, key.position))
+            if message is not None and message.tool is not None:
+                found[key] = _EditText(text for _, text, _ in edit_texts(message.tool))
+        return found
+
+
+def _is_word(character: int) -> bool:
+    return character > 127 or chr(character).isalnum()
+
+
+def _gaps(found: Sequence[EditKey | None]) -> list[tuple[int, int]]:
+    """Return the first and the last line of each run without an edit."""
+    gaps: list[tuple[int, int]] = []
+    for number, key in enumerate(found):
+        if key is not None:
+            continue
+        if gaps and gaps[-1][1] == number - 1:
+            gaps[-1] = gaps[-1][0], number
+        else:
+            gaps.append((number, number))
+    return gaps

@@ -1,0 +1,4 @@
+"""Lines of code and the sessions that wrote them, as terminal text and as JSON.
+
+blame     the lines of a file
+"""

@@ -10,7 +10,7 @@ LAYERS = [
     ["model", "errors"],
     ["readers", "config", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
-    ["ingest", "search", "stats", "export", "resume", "commits", "backup"],
+    ["ingest", "search", "stats", "export", "resume", "commits", "backup", "hooks"],
     ["transfer"],
     ["history"],
     ["mcp", "tui"],

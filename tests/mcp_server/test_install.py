@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.config import Machine
+from backscroll.config.jsonc import NotJsonError, parse, with_member, without_member
 from backscroll.errors import DestinationError, UsageError
 from backscroll.mcp.install import CLIENTS, plan_install
-from backscroll.mcp.jsonc import NotJsonError, parse, with_member, without_member
 from tests.cli.run_command import backscroll
 from tests.mcp_server.server_client import start_stdio_server
 

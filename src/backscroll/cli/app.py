@@ -86,6 +86,7 @@ _SECTIONS = {
             "setup.mcp:command",
             "Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.",
         ),
+        "hooks": ("setup.hooks:command", "Install hooks in Claude Code, Cursor or git."),
         "completion": ("setup.completion:command", "Print a shell completion script."),
         "demo": ("setup.demo:command", "Write a sample history to try Backscroll on."),
         "help": ("setup.help:command", "Show the help of a command."),
@@ -94,7 +95,7 @@ _SECTIONS = {
 _MODULES = {name: place for section in _SECTIONS.values() for name, (place, _) in section.items()}
 
 _BACKUP_COMMANDS = ("list", "search", "show", "export")  # commands that can read a backup
-_GROUPS = ("archive", "backup", "mcp")  # commands with subcommands
+_GROUPS = ("archive", "backup", "hooks", "mcp")  # commands with subcommands
 
 
 class _LazyGroup(CommandGroup):

@@ -39,9 +39,9 @@ class Stores:
     ) -> None:
         self.machine = machine
         self._is_detached = is_detached
-        self._named_roots = tuple(roots)
+        self.named_roots = tuple(roots)
         self._home = home
-        for root in self._named_roots:
+        for root in self.named_roots:
             if root.source not in sources.names():
                 sources.named(root.source)  # raises UsageError
 
@@ -75,6 +75,11 @@ class Stores:
         return self.archive_path.with_name("index")
 
     @property
+    def spool_path(self) -> Path:
+        """The folder in which hooks record events until the next sync."""
+        return self.archive_path.with_name("spool")
+
+    @property
     def backup_cache(self) -> Path:
         """The folder with archives that were extracted from backups."""
         return self.archive_path.with_name("backup-cache")
@@ -101,10 +106,10 @@ class Stores:
         """Yield every source with each of its roots, existing or not."""
         if self._is_detached:
             return
-        named = {root.source for root in self._named_roots} or set(sources.names())
+        named = {root.source for root in self.named_roots} or set(sources.names())
         for name in filter(named.__contains__, sources.names()):
             source = sources.named(name)
-            paths = [root.path for root in self._named_roots if root.source == name]
+            paths = [root.path for root in self.named_roots if root.source == name]
             for path in paths or source.roots(self.machine):
                 if not is_utf8(str(path)):
                     raise UsageError(

@@ -10,5 +10,5 @@ server             protocol handlers
 workers, call      worker threads and the context of a call
 background_sync    keeps the archive up to date
 stdio, http        transports
-install, jsonc     add the server to a client's settings
+install            add the server to a client's settings
 """

@@ -1,19 +1,17 @@
 """Add the server to a client's settings, or remove it."""
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from backscroll.config import Machine
-from backscroll.errors import DestinationError, UsageError
-from backscroll.mcp.jsonc import NotJsonError, parse, with_member, without_member
+from backscroll.config.jsonc import parse, with_member, without_member
+from backscroll.config.settings_file import SettingsChange, plan_change
 
-__all__ = ["CLIENTS", "Client", "SettingsChange", "plan_install", "plan_uninstall", "server_entry"]
+__all__ = ["CLIENTS", "Client", "plan_install", "plan_uninstall", "server_entry"]
 
 _SERVERS_KEY = "mcpServers"
 _SERVER_NAME = "backscroll"
@@ -52,45 +50,6 @@ CLIENTS = {
 }
 
 
-class SettingsChange(Struct, frozen=True):
-    """A change to a settings file."""
-
-    path: Path
-    before: bytes | None  # None if the file does not exist
-    after: bytes
-    lines: tuple[str, ...]  # added and removed lines, to show to the user
-
-    @property
-    def is_needed(self) -> bool:
-        return (self.before or b"") != self.after
-
-    def apply(self, now: datetime | None = None) -> Path | None:
-        """Write the file atomically. Return the path of the backup, if there was a file before.
-
-        Raise `DestinationError` if the file has changed in the meantime or cannot be written.
-        """
-        path = self.path.resolve()  # a link stays a link
-        try:
-            if _read(path) != self.before:
-                raise DestinationError(f"{path} was changed by another program. Try again", path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            backup = None
-            mode = 0o600
-            if self.before is not None:
-                mode = path.stat().st_mode & 0o777
-                if not mode & 0o200:
-                    raise DestinationError(f"{path} is write-protected and was not changed", path)
-                stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S.%fZ")
-                backup = path.with_name(f"{path.name}.before-backscroll-{stamp}")
-                _write(backup, self.before, mode)
-            temporary = path.with_name(f"{path.name}.backscroll-{os.getpid()}")
-            _write(temporary, self.after, mode)
-            temporary.replace(path)
-        except OSError as error:
-            raise DestinationError(f"Cannot write {path}: {error}", path) from error
-        return backup
-
-
 def server_entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
     """Return the server's entry in a client's settings."""
     program, *arguments = command
@@ -109,18 +68,11 @@ def plan_uninstall(client: Client, machine: Machine) -> SettingsChange:
 
 
 def _plan(client: Client, machine: Machine, edit: Callable[[str], str]) -> SettingsChange:
-    path = client.settings(machine)
-    try:
-        before = _read(path)
-        text = (before or b"").decode("utf-8")
-        after = edit(text)
-        # The new text is parsed, so that an invalid file is never written.
-        lines = _changed_lines(_server_fields(text), _server_fields(after))
-    except (NotJsonError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"Cannot parse {path}, so it was not changed: {error}") from error
-    except OSError as error:
-        raise DestinationError(f"Cannot read {path}: {error}", path) from error
-    return SettingsChange(path, before, after.encode("utf-8"), lines)
+    return plan_change(
+        client.settings(machine),
+        edit,
+        lambda before, after: _changed_lines(_server_fields(before), _server_fields(after)),
+    )
 
 
 def _server_fields(text: str) -> dict[str, Any] | None:
@@ -150,17 +102,3 @@ def _changed_lines(before: Mapping[str, Any] | None, after: Mapping[str, Any] | 
         return ()
     mark = "+" if before is None else " "
     return (f"{mark} {name}: {{", *lines, f"{mark} }}")
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
     from backscroll.model.backup import SourceFile
+    from backscroll.model.hooks import HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 
@@ -31,6 +32,7 @@ __all__ = [
     "Folder",
     "FolderIds",
     "FolderListing",
+    "HookSettings",
     "PathLookup",
     "ProcessLookup",
     "RawRecords",
@@ -196,6 +198,14 @@ class ResumeCommands(ABC):
     @abstractmethod
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         """Return the command, whether or not the tool is installed."""
+
+
+class HookSettings(ABC):
+    """Runs commands at certain events, as configured in a settings file."""
+
+    @abstractmethod
+    def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
+        """Return the settings file and the events to register. ``root`` is the root given by the user."""
 
 
 class ProcessLookup(ABC):

@@ -6,6 +6,7 @@ background_sync  complete a long sync in another process
 backups          create, check, list
 commits          sessions behind commits
 exports          files, secrets
+hooks            install hooks of the tools and of git
 live             watch and follow
 resume           resume, open, hand over
 search           word and pattern search
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from backscroll.history.parts.backups import Backups
     from backscroll.history.parts.commits import Commits
     from backscroll.history.parts.exports import Exports
+    from backscroll.history.parts.hooks import Hooks
     from backscroll.history.parts.live import Live
     from backscroll.history.parts.resume import Resume
     from backscroll.history.parts.search import Search
@@ -41,6 +43,7 @@ __all__ = [
     "Backups",
     "Commits",
     "Exports",
+    "Hooks",
     "Live",
     "Resume",
     "Search",
@@ -60,6 +63,7 @@ _PARTS = {
     "backups": "Backups",
     "commits": "Commits",
     "exports": "Exports",
+    "hooks": "Hooks",
     "live": "Live",
     "resume": "Resume",
     "source_files": "SourceFiles",

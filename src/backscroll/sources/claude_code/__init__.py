@@ -15,6 +15,7 @@ from backscroll.sources.claude_code.folders import Folder, list_all_folders
 from backscroll.sources.protocols import (
     BackupContents,
     FolderListing,
+    HookSettings,
     PathLookup,
     ProcessLookup,
     RawRecords,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
     from backscroll.model.backup import SourceFile
+    from backscroll.model.hooks import HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.claude_code.reader import UnitReader
@@ -45,6 +47,7 @@ __all__ = ["ClaudeCode"]
 class ClaudeCode(
     BackupContents,
     FolderListing,
+    HookSettings,
     PathLookup,
     ProcessLookup,
     RawRecords,
@@ -122,6 +125,11 @@ class ClaudeCode(
         from backscroll.sources.claude_code.resume import resume_command  # start-up time
 
         return resume_command(session, machine)
+
+    def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
+        from backscroll.sources.claude_code.hooks import hook_file  # start-up time
+
+        return hook_file(machine, root)
 
     def open_process(self, root: Path, session_id: str) -> int | None:
         """Return the process id from the tool's registry of running processes."""

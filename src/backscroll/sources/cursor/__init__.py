@@ -15,6 +15,7 @@ side_databases  titles and models from the editor's other databases
 raw_rows        rows that the archive keeps, with list_entries
 raw_records     decoded records for bug reports
 backup          files and credentials in a backup
+hooks           settings file and events of hooks
 resume          the command that opens a session's workspace
 writing/        plan moves, copies and restores of sessions
 """
@@ -34,6 +35,7 @@ from backscroll.sources.protocols import (
     ChangeMarkers,
     Closeable,
     FolderIds,
+    HookSettings,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow
     from backscroll.model.backup import SourceFile
+    from backscroll.model.hooks import HookFile
     from backscroll.model.resume import Command, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor.reader import UserDataReader
@@ -62,6 +65,7 @@ class Cursor(
     ChangeMarkers,
     Closeable,
     FolderIds,
+    HookSettings,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -144,6 +148,11 @@ class Cursor(
         from backscroll.sources.cursor.writing.workspace_target import storage_id  # start-up time
 
         return storage_id(path, stat)
+
+    def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
+        from backscroll.sources.cursor.hooks import hook_file  # start-up time
+
+        return hook_file(machine)
 
     def plan_restore(self, session: ArchivedSession) -> SessionPlan:
         return self._writer.plan_restore(session)

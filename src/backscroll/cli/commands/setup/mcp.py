@@ -12,8 +12,9 @@ from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.global_options import Setup
 from backscroll.cli.install_command import missing_extra_message
 from backscroll.config import archive_home, named_roots, this_machine
+from backscroll.config.settings_file import SettingsChange
 from backscroll.errors import BackscrollError
-from backscroll.mcp.install import CLIENTS, SettingsChange, plan_install, plan_uninstall, server_entry
+from backscroll.mcp.install import CLIENTS, plan_install, plan_uninstall, server_entry
 
 __all__ = ["command"]
 

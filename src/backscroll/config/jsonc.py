@@ -1,15 +1,26 @@
 """Edit settings in JSON with comments and trailing commas.
 
-Only the given member changes. All other characters of the file stay the same.
+Only the given member or element changes. All other characters of the file stay the same.
 """
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ["NotJsonError", "parse", "with_member", "without_member"]
+__all__ = [
+    "NotJsonError",
+    "parse",
+    "with_element",
+    "with_field",
+    "with_member",
+    "without_elements",
+    "without_member",
+]
+
+Path: TypeAlias = Sequence[str | int]  # names of members and positions in lists, from the root
 
 _WHITESPACE = re.compile(r"(?:[\s\ufeff]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)  # including comments
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -22,19 +33,19 @@ class NotJsonError(Exception):
 
 
 class _Member(Struct, frozen=True):
-    """A member of an object, as offsets in the text."""
+    """A member of an object or an element of a list, as offsets in the text."""
 
-    name: str
+    name: str  # empty for an element
     start: int  # of the name
     value: int  # start of the value
     end: int  # of the value
 
 
 class _Object(Struct, frozen=True):
-    """An object, as offsets in the text."""
+    """An object or a list, as offsets in the text."""
 
-    open: int  # of "{"
-    close: int  # of "}"
+    open: int  # of "{" or "["
+    close: int  # of "}" or "]"
     members: list[_Member]
 
 
@@ -85,8 +96,78 @@ def without_member(text: str, group: str, name: str) -> str:
     member = _find_member(group_object, name)
     if member is None:
         return text
-    index = group_object.members.index(member)
-    start, end = member.start, member.end
+    return _remove(text, group_object, group_object.members.index(member))
+
+
+def with_field(text: str, name: str, value: Any) -> str:
+    """Return the text with a member added to the root, unless it has one with this name."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if _is_blank(text):
+        document = json.dumps({name: value}, indent=2, ensure_ascii=False)
+        return text + f"{document}\n".replace("\n", newline)
+    root = _parse_root(text)
+    if _find_member(root, name) is not None:
+        return text
+    return _insert_member(text, root, name, value, newline=newline)
+
+
+def with_element(text: str, path: Path, value: Any) -> str:
+    """Return the text with an element added to the list at a path, which is created if necessary."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if _is_blank(text):
+        document = json.dumps(_nested(path, [value]), indent=2, ensure_ascii=False)
+        return text + f"{document}\n".replace("\n", newline)
+    container = _parse_root(text)
+    for depth, name in enumerate(path):
+        member = _find(container, name)
+        if member is None:
+            if not isinstance(name, str):
+                raise NotJsonError(f"there is no element {name}")
+            return _insert_member(text, container, name, _nested(path[depth + 1 :], [value]), newline=newline)
+        container = _parse_container(text, member, is_list=depth == len(path) - 1)
+    return _insert(text, container, "", value, newline=newline)
+
+
+def without_elements(text: str, path: Path, is_removed: Callable[[Any], bool]) -> str:
+    """Return the text without some elements of the list at a path; unchanged if there are none.
+
+    A list that becomes empty is removed too, and then every object or list that becomes empty by that.
+    """
+    if _is_blank(text):
+        return text
+    containers = [_parse_root(text)]
+    for depth, name in enumerate(path):
+        member = _find(containers[-1], name)
+        if member is None:
+            return text
+        containers.append(_parse_container(text, member, is_list=depth == len(path) - 1))
+    elements = containers[-1]
+    removed = [
+        index
+        for index, element in enumerate(elements.members)
+        if is_removed(json.loads(_strip_comments(text[element.value : element.end])))
+    ]
+    if removed and len(removed) == len(elements.members):
+        while len(containers) > 2 and len(containers[-2].members) == 1:
+            containers.pop()
+        parent = containers[-2]
+        member = _find(parent, path[len(containers) - 2])
+        assert member is not None
+        return _remove(text, parent, parent.members.index(member))
+    for index in reversed(removed):
+        text = _remove(text, _parse_list(text, elements.open), index)
+    return text
+
+
+def _nested(path: Path, value: Any) -> Any:
+    for name in reversed(path):
+        value = {name: value}
+    return value
+
+
+def _remove(text: str, container: _Object, index: int) -> str:
+    """Return the text without a member or element, its comma, and its lines if nothing else is on them."""
+    start, end = container.members[index].start, container.members[index].end
     comma = _find_comma(text, end)
     if comma is not None:
         end = comma + 1
@@ -99,14 +180,19 @@ def without_member(text: str, group: str, name: str) -> str:
     elif comma is not None:
         end = re.compile(r"[ \t]*").match(text, end).end()  # type: ignore[union-attr]
     if comma is None and index:
-        comma_before = _find_comma(text, group_object.members[index - 1].end)
+        comma_before = _find_comma(text, container.members[index - 1].end)
         assert comma_before is not None
-        return text[:comma_before] + text[comma_before + 1 : start] + text[end:]
+        between = text[comma_before + 1 : start]
+        return text[:comma_before] + (between if between.strip(" \t") else "") + text[end:]
     return text[:start] + text[end:]
 
 
 def _insert_member(text: str, into: _Object, name: str, value: Any, *, newline: str) -> str:
-    key = f"{json.dumps(name, ensure_ascii=False)}: "
+    return _insert(text, into, f"{json.dumps(name, ensure_ascii=False)}: ", value, newline=newline)
+
+
+def _insert(text: str, into: _Object, key: str, value: Any, *, newline: str) -> str:
+    """Return the text with a member or, without a key, an element at the end of an object or list."""
     indent_unit = _indent_unit(text, into)
     if not into.members:
         outer_indent = _indent_at(text, into.open)
@@ -165,6 +251,22 @@ def _find_member(parent: _Object, name: str) -> _Member | None:
     return next((member for member in reversed(parent.members) if member.name == name), None)
 
 
+def _find(parent: _Object, name: str | int) -> _Member | None:
+    """Return a member by name, or an element by position."""
+    if isinstance(name, str):
+        return _find_member(parent, name)
+    return parent.members[name] if name < len(parent.members) else None
+
+
+def _parse_container(text: str, member: _Member, *, is_list: bool) -> _Object:
+    match text[member.value]:
+        case "[":
+            return _parse_list(text, member.value)
+        case "{" if not is_list:
+            return _parse_object(text, member.value)
+    raise NotJsonError(f"{member.name} is not {'a list' if is_list else 'an object'}")
+
+
 def _parse_group(text: str, member: _Member) -> _Object:
     if text[member.value] != "{":
         raise NotJsonError(f"{member.name} is not an object")
@@ -199,15 +301,22 @@ def _parse_object(text: str, start: int) -> _Object:
     return _Object(start, at, members)
 
 
+def _parse_list(text: str, start: int) -> _Object:
+    elements: list[_Member] = []
+    at = _skip_whitespace(text, start + 1)
+    while text[at : at + 1] != "]":
+        end = _end_of_value(text, at)
+        elements.append(_Member("", at, at, end))
+        at = _next_element(text, end, "]")
+    return _Object(start, at, elements)
+
+
 def _end_of_value(text: str, at: int) -> int:
     match text[at : at + 1]:
         case "{":
             return _parse_object(text, at).close + 1
         case "[":
-            at = _skip_whitespace(text, at + 1)
-            while text[at : at + 1] != "]":
-                at = _next_element(text, _end_of_value(text, at), "]")
-            return at + 1
+            return _parse_list(text, at).close + 1
         case '"':
             found = _STRING.match(text, at)
         case _:

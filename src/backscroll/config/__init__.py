@@ -1,5 +1,8 @@
 """Paths and settings: from an option, else the environment, else the settings file, else the default.
 
+    jsonc.py          edit JSON with comments
+    settings_file.py  change the settings file of another program, with a backup
+
 Values are named tuples: importing msgspec takes longer than a sync of a thousand unchanged files.
 """
 

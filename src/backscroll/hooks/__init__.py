@@ -1,0 +1,6 @@
+"""Hooks: install them, and record what they report.
+
+backscroll_hook.py  the program that assistants and git run: append an event to the spool
+command_line.py     the shell command that runs it
+tool_settings.py    hooks in the settings file of an assistant
+"""

@@ -1,0 +1,51 @@
+"""The shell command that runs the hook program.
+
+Exit code 2 of a hook blocks the prompt or the tool call of the user. It is also the exit code of an
+interpreter that does not find its program. What a hook prints may be sent to the model. So the command
+discards all output and always succeeds, also after Backscroll was moved or deleted.
+"""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from backscroll.hooks import backscroll_hook
+
+__all__ = ["hook_command", "is_own_command", "missing_files", "program"]
+
+PROGRAM_NAME = "backscroll_hook.py"
+# The program as an argument, in any folder. Its quotes depend on the folder.
+_OWN = re.compile(rf"(?:^|[\s/'\"\\]){re.escape(PROGRAM_NAME)}(?=$|[\s'\"])")
+
+
+def program() -> list[str]:
+    """Return interpreter, options and path of the hook program.
+
+    ``-I`` and ``-S`` ignore the environment and installed packages.
+    """
+    return [sys.executable, "-I", "-S", str(Path(backscroll_hook.__file__).absolute())]
+
+
+def hook_command(spool: Path) -> str:
+    """Return the command for POSIX shells. It is the same for all assistants.
+
+    Cursor also runs the hooks of Claude Code, and a command that is registered twice only once.
+    """
+    words = [*program(), str(spool.absolute())]
+    return f"{' '.join(map(shlex.quote, words))} >/dev/null 2>&1 || true"
+
+
+def is_own_command(command: object) -> bool:
+    """Return whether a command runs the hook program, of this or another installation."""
+    return isinstance(command, str) and _OWN.search(command) is not None
+
+
+def missing_files(command: str) -> list[str]:
+    """Return the interpreter and the program of an own command that do not exist."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return [command]
+    files = [*words[:1], *(word for word in words if word.endswith(PROGRAM_NAME))]
+    return [file for file in files if not Path(file).exists()]

@@ -13,6 +13,9 @@ WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1
 # Versions of Claude Code for test-judge; "latest" is the newest.
 JUDGE_VERSIONS ?= 0.2.126 1.0.69 2.0.76 2.1.105 2.1.212 latest
 
+# The tests start the command hundreds of times. Without cached bytecode, each start compiles the program.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup run test test-judge judge-matrix lint bench bench-large fuzz soak pictures lock clean
 .DEFAULT_GOAL := run
 

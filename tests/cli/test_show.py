@@ -245,10 +245,11 @@ def test_json_cannot_be_combined_with_turn(shell: ShowShell) -> None:
 
 def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: ShowShell) -> None:
     pager = "sh -c 'echo paged; cat'"
-    high_terminal = in_terminal(*shell.options, "show", ID, lines=200, pager=pager)
+    assert shell.run("sync").code == 0
+    high_terminal = in_terminal(*shell.options, "show", "--no-sync", ID, lines=200, pager=pager)
     assert "paged" not in high_terminal
     assert "third prompt" in high_terminal
-    low_terminal = in_terminal(*shell.options, "show", ID, lines=10, pager=pager)
+    low_terminal = in_terminal(*shell.options, "show", "--no-sync", ID, lines=10, pager=pager)
     assert low_terminal.startswith("paged\n")
     assert "third prompt" in low_terminal
 

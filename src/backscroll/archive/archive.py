@@ -15,7 +15,6 @@ from backscroll.archive.index_queue import IndexQueue
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.archive.sync_state import SyncState
-from backscroll.archive.timestamps import to_ms
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import Fingerprints
 
@@ -180,12 +179,17 @@ class Archive:
 
         return derive_sessions(self._db, changed, now)
 
-    def count_problems(self, since: datetime) -> int:
-        """Return the number of problems in units that were read since then or still cannot be read."""
+    def last_event_id(self) -> int:
+        """Return the id of the last event, 0 if there is none."""
+        return int(self._db.execute("select coalesce(max(id), 0) from source_event").fetchone()[0])
+
+    def count_problems(self, since_event: int) -> int:
+        """Return the number of problems in units that were read after an event or still cannot be read."""
         row = self._db.execute(
             "select count(*) from problem p join unit u on u.id = p.unit_id"
-            " where u.read_at >= ? or u.needs_retry and not u.is_gone",
-            [to_ms(since)],
+            " where u.id in (select unit_id from source_event where id > ? and code <> 'vanished')"
+            " or u.needs_retry and not u.is_gone",
+            [since_event],
         ).fetchone()
         return int(row[0])
 

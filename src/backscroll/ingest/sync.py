@@ -6,7 +6,6 @@ This module imports only what `sync` without changes needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +41,7 @@ def sync(
     If more than ``max_bytes`` have changed, nothing is read and the report is deferred.
     """
     report = SyncReport()
-    started = datetime.now(UTC)
+    last_event_id = archive.last_event_id()
     changed: list[ChangedUnit] = []
     markers: list[ChangedUnit] = []
     vanished: list[int] = []
@@ -76,7 +75,7 @@ def sync(
         # Units that were read are complete. Their sessions are derived even if the rest was interrupted.
         updated |= archive.derive()
         report.sessions = len(updated)
-        report.problems = archive.count_problems(started) + len(denied_roots)
+        report.problems = archive.count_problems(last_event_id) + len(denied_roots)
         report.unreadable = denied_roots + (archive.unreadable_paths() if report.problems else [])
         for source in used:
             close(source)

@@ -47,7 +47,7 @@ class Watcher:
         self._index = index
         self._all_roots = roots
         self._sources: dict[str, Source] = {}  # reused for their caches
-        self._last_event_id = archive.events.last_id()
+        self._last_event_id = archive.last_event_id()
         self._is_behind = True  # a full check is needed
         self._recheck: set[str] = set()  # new folders, checked twice
         self._full_check_at = 0.0
@@ -73,7 +73,7 @@ class Watcher:
             started = time.monotonic()
             self._sync_paths(paths)
             elapsed = time.monotonic() - started
-            last_event_id = self._archive.events.last_id()
+            last_event_id = self._archive.last_event_id()
             keys = (
                 self._archive.events.sessions_since(self._last_event_id)
                 if last_event_id > self._last_event_id

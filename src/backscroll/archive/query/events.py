@@ -76,10 +76,6 @@ class Events:
         )
         return EventLog(since, tuple(events))
 
-    def last_id(self) -> int:
-        """Return the id of the last event, 0 if there is none."""
-        return int(self._db.execute("select coalesce(max(id), 0) from source_event").fetchone()[0])
-
     def sessions_since(self, event_id: int) -> set[SessionKey]:
         """Return the sessions with events after this one. Events of subagents count for their session."""
         rows = self._db.execute(

@@ -141,7 +141,8 @@ class SessionListApp(TranscriptApp):
         if self._preview_timer is not None:
             self._preview_timer.stop()
         if self.is_wide or self.is_transcript_open:
-            delay = TYPING_PREVIEW_DELAY_SECONDS if self.input_line.has_focus else PREVIEW_DELAY_SECONDS
+            is_typing = isinstance(self.focused, Input)  # a query fails while the app closes
+            delay = TYPING_PREVIEW_DELAY_SECONDS if is_typing else PREVIEW_DELAY_SECONDS
             self._preview_timer = self.set_timer(delay, self.open_selected)
 
     @on(SessionList.Opened)

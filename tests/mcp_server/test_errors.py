@@ -18,6 +18,7 @@ from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.history import History
 from backscroll.mcp.call import Call, CallCancelledError
 from backscroll.mcp.errors import failure_for
+from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.workers import RESULT_DELAY_SECONDS, WorkerPool
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import McpClient, environment, start_stdio_server, wait_for_sync
@@ -292,7 +293,7 @@ def test_a_call_reports_progress_and_stops_when_cancelled(tmp_path: Path) -> Non
         reports.append(done)
 
     async def main() -> None:
-        workers = WorkerPool(lambda: History(home=tmp_path), is_redacted=True)
+        workers = WorkerPool(lambda: History(home=tmp_path), ServerOptions())
         with anyio.move_on_after(0.7) as scope:
             await workers.run(work, report)
         assert scope.cancelled_caught
@@ -322,7 +323,7 @@ def test_the_last_progress_comes_well_before_the_result(
         reported_at.append(time.monotonic())
 
     async def main() -> float:
-        workers = WorkerPool(lambda: History(home=tmp_path), is_redacted=True)
+        workers = WorkerPool(lambda: History(home=tmp_path), ServerOptions())
         await workers.run(work, report)
         ended_at = time.monotonic()
         workers.close()

@@ -325,3 +325,16 @@ def test_the_installed_command_starts_the_server(environ: dict[str, str], tmp_pa
         {"HOME": str(tmp_path)}, command=[entry["command"], *entry["args"]]
     ) as mcp_client:
         assert "1 to 1 of 46 sessions" in mcp_client.text("list_sessions", limit=1)
+
+
+def test_install_with_allow_writes_adds_the_option_and_an_install_without_it_removes_it(
+    tmp_path: Path,
+) -> None:
+    settings = tmp_path / ".cursor" / "mcp.json"
+    for options, arguments in (
+        ((), ["mcp"]),
+        (("--allow-writes",), ["mcp", "--allow-writes"]),
+        ((), ["mcp"]),
+    ):
+        backscroll("mcp", "install", "cursor", "--yes", *options, HOME=str(tmp_path))
+        assert json.loads(settings.read_text())["mcpServers"]["backscroll"]["args"] == arguments

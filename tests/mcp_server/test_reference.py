@@ -11,9 +11,11 @@ from typing import Any
 from backscroll import errors
 from backscroll.errors import BackscrollError
 from backscroll.mcp.errors import failure_for
+from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.prompts import prompt_list
 from backscroll.mcp.resources import TEMPLATES
 from backscroll.mcp.server import tool_list
+from backscroll.mcp.tools.registry import WRITE_TOOLS
 from tests.mcp_server.server_client import McpClient
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "mcp.md"
@@ -47,7 +49,8 @@ Documents have the field names below, without null and empty fields. Except for 
 names are those of the [command line's JSON](cli.md). `hints` has the hints of the server.
 
 Control characters are removed. Secrets are redacted, unless the server was started with `--no-redact`. All
-tools are read-only. Calls can be cancelled, and long ones report progress.
+tools are read-only, except [those that write](#tools-that-write). Calls can be cancelled, and long ones
+report progress.
 
 ## Tools
 
@@ -55,10 +58,33 @@ Clients may hide tools until the model searches for them, as Claude Code does. `
 loaded (`anthropic/alwaysLoad`). The other tools have words to be found by (`anthropic/searchHint`).
 """
 
+WRITES = """\
+## Tools that write
+
+These tools exist only if the server was started with `backscroll mcp --allow-writes`. The annotations of a
+tool (`readOnlyHint`, `destructiveHint`, `idempotentHint`) say whether it changes or replaces files.
+
+A tool with a `plan_id` changes nothing when it is called without one. It returns a plan with an id. Called
+again with the same arguments and this id, it applies the plan. A plan is valid for 15 minutes and for its
+arguments. If a file that it concerns has changed since, it is refused. A refused call changes nothing, says
+why, and returns a new plan. A plan is applied once; a repeated call returns the first result.
+
+| status | meaning |
+|---|---|
+| `planned` | nothing was changed; `plan_id` applies the plan; `reason` says why an earlier plan was refused |
+| `applied` | the change was made; `result` is a `BackupResult`, `RestoreResult` or `MigrateResult` |
+| `blocked` | a running tool has open what would be changed; `command` is the shell command to run later |
+| `running` | another call is applying the plan |
+| `nothing_to_do` | the plan changes nothing |
+
+A change is also `blocked` if the tool that calls would change its own session or store: Cursor must be
+closed, and a session of Claude Code must not be in use. Paths must be absolute.
+"""
+
 ERRORS = """\
 If a tool fails, its result has `isError`, and its text is the type, the message and the next step. With
-`--structured`, the document is `error` with `type`, `message`, `next` and, if known, `ref`, `workspace` or
-`data_path`. Resources and prompts return a protocol error with the same data.
+`--structured`, the document is `error` with `type`, `message`, `next`, the `name` of the error in Python and,
+if known, `ref`, `workspace` or `data_path`. Resources and prompts return a protocol error with the same data.
 
 If arguments are invalid, the message names each parameter, its allowed values and the nearest valid call:
 
@@ -93,7 +119,9 @@ def _description(schema: dict[str, Any]) -> str:
 
 def _page() -> str:
     lines = [INTRODUCTION]
-    for tool in tool_list(is_structured=True):
+    for tool in tool_list(ServerOptions(is_structured=True, allow_writes=True)):
+        if tool.name == next(iter(WRITE_TOOLS)):
+            lines.append(WRITES)
         lines += [
             f"### {tool.name}",
             "",

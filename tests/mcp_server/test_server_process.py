@@ -20,6 +20,7 @@ from backscroll.archive import connection
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.history import History
 from backscroll.mcp.call import Call, CallCancelledError
+from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.server import McpServer
 from backscroll.mcp.workers import WorkerPool
 from backscroll.testing.claude_code import Transcript
@@ -185,7 +186,7 @@ def test_a_running_query_is_interrupted_when_its_call_is_cancelled(tmp_path: Pat
             raise
 
     async def main() -> None:
-        workers = WorkerPool(lambda: History(home=tmp_path), is_redacted=True)
+        workers = WorkerPool(lambda: History(home=tmp_path), ServerOptions())
         with anyio.move_on_after(0.3) as scope:
             await workers.run(count)
         assert scope.cancelled_caught

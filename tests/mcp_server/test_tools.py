@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 
 from backscroll.history import History
+from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.quoting import NOTICE
 from backscroll.mcp.server import tool_list
 from backscroll.mcp.tools.registry import TOOLS
@@ -54,7 +55,7 @@ def test_without_documents_no_output_schema_is_declared(
 
 
 def test_recall_is_always_loaded_and_the_other_tools_are_found_by_hints() -> None:
-    meta = {tool.name: tool.meta or {} for tool in tool_list()}
+    meta = {tool.name: tool.meta or {} for tool in tool_list(ServerOptions())}
     assert [name for name, fields in meta.items() if fields.get("anthropic/alwaysLoad")] == ["recall"]
     for phrase in ("past conversations", "earlier work", "what did we decide", "have we done this before"):
         assert phrase in meta["recall"]["anthropic/searchHint"]
@@ -66,14 +67,14 @@ def test_the_definitions_of_the_tools_are_short() -> None:
     """Clients send the definition of every loaded tool with every request."""
     sizes = {
         tool.name: len(tool.description or "") + len(json.dumps(tool.input_schema, separators=(",", ":")))
-        for tool in tool_list()
+        for tool in tool_list(ServerOptions())
     }
     assert sizes["recall"] <= 1000
     assert sum(sizes.values()) <= 9000
 
 
 def test_every_tool_is_read_only_and_has_a_description() -> None:
-    for tool in tool_list():
+    for tool in tool_list(ServerOptions()):
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint and tool.annotations.idempotent_hint
         assert not tool.annotations.destructive_hint
@@ -152,7 +153,7 @@ def test_one_name_is_used_for_each_thing_in_arguments_and_results(structured_cli
     for tool, arguments in (call for call in CALLS if call[1] and call[0] != "get_session"):
         collect(structured_client.document(tool, **arguments))
     collect(structured_client.document("get_session", ref="7804cbb7", roles=["user", "assistant"]))
-    for tool in tool_list():
+    for tool in tool_list(ServerOptions()):
         names.update(tool.input_schema["properties"])
     assert {"ref", "position"} <= names
     others = {"id", "session_id", "session_ref", "message_id", "message_index", "from", "start", "agent_ids"}

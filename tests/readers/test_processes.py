@@ -1,6 +1,7 @@
 """Running processes are found by the name of their program."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,11 +30,21 @@ def test_a_running_program_is_found_by_its_name(tmp_path: Path) -> None:
     assert process.pid not in find_processes(["cursor"])
 
 
-def test_this_process_and_those_that_started_it_are_left_out() -> None:
-    own_name = Path(sys.executable).name
-    assert not {os.getpid(), os.getppid()} & set(
-        find_processes([own_name, "pytest", "python", "make", "bash"])
-    )
+def test_this_process_is_left_out() -> None:
+    names = [Path(sys.executable).name, "pytest", "python", "python3"]
+    assert os.getpid() not in find_processes(names)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies a Linux program")
+def test_the_program_that_started_this_process_is_found(tmp_path: Path) -> None:
+    """Cursor starts MCP servers, and commands in its terminal."""
+    shell = tmp_path / "Cursor"
+    shutil.copy("/bin/sh", shell)
+    program = "from backscroll.readers.processes import find_processes; print(*find_processes(['Cursor']))"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}; true"
+    with subprocess.Popen([shell, "-c", command], stdout=subprocess.PIPE, text=True) as process:
+        output, _ = process.communicate(timeout=60)
+    assert str(process.pid) in output.split()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

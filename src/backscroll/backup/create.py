@@ -25,6 +25,7 @@ from backscroll.errors import BackupError, DatabaseUnreadableError
 from backscroll.model.backup import (
     BackupFile,
     BackupManifest,
+    BackupPlan,
     BackupProgress,
     BackupResult,
     BackupRoot,
@@ -36,7 +37,7 @@ from backscroll.readers.file_names import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 
-__all__ = ["create_backup"]
+__all__ = ["create_backup", "plan_backup"]
 
 ARCHIVE_ROOT = "archive"
 _EXPECTED_RATIO = 2  # histories compress to a third; the space check assumes half
@@ -45,6 +46,31 @@ _PHASES = {
     "database": "Backing up databases",
     "archive": "Backing up the archive",
 }
+
+
+def plan_backup(
+    target: Path,
+    roots: Iterable[tuple[Source, Path]],
+    archive: Archive,
+    stats: BackupStats,
+    *,
+    base: Path | None = None,
+    force: bool = False,
+    with_secrets: bool = False,
+) -> BackupPlan:
+    """Return what `create_backup` would write. Raises `BackupError` for an unsuitable target or base."""
+    _check_target(target, base, force=force)
+    if base is not None:
+        Base(base, with_secrets=with_secrets)
+    files = _list_files(roots, archive)
+    _check_space(target, files)
+    return BackupPlan(
+        backup_path=str(target),
+        roots=_roots(files),
+        file_count=len(files),
+        size=sum(file.size for file in files),
+        stats=stats,
+    )
 
 
 def create_backup(
@@ -63,18 +89,11 @@ def create_backup(
     With a base, files that have not changed since are not written again. The file gets its name when it is
     complete. Raises `BackupError` if it exists, unless ``force`` replaces it, or if it cannot be written.
     """
-    _check_target(target, force=force)
-    if base is not None and base.parent.resolve() != target.parent.resolve():
-        raise BackupError(
-            f"An incremental backup must be in the folder of its base, {base.parent}. Use --dir or -o.",
-            target,
-        )
+    _check_target(target, base, force=force)
     found_base = Base(base, with_secrets=with_secrets) if base is not None else None
     report = progress or (lambda _: None)
     report(BackupProgress("Listing files", 0, 0))
-    found = files_to_back_up(roots, archive.originals.session_ids_by_path())
-    files = sorted(found, key=lambda file: file.kind == "database")
-    files.append(_archive_file(archive))
+    files = _list_files(roots, archive)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _check_space(target, files)
@@ -146,7 +165,7 @@ class _Run:
             has_secrets=self._with_secrets,
             is_filtered=False,
             stats=stats,
-            roots=tuple({file.root.name: file.root for file in files}.values()),
+            roots=_roots(files),
             files=tuple(self._files),
             skipped=tuple(self._skipped),
             bases=self._base.needed(self._files) if self._base is not None else (),
@@ -259,29 +278,47 @@ class _Blocks:
         return block
 
 
+def _list_files(roots: Iterable[tuple[Source, Path]], archive: Archive) -> list[FileToBackUp]:
+    """Return all files: first those of the tools, then their databases, then the archive."""
+    found = files_to_back_up(roots, archive.originals.session_ids_by_path())
+    return [*sorted(found, key=lambda file: file.kind == "database"), _archive_file(archive)]
+
+
+def _roots(files: Iterable[FileToBackUp]) -> tuple[BackupRoot, ...]:
+    return tuple({file.root.name: file.root for file in files}.values())
+
+
 def _archive_file(archive: Archive) -> FileToBackUp:
     root = BackupRoot(ARCHIVE_ROOT, "", str(archive.path.parent.absolute()))
     status = archive.path.stat()
     return FileToBackUp(root, archive.path.name, archive.path, "archive", status.st_size, status.st_mtime_ns)
 
 
-def _check_target(target: Path, *, force: bool) -> None:
+def _check_target(target: Path, base: Path | None = None, *, force: bool) -> None:
+    if base is not None and base.parent.resolve() != target.parent.resolve():
+        raise BackupError(
+            f"An incremental backup must be in the folder of its base, {base.parent}.",
+            target,
+            hint="Use --dir or -o.",
+        )
     if target.is_dir():
-        raise BackupError(f"{target} is a folder. Name a file, or use --dir.", target)
+        raise BackupError(f"{target} is a folder.", target, hint="Name a file, or use --dir.")
     if not force and target.exists():
-        raise BackupError(f"{target} exists. Name another file, or replace it with --force.", target)
+        raise BackupError(f"{target} exists.", target, hint="Name another file, or replace it with --force.")
 
 
 def _check_space(target: Path, files: list[FileToBackUp]) -> None:
     """Raise `BackupError` if the disk has not enough space for the backup and the copies of databases."""
     largest_copy = max((file.size for file in files if file.kind != "file"), default=0)
     needed = sum(file.size for file in files) // _EXPECTED_RATIO + 2 * largest_copy
-    free = shutil.disk_usage(target.parent).free
+    folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
+    free = shutil.disk_usage(folder).free
     if free < needed:
         raise BackupError(
             f"The backup needs about {needed / 1e6:,.0f} MB in {target.parent}, and {free / 1e6:,.0f} MB are"
-            " free. Free disk space, or choose another folder with --dir.",
+            " free.",
             target,
+            hint="Free disk space, or choose another folder with --dir.",
         )
 
 

@@ -29,11 +29,25 @@ _EMPTY_HASH = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 def plan_restore(
-    backup: Path, options: RestoreOptions, progress: ProgressCallback | None = None
+    backup: Path,
+    options: RestoreOptions,
+    progress: ProgressCallback | None = None,
+    *,
+    with_running: bool = False,
 ) -> RestoreResult:
-    """Return what `restore_backup` would do. Raises the same errors."""
+    """Return what `restore_backup` would do. Raises the same errors.
+
+    ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
+    """
     with BackupReader(backup) as reader:
-        return _plan(reader, options, progress)[0]
+        result, changed = _plan(reader, options, progress)
+        try:
+            _check_processes(changed)
+        except ToolRunningError as error:
+            if not with_running:
+                raise
+            return replace(result, blocked_by=error.reason)
+        return result
 
 
 def restore_backup(
@@ -51,6 +65,7 @@ def restore_backup(
     change_log.recover()
     with BackupReader(backup) as reader:
         result, changed = _plan(reader, options, progress)
+        _check_processes(changed)
         if not changed:
             return result
         parent = options.archive_folder
@@ -79,7 +94,6 @@ def _plan(
     reader.check_bases()
     planned = plan_files(reader, options, progress)
     changed = [one for one in planned if one.action in ("create", "replace")]
-    _check_processes(changed)
     result = RestoreResult(
         files=tuple(one.to_result() for one in planned),
         files_restored=len(changed),

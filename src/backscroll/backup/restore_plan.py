@@ -133,7 +133,9 @@ def _target(manifest: BackupManifest, file: BackupFile, options: RestoreOptions)
     folder = Path(_mapped(root, options.maps))
     if not folder.is_absolute():
         raise RestoreError(
-            f"{root} is not a folder on this system. Name the new folder with --map '{root}=NEW'.", root
+            f"{root} is not a folder on this system.",
+            root,
+            hint=f"Name the new folder with --map '{root}=NEW'.",
         )
     return folder.joinpath(*PurePosixPath(file.path).parts)
 

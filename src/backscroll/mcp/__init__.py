@@ -7,6 +7,7 @@ completions        completion of arguments
 quoting            quotation of history in results
 errors             error types with their next steps
 server             protocol handlers
+options            options of a server process
 workers, call      worker threads and the context of a call
 background_sync    keeps the archive up to date
 stdio, http        transports

@@ -9,6 +9,8 @@ import msgspec
 
 from backscroll.errors import UsageError
 from backscroll.history import History, Redactor
+from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.tools.plans import PlanStore
 from backscroll.model import Filter, Message, SessionSummary
 from backscroll.model.dates import parse_date_range
 from backscroll.model.export import SecretLocation
@@ -33,14 +35,17 @@ class Call:
         self,
         history: History,
         *,
-        is_redacted: bool,
-        is_structured: bool,
+        options: ServerOptions,
+        plans: PlanStore,
+        client: str | None,
         cancelled: Event,
         report: Callable[[int, int], None],
     ) -> None:
         self.history = history
-        self.is_structured = is_structured  # results have documents
-        self.redactor = Redactor() if is_redacted else None
+        self.options = options
+        self.plans = plans
+        self.client = client  # name of the program that calls, if it says so
+        self.redactor = Redactor() if options.is_redacted else None
         self._cancelled = cancelled
         self._report = report
 

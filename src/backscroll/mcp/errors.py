@@ -39,6 +39,8 @@ class Failure(Struct, frozen=True):
         # Without the hint, which names a command of the command line.
         message = error.reason if isinstance(error, BackscrollError) else str(error)
         document: dict[str, Any] = {"type": self.type, "message": redact(message), "next": self.next}
+        if isinstance(error, BackscrollError):
+            document["name"] = type(error).__name__
         for attribute, name in _DETAILS.items():
             if getattr(error, attribute, None):
                 document[name] = redact(str(getattr(error, attribute)))
@@ -57,7 +59,7 @@ _FAILURES: dict[type[BaseException], Failure] = {
     errors.WorkspaceNotFoundError: Failure(
         "workspace_not_found",
         -32002,
-        "Use a path from list_workspaces, or omit workspace to include all sessions.",
+        "Use a path from list_workspaces. Where workspace is optional, omit it to include all sessions.",
     ),
     errors.DatabaseLockedError: Failure(
         "locked", -32003, "Another program has locked the database. Retry in a few seconds."
@@ -65,6 +67,31 @@ _FAILURES: dict[type[BaseException], Failure] = {
     errors.DataNotFoundError: Failure("data_not_found", -32002, _CHECK),
     errors.DatabaseUnreadableError: Failure("unreadable", -32004, _CHECK),
     errors.ArchiveError: Failure("archive", -32005, _CHECK),
+    errors.BackupError: Failure(
+        "backup", -32006, "Choose another file or folder, or free disk space. Then call again."
+    ),
+    errors.InvalidBackupError: Failure(
+        "invalid_backup", -32006, "Check the path. validate_backup shows which files are damaged."
+    ),
+    errors.RestoreError: Failure(
+        "restore", -32006, "Nothing was changed. Correct the arguments and call without plan_id."
+    ),
+    errors.ToolRunningError: Failure(
+        "tool_running", -32003, "Ask the user to close the program that is named. Then call again."
+    ),
+    errors.ChangeConflictError: Failure(
+        "conflict", -32003, "Nothing was changed. Call without plan_id to get a new plan."
+    ),
+    errors.TransferError: Failure("transfer", -32006, "Inform the user. Nothing was changed."),
+    errors.UnknownStoreVersionError: Failure(
+        "unknown_version", -32006, "Nothing was changed. A newer version of Backscroll may support it."
+    ),
+    errors.RepositoryError: Failure(
+        "repository", -32002, "Use the absolute path of a folder in a git repository."
+    ),
+    errors.CommitNotFoundError: Failure(
+        "commit_not_found", -32002, "Use a hash from git log, or a name such as HEAD."
+    ),
     errors.DestinationError: Failure("destination", -32006, "Choose another path, or check its permissions."),
     errors.UsageError: INVALID_ARGUMENTS,
     errors.BackscrollError: Failure("backscroll", -32000, _CHECK),

@@ -10,6 +10,7 @@ import uvicorn
 from backscroll.errors import DestinationError
 from backscroll.history import History
 from backscroll.http_guard import Guard, token_in
+from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.server import McpServer
 
 __all__ = ["serve"]
@@ -19,18 +20,17 @@ _HOST = "127.0.0.1"
 
 def serve(
     open_history: Callable[[], History],
+    options: ServerOptions,
     *,
     port: int,
     token_file: Path,
-    is_redacted: bool = True,
-    is_structured: bool = False,
     started: Callable[[str], None],
 ) -> None:
     """Serve until interrupted. Call `started` with the address. Port 0 selects a free port.
 
     Raise `DestinationError` if the port or the token file is not available.
     """
-    mcp_server = McpServer(open_history, is_redacted=is_redacted, is_structured=is_structured)
+    mcp_server = McpServer(open_history, options)
     config = uvicorn.Config(
         Guard(mcp_server.server.streamable_http_app(host=_HOST), token_in(token_file)),
         host=_HOST,

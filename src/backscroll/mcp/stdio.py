@@ -9,16 +9,15 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from backscroll.history import History
+from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.server import McpServer
 
 __all__ = ["serve"]
 
 
-def serve(
-    open_history: Callable[[], History], *, is_redacted: bool = True, is_structured: bool = False
-) -> None:
+def serve(open_history: Callable[[], History], options: ServerOptions) -> None:
     """Serve until the client closes the streams or the process is terminated."""
-    server = McpServer(open_history, is_redacted=is_redacted, is_structured=is_structured)
+    server = McpServer(open_history, options)
 
     def exit_on_signal(signal_number: int, frame: FrameType | None) -> None:
         server.close()

@@ -19,6 +19,8 @@ import anyio.lowlevel
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.mcp.call import Call, CallCancelledError, InternalError
+from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.tools.plans import PlanStore
 
 __all__ = ["WorkerPool"]
 
@@ -36,8 +38,9 @@ INTERRUPT_SECONDS = PROGRESS_SECONDS / 10  # between two interrupts of a cancell
 class _Job:
     """A call and its result."""
 
-    def __init__(self, function: Callable[[Call], object]) -> None:
+    def __init__(self, function: Callable[[Call], object], client: str | None) -> None:
         self.function = function
+        self.client = client
         self.cancelled = Event()
         self.done = anyio.Event()
         self.token = anyio.lowlevel.current_token()
@@ -75,11 +78,11 @@ class WorkerPool:
     """Thread pool for calls. Threads start on demand."""
 
     def __init__(
-        self, open_history: Callable[[], History], *, is_redacted: bool, is_structured: bool = False
+        self, open_history: Callable[[], History], options: ServerOptions, plans: PlanStore | None = None
     ) -> None:
         self._open_history = open_history
-        self.is_redacted = is_redacted
-        self.is_structured = is_structured
+        self._options = options
+        self._plans = plans or PlanStore()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[Thread] = []
         self._unfinished_count = 0  # waiting or running jobs
@@ -92,7 +95,9 @@ class WorkerPool:
         for thread in self._threads:
             thread.join(timeout=1.0)
 
-    async def run(self, function: Callable[[Call], T], report: Report | None = None) -> T:
+    async def run(
+        self, function: Callable[[Call], T], report: Report | None = None, client: str | None = None
+    ) -> T:
         """Run a function in a worker thread. Cancelling this coroutine cancels the call."""
         with self._count_lock:
             self._unfinished_count += 1
@@ -101,7 +106,7 @@ class WorkerPool:
             thread = Thread(target=self._work, daemon=True)
             self._threads.append(thread)
             thread.start()
-        job = _Job(function)
+        job = _Job(function, client)
         self._jobs.put(job)
         reported: tuple[int, int] | None = None
         reported_at = -RESULT_DELAY_SECONDS
@@ -143,8 +148,9 @@ class WorkerPool:
             with history:
                 call = Call(
                     history,
-                    is_redacted=self.is_redacted,
-                    is_structured=self.is_structured,
+                    options=self._options,
+                    plans=self._plans,
+                    client=job.client,
                     cancelled=job.cancelled,
                     report=job.report,
                 )

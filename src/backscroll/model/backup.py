@@ -10,6 +10,7 @@ __all__ = [
     "BackupBase",
     "BackupFile",
     "BackupManifest",
+    "BackupPlan",
     "BackupProgress",
     "BackupResult",
     "BackupRoot",
@@ -105,6 +106,16 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(root.source for root in self.roots if root.source))
 
 
+class BackupPlan(Struct, frozen=True, kw_only=True):
+    """A backup that was planned. Nothing has been written yet."""
+
+    backup_path: str
+    roots: tuple[BackupRoot, ...]
+    file_count: int
+    size: int  # bytes of the files, uncompressed
+    stats: BackupStats
+
+
 class BackupResult(Struct, frozen=True):
     """A backup that was created."""
 
@@ -136,6 +147,7 @@ class RestoreResult(Struct, frozen=True, kw_only=True):
     sessions_restored: int = 0
     change_id: str | None = None  # id in the change log; None if nothing was changed
     warnings: tuple[str, ...] = ()
+    blocked_by: str | None = None  # of a plan: why it cannot be applied now
 
 
 class BackupSummary(Struct, frozen=True):

@@ -89,6 +89,7 @@ class PlannedSession(Struct, frozen=True):
 
     session: SessionSummary
     plan: SessionPlan
+    stored: StoredSession | None = None  # in the tool's store, unless it is to be restored
 
     @property
     def new_ref(self) -> str:

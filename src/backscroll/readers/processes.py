@@ -15,12 +15,12 @@ _TIMEOUT_SECONDS = 10
 def find_processes(names: Collection[str]) -> list[int]:
     """Return the ids of running processes whose program has one of these names, without case.
 
-    This process and the processes that started it are left out. Raises `OSError` if processes cannot be
-    listed.
+    This process is left out, but not those that started it: an editor may have started it as its MCP server
+    or in its terminal. Raises `OSError` if processes cannot be listed.
     """
     wanted = {name.casefold() for name in names}
-    own = _ancestors()
-    return [pid for pid, name in _running() if name.casefold() in wanted and pid not in own]
+    own = os.getpid()
+    return list(dict.fromkeys(pid for pid, name in _running() if name.casefold() in wanted and pid != own))
 
 
 def may_use_folder(pid: int, folder: Path) -> bool:
@@ -80,17 +80,3 @@ def _from_ps(lines: list[str]) -> list[tuple[int, str]]:
 def _from_tasklist(line: str) -> tuple[int, str]:
     name, pid, *_ = line.strip('"').split('","')
     return int(pid), name.removesuffix(".exe")
-
-
-def _ancestors() -> set[int]:
-    """Return this process and the processes that started it."""
-    found = {os.getpid(), os.getppid()}
-    pid = os.getppid()
-    while sys.platform == "linux" and pid > 1:
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        except OSError:
-            break
-        pid = int(stat.rpartition(")")[2].split()[1])
-        found.add(pid)
-    return found

@@ -20,6 +20,7 @@ from backscroll.errors import (
 )
 from backscroll.model import SessionSummary
 from backscroll.model.transfer import (
+    BlockingProcess,
     MigratedSession,
     MigrateError,
     MigrateResult,
@@ -34,7 +35,7 @@ from backscroll.transfer.read_back import changed_paths, read_content
 from backscroll.transfer.safety import check_processes, check_target, recent_activity, target_path
 from backscroll.transfer.stored_sessions import stored_session, writer_of
 
-__all__ = ["apply_migration", "error_code", "plan_migration"]
+__all__ = ["apply_migration", "blocking_processes", "error_code", "plan_migration"]
 
 _CODES: dict[type[BackscrollError], str] = {
     ToolRunningError: "tool-running",
@@ -47,24 +48,44 @@ _CODES: dict[type[BackscrollError], str] = {
 
 
 def plan_migration(
-    archive: Archive, summaries: Iterable[SessionSummary], target: Path, mode: Mode, *, keep_cwd: bool
+    archive: Archive,
+    summaries: Iterable[SessionSummary],
+    target: Path,
+    mode: Mode,
+    *,
+    keep_cwd: bool,
+    with_running: bool = False,
 ) -> MigrationPlan:
     """Plan every session on its own. One that cannot be moved or copied does not prevent the others.
 
-    Raises `DestinationError` if the target is not a folder.
+    ``with_running`` also plans sessions that a running process has open: the plan can be applied when it has
+    ended. Raises `DestinationError` if the target is not a folder.
     """
     target = target_path(target)
     planned: list[PlannedSession] = []
     errors: list[MigrateError] = []
     for summary in summaries:
         try:
-            plan = _plan(stored_session(archive, summary), summary, target, mode, keep_cwd=keep_cwd)
-            planned.append(PlannedSession(summary, plan))
+            stored = stored_session(archive, summary)
+            if not with_running:
+                check_processes(writer_of(summary), stored.root, [stored.id])
+            plan = _plan(stored, summary, target, mode, keep_cwd=keep_cwd)
+            planned.append(PlannedSession(summary, plan, stored))
         except BackscrollError as error:
             errors.append(_failed(summary, error))
     return MigrationPlan(
         mode=mode, target=target, keep_cwd=keep_cwd, sessions=tuple(planned), errors=tuple(errors)
     )
+
+
+def blocking_processes(plan: MigrationPlan) -> list[BlockingProcess]:
+    """Return the running processes that prevent a planned migration."""
+    return [
+        process
+        for planned in plan.sessions
+        if (stored := planned.stored) is not None
+        for process in writer_of(planned.session).blocking_processes(stored.root, [stored.id])
+    ]
 
 
 def apply_migration(archive: Archive, log: ChangeLog, plan: MigrationPlan) -> MigrateResult:
@@ -98,7 +119,6 @@ def _plan(
 ) -> SessionPlan:
     writer = writer_of(summary)
     check_target(session, target)
-    check_processes(writer, session.root, [session.id])
     create = writer.plan_move if mode == "move" else writer.plan_copy
     plan = create(session, target, keep_cwd=keep_cwd)
     warning = recent_activity(session) if mode == "move" else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backscroll.backup.browse import extract_archive
-from backscroll.backup.create import create_backup
+from backscroll.backup.create import create_backup, plan_backup
 from backscroll.backup.folder import (
     delete_backup,
     list_backups,
@@ -21,6 +21,7 @@ from backscroll.history.stores import Stores
 from backscroll.model import Filter
 from backscroll.model.backup import (
     BackupManifest,
+    BackupPlan,
     BackupResult,
     BackupStats,
     BackupSummary,
@@ -56,20 +57,35 @@ class Backups:
         progress: ProgressCallback | None = None,
     ) -> BackupResult:
         """Back up all roots and the archive into a new file, by default in the folder of backups."""
-        folder = base.absolute().parent if base is not None else None
-        archive = self._stores.archive
-        sessions = archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
-        stats = BackupStats(len(sessions), sum(session.message_count for session in sessions))
         return create_backup(
-            (path or self.new_path(folder)).absolute(),
+            self._target(path, base),
             self._stores.roots(),
-            archive,
-            stats,
+            self._stores.archive,
+            self._stats(),
             base=base.absolute() if base is not None else None,
             force=force,
             with_secrets=with_secrets,
             progress=progress,
         )
+
+    def plan(self, path: Path | None = None, *, base: Path | None = None, force: bool = False) -> BackupPlan:
+        """Return what `create` would write. Raises `BackupError` for an unsuitable path or base."""
+        return plan_backup(
+            self._target(path, base),
+            self._stores.roots(),
+            self._stores.archive,
+            self._stats(),
+            base=base.absolute() if base is not None else None,
+            force=force,
+        )
+
+    def _target(self, path: Path | None, base: Path | None) -> Path:
+        folder = base.absolute().parent if base is not None else None
+        return (path or self.new_path(folder)).absolute()
+
+    def _stats(self) -> BackupStats:
+        sessions = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+        return BackupStats(len(sessions), sum(session.message_count for session in sessions))
 
     def new_path(self, folder: Path | None = None) -> Path:
         """Return a name for a new backup in a folder."""
@@ -99,11 +115,15 @@ class Backups:
         sessions: Sequence[str] = (),
         maps: Sequence[tuple[str, str]] = (),
         force: bool = False,
+        with_running: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
-        """Return what `restore` would do. Nothing is changed."""
+        """Return what `restore` would do. Nothing is changed.
+
+        ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
+        """
         options = self._restore_options(source, sessions, maps, force=force)
-        return plan_restore(path.absolute(), options, progress)
+        return plan_restore(path.absolute(), options, progress, with_running=with_running)
 
     def _restore_options(
         self,

@@ -13,13 +13,14 @@ from backscroll.model import Filter, SessionSummary
 from backscroll.model.changes import Change
 from backscroll.model.moved import MovedWorkspaces
 from backscroll.model.transfer import (
+    BlockingProcess,
     MigrateResult,
     MigrationPlan,
     Mode,
     PlannedSession,
     RestoreSessionResult,
 )
-from backscroll.transfer.migrate import apply_migration, plan_migration
+from backscroll.transfer.migrate import apply_migration, blocking_processes, plan_migration
 from backscroll.transfer.moved_workspaces import find_moved
 from backscroll.transfer.restore import apply_restore, plan_restore
 
@@ -42,23 +43,46 @@ class Transfers:
         return plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
 
     def plan_sessions(
-        self, refs: Sequence[str], target: Path, *, mode: Mode = "copy", keep_cwd: bool = False
+        self,
+        refs: Sequence[str],
+        target: Path,
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
+        with_running: bool = False,
     ) -> MigrationPlan:
-        """Plan to move or copy sessions to a folder. Raises `SessionNotFoundError` for an ambiguous ref."""
+        """Plan to move or copy sessions to a folder. Raises `SessionNotFoundError` for an ambiguous ref.
+
+        ``with_running`` also plans sessions that a running process has open; `blocking_processes` returns it.
+        """
         archive = self._stores.archive
         summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
-        return plan_migration(archive, summaries.values(), target, mode, keep_cwd=keep_cwd)
+        return plan_migration(
+            archive, summaries.values(), target, mode, keep_cwd=keep_cwd, with_running=with_running
+        )
 
     def plan_workspace(
-        self, workspace: str | Path, target: Path, *, mode: Mode = "copy", keep_cwd: bool = False
+        self,
+        workspace: str | Path,
+        target: Path,
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
+        with_running: bool = False,
     ) -> MigrationPlan:
         """Plan to move or copy all sessions of a folder that are in the tools' stores.
 
-        Raises `WorkspaceNotFoundError` if no session belongs to it.
+        ``with_running`` as for `plan_sessions`. Raises `WorkspaceNotFoundError` if no session belongs to it.
         """
         originals = self._stores.archive.originals
         summaries = [one for one in self._sessions_of(workspace) if originals.in_store(one)]
-        return plan_migration(self._stores.archive, summaries, target, mode, keep_cwd=keep_cwd)
+        return plan_migration(
+            self._stores.archive, summaries, target, mode, keep_cwd=keep_cwd, with_running=with_running
+        )
+
+    def blocking_processes(self, plan: MigrationPlan) -> list[BlockingProcess]:
+        """Return the running processes that prevent a planned migration."""
+        return blocking_processes(plan)
 
     def _sessions_of(self, workspace: str | Path) -> list[SessionSummary]:
         """Return the sessions of exactly this folder, which need not exist."""

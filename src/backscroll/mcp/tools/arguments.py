@@ -10,14 +10,20 @@ from backscroll.model.statistics import By
 __all__ = [
     "MAX_MESSAGE_CHARS",
     "MIN_MESSAGE_CHARS",
+    "CreateBackup",
     "ExportSession",
     "GetAgentSession",
     "GetSession",
     "ListSessions",
     "ListWorkspaces",
+    "MigrateSession",
+    "MigrateWorkspace",
+    "PlannedArguments",
     "Recall",
+    "RestoreBackup",
     "SearchSessions",
     "Stats",
+    "ValidateBackup",
 ]
 
 MIN_MESSAGE_CHARS, MAX_MESSAGE_CHARS = 100, 40_000  # limits of max_chars
@@ -67,6 +73,44 @@ FromChar = Annotated[
         le=1_000_000_000,
     ),
 ]
+
+
+PlanId = Annotated[
+    str,
+    Meta(
+        description="Id of a plan that this tool returned for the same arguments. Without it, nothing is"
+        " changed.",
+        min_length=1,
+        max_length=40,
+    ),
+]
+NewFile = Annotated[
+    str,
+    Meta(
+        description="New file, as absolute path. Default: a new name in the folder of backups.",
+        min_length=1,
+        max_length=4000,
+    ),
+]
+BaseBackup = Annotated[
+    str,
+    Meta(
+        description="Backup in the same folder: write only what changed since. Restoring needs both.",
+        min_length=1,
+        max_length=4000,
+    ),
+]
+Refs = Annotated[
+    list[Annotated[str, Meta(min_length=1, max_length=300)]],
+    Meta(description="Refs of sessions.", min_length=1, max_length=1000),
+]
+FolderMaps = Annotated[
+    list[Annotated[str, Meta(min_length=1, max_length=8000)]],
+    Meta(description="Old and new folder as OLD=NEW, to restore elsewhere.", min_length=1, max_length=100),
+]
+BackupPath = Annotated[str, Meta(description="Backup file, as absolute path.", min_length=1, max_length=4000)]
+Mode = Annotated[Literal["copy", "move"], Meta(description="Copy with new ids, or move.")]
+Target = Annotated[str, Meta(description="Existing folder, as absolute path.", min_length=1, max_length=4000)]
 
 
 class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -171,3 +215,45 @@ class Recall(Struct, frozen=True, forbid_unknown_fields=True):
     token_budget: Annotated[
         int, Meta(description="Maximum length of the result in tokens.", ge=200, le=20_000)
     ] = 1200
+
+
+class PlannedArguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Arguments of a tool that returns a plan first."""
+
+    plan_id: PlanId | None = None
+
+
+class CreateBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
+    path: NewFile | None = None
+    base: BaseBackup | None = None
+
+
+class ValidateBackup(Struct, frozen=True, forbid_unknown_fields=True):
+    path: BackupPath
+
+
+class RestoreBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
+    path: BackupPath
+    source: Source | None = None
+    refs: Refs | None = None
+    maps: FolderMaps | None = None
+    force: Annotated[bool, Meta(description="Replace existing files that differ.")] = False
+
+
+class MigrateSession(PlannedArguments, frozen=True, forbid_unknown_fields=True):
+    refs: Refs
+    target: Target
+    mode: Mode = "copy"
+
+
+class MigrateWorkspace(PlannedArguments, frozen=True, forbid_unknown_fields=True):
+    workspace: Annotated[
+        str,
+        Meta(
+            description="Folder of the sessions, as absolute path. It need not exist any more.",
+            min_length=1,
+            max_length=4000,
+        ),
+    ]
+    target: Target
+    mode: Mode = "copy"

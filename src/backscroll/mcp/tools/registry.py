@@ -1,19 +1,22 @@
 """The MCP tools. To add one, add its argument and result types and an entry here."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools import arguments, results, search, sessions
+from backscroll.mcp.tools import arguments, backups, migrations, results, search, sessions
 from backscroll.mcp.tools.results import ToolAnswer
 
-__all__ = ["TOOLS", "Tool"]
+__all__ = ["TOOLS", "WRITE_TOOLS", "Tool", "available_tools"]
+
+
+Effect = Literal["reads", "adds", "changes"]
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A read-only tool."""
+    """A tool. One that writes answers with a plan first, or only adds what it was given."""
 
     name: str
     title: str
@@ -23,6 +26,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     arguments: type
     result: type
     run: Callable[[Call, Any], ToolAnswer]
+    effect: Effect = "reads"  # on files
+    is_idempotent: bool = True  # a second call with the same arguments changes nothing more
 
 
 _TOOLS = (
@@ -117,4 +122,70 @@ _TOOLS = (
     ),
 )
 
+_WRITE_TOOLS = (
+    Tool(
+        name="create_backup",
+        title="Create a backup",
+        description="Back up the histories of the coding assistants and the archive into one file. Returns a"
+        " plan first; writes the file when called again with plan_id.",
+        search_hint="backscroll back up sessions and history",
+        arguments=arguments.CreateBackup,
+        result=results.PlanAnswer,
+        run=backups.create_backup,
+        effect="adds",
+        is_idempotent=False,
+    ),
+    Tool(
+        name="validate_backup",
+        title="Check a backup",
+        description="Read a whole backup and compare every file with its manifest. Returns valid, warnings or"
+        " invalid, and the damaged files.",
+        search_hint="backscroll verify a backup file",
+        arguments=arguments.ValidateBackup,
+        result=results.ValidationAnswer,
+        run=backups.validate_backup,
+    ),
+    Tool(
+        name="restore_backup",
+        title="Restore a backup",
+        description="Restore files of a backup to where they were. Existing files that differ are kept unless"
+        " force. Returns a plan first; changes files when called again with plan_id. Can be undone.",
+        search_hint="backscroll restore lost sessions from a backup",
+        arguments=arguments.RestoreBackup,
+        result=results.PlanAnswer,
+        run=backups.restore_backup,
+        effect="changes",
+    ),
+    Tool(
+        name="migrate_session",
+        title="Move or copy sessions",
+        description="Move or copy sessions to another folder, so that their tool lists and resumes them"
+        " there. Returns a plan first; changes files when called again with plan_id. Can be undone.",
+        search_hint="backscroll move or copy a session to another project folder",
+        arguments=arguments.MigrateSession,
+        result=results.PlanAnswer,
+        run=migrations.migrate_session,
+        effect="changes",
+        is_idempotent=False,
+    ),
+    Tool(
+        name="migrate_workspace",
+        title="Move or copy all sessions of a folder",
+        description="Move or copy all sessions of a folder to another one, for example after the project was"
+        " moved. Returns a plan first; changes files when called again with plan_id. Can be undone.",
+        search_hint="backscroll project folder was moved or renamed",
+        arguments=arguments.MigrateWorkspace,
+        result=results.PlanAnswer,
+        run=migrations.migrate_workspace,
+        effect="changes",
+        is_idempotent=False,
+    ),
+)
+
 TOOLS = {tool.name: tool for tool in _TOOLS}
+WRITE_TOOLS = {tool.name: tool for tool in _WRITE_TOOLS}  # offered with --allow-writes only
+
+
+def available_tools(*, allow_writes: bool) -> dict[str, Tool]:
+    """Return the tools of a server, by name."""
+    return TOOLS | WRITE_TOOLS if allow_writes else TOOLS

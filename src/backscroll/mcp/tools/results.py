@@ -5,13 +5,14 @@ A session is named by its ``ref`` and a message by its ``position``, as in the a
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from backscroll.mcp.quoting import NOTICE, quote_history
 from backscroll.model import Attachment, Decision, Pagination, Role, Status
+from backscroll.model.backup import FileCheck
 from backscroll.model.search import SearchRanks
 from backscroll.model.session import Completeness, Note
 from backscroll.model.text import sanitize
@@ -21,12 +22,14 @@ __all__ = [
     "AgentAnswer",
     "ExportAnswer",
     "MessageItem",
+    "PlanAnswer",
     "RecallAnswer",
     "SearchAnswer",
     "SessionAnswer",
     "SessionsAnswer",
     "StatsAnswer",
     "ToolAnswer",
+    "ValidationAnswer",
     "WorkspacesAnswer",
     "json_schema",
     "more_hint",
@@ -234,6 +237,24 @@ class RecallAnswer(_Answer, kw_only=True):
     data: list[RecalledItem]
     token_budget: int
     left_out: int
+
+
+class PlanAnswer(_Answer, kw_only=True):
+    status: Literal["planned", "applied", "blocked", "running", "nothing_to_do"]
+    reason: str | None  # why a given plan was not applied
+    plan: dict[str, Any] | None  # unless it was applied
+    plan_id: str | None  # to apply the plan
+    expires_at: datetime | None  # of the plan
+    command: str | None  # if it is blocked: the shell command to run later
+    result: dict[str, Any] | None  # if it was applied
+
+
+class ValidationAnswer(_Answer, kw_only=True):
+    status: str  # valid, warnings or invalid
+    file_count: int
+    files: list[FileCheck]  # the ones that are not valid
+    problems: list[str]
+    manifest: dict[str, Any] | None
 
 
 def json_schema(struct_type: type, *, is_output: bool = False) -> dict[str, Any]:

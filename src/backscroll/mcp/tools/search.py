@@ -96,7 +96,9 @@ def recall(call: Call, arguments: Recall) -> ToolAnswer:
         token_budget=arguments.token_budget,
         redactor=call.redactor,
         progress=call.report_progress,
-        measure=lambda result: _count_tokens(_recall_answer(result), is_structured=call.is_structured),
+        measure=lambda result: _count_tokens(
+            _recall_answer(result), is_structured=call.options.is_structured
+        ),
     )
     return _recall_answer(found)
 

@@ -1,14 +1,14 @@
 """Validation of tool arguments. Errors name the parameter, the allowed values and the nearest valid call."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from backscroll.errors import UsageError
-from backscroll.mcp.tools.registry import TOOLS, Tool
+from backscroll.mcp.tools.registry import Tool
 from backscroll.mcp.tools.results import json_schema
 from backscroll.model.text import one_line
 
@@ -44,15 +44,18 @@ _OTHER_NAMES = {
 }  # fmt: skip
 
 
-def parse_arguments(tool: Tool, given: Mapping[str, Any]) -> Any:
-    """Return the arguments of a tool. Raise `UsageError` if they are invalid."""
+def parse_arguments(tool: Tool, given: Mapping[str, Any], others: Iterable[Tool] = ()) -> Any:
+    """Return the arguments of a tool. Raise `UsageError` if they are invalid.
+
+    The message mentions which of the other tools has an unknown parameter.
+    """
     try:
         return msgspec.convert(given, type=tool.arguments, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(_explain(tool, given) or str(error)) from error
+        raise UsageError(_explain(tool, given, others) or str(error)) from error
 
 
-def _explain(tool: Tool, given: Mapping[str, Any]) -> str:
+def _explain(tool: Tool, given: Mapping[str, Any], others: Iterable[Tool]) -> str:
     """Return everything that is wrong with the arguments, and the nearest valid call."""
     schemas: dict[str, Any] = json_schema(tool.arguments)["properties"]
     fields = {field.encode_name: field for field in msgspec.structs.fields(tool.arguments)}
@@ -61,7 +64,7 @@ def _explain(tool: Tool, given: Mapping[str, Any]) -> str:
     for name, value in given.items():
         if name not in fields:
             meant = _similar_name(name, [known for known in fields if known not in given])
-            problems.append(_unknown_parameter(tool, name, meant))
+            problems.append(_unknown_parameter(tool, name, meant, others))
             if meant is not None and meant not in call and _is_valid(value, fields[meant].type):
                 call[meant] = value
         elif _is_valid(value, fields[name].type):
@@ -83,13 +86,13 @@ def _explain(tool: Tool, given: Mapping[str, Any]) -> str:
     return "\n".join(problems)
 
 
-def _unknown_parameter(tool: Tool, name: str, meant: str | None) -> str:
+def _unknown_parameter(tool: Tool, name: str, meant: str | None, others: Iterable[Tool]) -> str:
     text = f"Unknown parameter '{one_line(name, MAX_VALUE_CHARS)}'."
     if meant is not None:
         return f"{text} Did you mean '{meant}'?"
-    others = [other.name for other in TOOLS.values() if name in _parameters(other)]
-    if others:
-        return f"{text} {' and '.join(others[:2])} {'has' if len(others) == 1 else 'have'} it."
+    names = [other.name for other in others if name in _parameters(other)]
+    if names:
+        return f"{text} {' and '.join(names[:2])} {'has' if len(names) == 1 else 'have'} it."
     return f"{text} {tool.name} has: {', '.join(_parameters(tool))}."
 
 
@@ -137,7 +140,8 @@ def _describe(schema: Mapping[str, Any]) -> str:
         case "boolean":
             return "true or false"
         case "array":
-            return f"a list with values from: {', '.join(_allowed_values(option['items']))}"
+            allowed = _allowed_values(option["items"])
+            return f"a list with values from: {', '.join(allowed)}" if allowed else "a list of texts"
     return f"a text of {option.get('minLength', 0)} to {option['maxLength']} characters"
 
 
@@ -153,6 +157,8 @@ def _nearest_value(value: Any, schema: Mapping[str, Any]) -> Any:
         case "array", str():
             return _nearest_value([value], schema)
         case "array", list():
+            if not _allowed_values(option["items"]):
+                return [str(each) for each in value]
             near = [_nearest_value(each, option["items"]) for each in value]
             return [each for each in near if each is not None] or None
     return None

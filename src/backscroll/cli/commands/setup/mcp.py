@@ -15,10 +15,18 @@ from backscroll.config import archive_home, named_roots, this_machine
 from backscroll.config.settings_file import SettingsChange
 from backscroll.errors import BackscrollError
 from backscroll.mcp.install import CLIENTS, plan_install, plan_uninstall, server_entry
+from backscroll.mcp.options import ServerOptions
 
 __all__ = ["command"]
 
 _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
+
+
+_allow_writes = click.option(
+    "--allow-writes",
+    is_flag=True,
+    help="Offer tools that create and restore backups and move sessions. They return a plan first.",
+)
 
 
 @click.group("mcp", cls=CommandGroup, invoke_without_command=True)
@@ -37,13 +45,24 @@ _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
     is_flag=True,
     help="Add a JSON document to each result, for programs. Some assistants then read only the document.",
 )
+@_allow_writes
 @click.pass_context
-def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bool, structured: bool) -> None:
+def command(
+    ctx: click.Context,
+    over_http: bool,
+    port: int | None,
+    no_redact: bool,
+    structured: bool,
+    allow_writes: bool,
+) -> None:
     """Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.
 
     The server gives assistants read-only access to your history and keeps the archive up to date while it
     runs. Without a subcommand, it serves over standard input and output; clients start it this way. With
     --http, it serves until Ctrl-C. Requests need the token in the file that it names at start.
+
+    With --allow-writes, assistants can also create and restore backups and move sessions. These tools return
+    a plan, and act only when they are called again with the id of the plan.
 
     \b
     Examples:
@@ -53,25 +72,31 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
     if ctx.invoked_subcommand is not None:
         return
     setup: Setup = ctx.obj
+    options = ServerOptions(
+        is_redacted=not no_redact,
+        is_structured=structured,
+        allow_writes=allow_writes,
+        command=tuple(_command_line(setup)),
+    )
     if port is not None and not over_http:
         raise click.UsageError("--port requires --http.")
     try:
         if over_http:
-            _serve_http(setup, port or 0, is_redacted=not no_redact, is_structured=structured)
+            _serve_http(setup, port or 0, options)
             return
         from backscroll.mcp.stdio import serve  # needs the MCP SDK, an optional dependency
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in _SDK_MODULES:
             raise
         raise _missing_sdk_error() from error
-    serve(setup.history, is_redacted=not no_redact, is_structured=structured)
+    serve(setup.history, options)
 
 
 def _missing_sdk_error() -> BackscrollError:
     return BackscrollError(missing_extra_message("The MCP server", "mcp"))
 
 
-def _serve_http(setup: Setup, port: int, *, is_redacted: bool, is_structured: bool) -> None:
+def _serve_http(setup: Setup, port: int, options: ServerOptions) -> None:
     from backscroll.mcp.http import serve  # needs starlette, an optional dependency
 
     path = setup.history().archive_path.with_name("mcp-token")
@@ -83,10 +108,9 @@ def _serve_http(setup: Setup, port: int, *, is_redacted: bool, is_structured: bo
 
     serve(
         setup.history,
+        options,
         port=port,
         token_file=path,
-        is_redacted=is_redacted,
-        is_structured=is_structured,
         started=started,
     )
 
@@ -101,8 +125,9 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
 @click.option(
     "--print", "only_print", is_flag=True, help="Print the entry to add; do not change the settings."
 )
+@_allow_writes
 @click.pass_obj
-def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
+def install(setup: Setup, client: str, yes: bool, only_print: bool, allow_writes: bool) -> None:
     """Add the server to a client's settings.
 
     Shows the entry, asks for confirmation and writes a backup next to the settings file. Other entries and
@@ -111,8 +136,9 @@ def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
     \b
     Examples:
       backscroll mcp install cursor
+      backscroll mcp install claude-code --allow-writes
     """
-    line = _command_line(setup)
+    line = [*_command_line(setup), "mcp", *(["--allow-writes"] if allow_writes else [])]
     if find_spec("mcp") is None:
         raise _missing_sdk_error()
     if only_print:
@@ -175,4 +201,4 @@ def _command_line(setup: Setup) -> Sequence[str]:
     home = ["--home", str(archive_home(setup.home, machine).absolute())] if is_named else []
     named = named_roots(setup.roots, machine)
     roots = [word for root in named for word in ("--root", f"{root.source}={root.path}")]
-    return [*start, *home, *roots, "mcp"]
+    return [*start, *home, *roots]

@@ -1,0 +1,264 @@
+"""Tools that create, check and restore backups."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backscroll.errors import UsageError
+from backscroll.mcp.call import Call
+from backscroll.mcp.tools.arguments import CreateBackup, RestoreBackup, ValidateBackup
+from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
+from backscroll.mcp.tools.results import ToolAnswer
+from backscroll.model.backup import BackupPlan, BackupProgress, ProgressCallback, RestoredFile, RestoreResult
+from backscroll.model.text import one_line, pluralize
+from backscroll.render.backups import manifest_document, manifest_lines, validation_document, validation_lines
+
+__all__ = ["absolute_path", "create_backup", "restore_backup", "validate_backup"]
+
+MAX_LINES = 30  # of files in a plan or result
+MAX_SKIPPED_LINES = 5
+MAX_PATH_CHARS = 500
+RECENT_SECONDS = 600
+_WRITTEN = ("create", "replace")
+_ACTIONS = {"create": "create", "replace": "replace", "kept": "keep", "damaged": "skip", "shared": "skip"}
+
+
+def absolute_path(name: str, path: str) -> Path:
+    """Return a path that does not depend on the server's working directory. Raises `UsageError`."""
+    expanded = Path(path).expanduser()
+    if not expanded.is_absolute():
+        raise UsageError(f"{name}: {path!r} is not an absolute path.")
+    return expanded
+
+
+def create_backup(call: Call, arguments: CreateBackup) -> ToolAnswer:
+    path = absolute_path("path", arguments.path) if arguments.path is not None else None
+    base = absolute_path("base", arguments.base) if arguments.base is not None else None
+
+    def make_plan() -> Plan:
+        call.history.sync(call.report_progress)
+        return _CreatePlan(call.history.backups.plan(path, base=base), base)
+
+    return run_planned(call, "create_backup", arguments, make_plan)
+
+
+class _CreatePlan(Plan):
+    """A backup to create."""
+
+    is_empty = False
+
+    def __init__(self, planned: BackupPlan, base: Path | None) -> None:
+        self._planned = planned
+        self._base = base
+
+    @property
+    def paths(self) -> list[str | Path]:
+        return [self._planned.backup_path, *([self._base] if self._base is not None else [])]
+
+    @property
+    def command(self) -> Sequence[str]:
+        base = ["--base", str(self._base)] if self._base is not None else []
+        return ["backup", "create", "--output", self._planned.backup_path, *base]
+
+    def describe(self, call: Call) -> ToolAnswer:
+        planned = self._planned
+        lines = [
+            f"Write {planned.backup_path}",
+            f"  {pluralize(planned.stats.session_count, 'session')},"
+            f" {pluralize(planned.stats.message_count, 'message')}, {pluralize(planned.file_count, 'file')},"
+            f" {_size(planned.size)} before compression",
+            *(f"  {root.name} from {one_line(root.path, MAX_PATH_CHARS)}" for root in planned.roots),
+        ]
+        if self._base is not None:
+            lines.append(f"  only what changed since {self._base}")
+        if not (folder := Path(planned.backup_path).parent).exists():
+            lines.append(f"  creates the folder {folder}")
+        return ToolAnswer("\n".join(lines), msgspec.to_builtins(planned))
+
+    def find_obstacle(self, call: Call) -> str | None:
+        return None  # the tools may be running
+
+    def apply(self, call: Call) -> ToolAnswer:
+        call.history.sync(call.report_progress)
+        result = call.history.create_backup(
+            Path(self._planned.backup_path), base=self._base, progress=_progress(call)
+        )
+        document = {
+            "backup_path": result.backup_path,
+            "manifest": manifest_document(result.manifest, with_files=False),
+        }
+        lines = [f"Created {result.backup_path}", *manifest_lines(result.manifest)]
+        return ToolAnswer("\n".join(lines), document, ("The backup was created.",))
+
+
+def validate_backup(call: Call, arguments: ValidateBackup) -> ToolAnswer:
+    path = absolute_path("path", arguments.path)
+    validation = call.history.validate_backup(path, _progress(call))
+    lines = [str(path), *_limited(list(validation_lines(validation)), MAX_LINES)]
+    document = validation_document(validation)
+    document["file_count"] = len(validation.files)
+    document["files"] = [check for check in document["files"] if check["status"] != "valid"][:MAX_LINES]
+    hints = {
+        "valid": "The backup can be restored completely.",
+        "warnings": "The backup can be restored. Read the warnings.",
+        "invalid": "Damaged files cannot be restored. Inform the user, and create a new backup.",
+    }
+    if validation.manifest is None:
+        return ToolAnswer("\n".join(lines), document, ("It cannot be restored. Check the path.",))
+    return ToolAnswer("\n".join(lines), document, (hints[validation.status],))
+
+
+def restore_backup(call: Call, arguments: RestoreBackup) -> ToolAnswer:
+    path = absolute_path("path", arguments.path)
+    maps = [_parse_map(text) for text in arguments.maps or ()]
+
+    def make_plan() -> Plan:
+        planned = call.history.backups.plan_restore(
+            path,
+            source=arguments.source,
+            sessions=arguments.refs or (),
+            maps=maps,
+            force=arguments.force,
+            with_running=True,
+            progress=_progress(call),
+        )
+        return _RestorePlan(planned, path, maps, arguments)
+
+    return run_planned(call, "restore_backup", arguments, make_plan)
+
+
+def _parse_map(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not (old and equals and new):
+        raise UsageError(f"maps: {text!r} is not OLD=NEW. Example: /home/ada=/home/bea")
+    return old, str(absolute_path("maps", new))
+
+
+class _RestorePlan(Plan):
+    """Files of a backup to restore."""
+
+    def __init__(
+        self, planned: RestoreResult, path: Path, maps: list[tuple[str, str]], arguments: RestoreBackup
+    ) -> None:
+        self._planned = planned
+        self._path = path
+        self._maps = maps
+        self._arguments = arguments
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._planned.files_restored
+
+    @property
+    def paths(self) -> list[str | Path]:
+        return [self._path, *(file.path for file in self._planned.files if file.action in _WRITTEN)]
+
+    @property
+    def command(self) -> Sequence[str]:
+        given = self._arguments
+        source = ["--source", given.source] if given.source is not None else []
+        sessions = [word for ref in given.refs or () for word in ("--session", ref)]
+        maps = [word for old, new in self._maps for word in ("--map", f"{old}={new}")]
+        force = ["--force"] if given.force else []
+        return ["backup", "restore", str(self._path), *source, *sessions, *maps, *force]
+
+    def describe(self, call: Call) -> ToolAnswer:
+        lines = [f"Restore {self._path}", *_restore_lines(self._planned)]
+        kept = any(file.action == "kept" for file in self._planned.files)
+        hints = ("Existing files that differ are kept. force=true replaces them.",) if kept else ()
+        return ToolAnswer("\n".join(lines), _restore_document(self._planned), hints)
+
+    def find_obstacle(self, call: Call) -> str | None:
+        if self._planned.blocked_by is not None:
+            return self._planned.blocked_by
+        for file in self._planned.files:
+            if file.action not in _WRITTEN:
+                continue
+            path = Path(file.path)
+            if path == call.history.archive_path.absolute():
+                return (
+                    "The archive is open in this server. Restore one tool with source, or close all programs"
+                    " that use this server."
+                )
+            if file.action == "replace" and time.time() - _modified_at(path) < RECENT_SECONDS:
+                return (
+                    f"{path} was changed within the last ten minutes; the session may be open."
+                    " Close the tool, or wait."
+                )
+        return None
+
+    def apply(self, call: Call) -> ToolAnswer:
+        given = self._arguments
+        result = call.history.restore_backup(
+            self._path,
+            source=given.source,
+            sessions=given.refs or (),
+            maps=self._maps,
+            force=given.force,
+            progress=_progress(call),
+        )
+        call.history.sync(call.report_progress)
+        text = (
+            f"Restored {pluralize(result.files_restored, 'file')} with"
+            f" {pluralize(result.sessions_restored, 'session')}."
+        )
+        undo = shell_command([*call.options.command, "undo", result.change_id or ""])
+        lines = [text, *_restore_lines(result)]
+        return ToolAnswer("\n".join(lines), _restore_document(result), (f"To revert it, run: {undo}",))
+
+
+def _restore_lines(result: RestoreResult) -> list[str]:
+    """Return the written files, the skipped ones, and the counts."""
+    written = [file for file in result.files if file.action in _WRITTEN]
+    skipped = [file for file in result.files if file.action not in (*_WRITTEN, "unchanged")]
+    counts = Counter(file.action for file in result.files)
+    size = sum(file.size for file in written)
+    summary = (
+        f"  create {counts['create']:,}, replace {counts['replace']:,} ({_size(size)});"
+        f" keep {counts['kept']:,}, skip {counts['damaged'] + counts['shared']:,},"
+        f" unchanged {counts['unchanged']:,}"
+    )
+    return [
+        *_limited([_file_line(file) for file in written], MAX_LINES),
+        *_limited([_file_line(file) for file in skipped], MAX_SKIPPED_LINES),
+        summary,
+    ]
+
+
+def _file_line(file: RestoredFile) -> str:
+    reason = f" ({file.reason})" if file.reason else ""
+    return f"  {_ACTIONS[file.action]} {one_line(file.path, MAX_PATH_CHARS)}{reason}"
+
+
+def _restore_document(result: RestoreResult) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    document["files"] = [file for file in document["files"] if file["action"] != "unchanged"][:MAX_LINES]
+    return document
+
+
+def _limited(lines: list[str], limit: int) -> Iterator[str]:
+    yield from lines[:limit]
+    if len(lines) > limit:
+        yield f"  … and {len(lines) - limit:,} more"
+
+
+def _modified_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _progress(call: Call) -> ProgressCallback:
+    def report(progress: BackupProgress) -> None:
+        call.report_progress(progress.done, progress.total)
+
+    return report
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backscroll.archive.annotations import Annotations
     from backscroll.archive.commits.commit_cache import CommitCache
     from backscroll.archive.commits.edit_scans import EditScans
+    from backscroll.archive.hook_events import HookEvents
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
@@ -110,6 +111,12 @@ class Archive:
         from backscroll.archive.annotations import Annotations
 
         return Annotations(self._db)
+
+    @cached_property
+    def hook_events(self) -> HookEvents:
+        from backscroll.archive.hook_events import HookEvents
+
+        return HookEvents(self._db)
 
     @cached_property
     def edit_scans(self) -> EditScans:

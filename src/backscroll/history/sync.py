@@ -53,7 +53,12 @@ def sync(
             if wait and locked.pending_erasure.is_pending:
                 _finish_erasure(stores)
             report = ingest.sync(
-                locked, stores.roots(), step, index=lambda: stores.index.index, max_bytes=max_bytes
+                locked,
+                stores.roots(),
+                step,
+                index=lambda: stores.index.index,
+                max_bytes=max_bytes,
+                spool=stores.spool_path,
             )
             if report.is_deferred:
                 locked.sync_state.mark_incomplete()

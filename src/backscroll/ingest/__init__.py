@@ -8,6 +8,7 @@ bulk_read.py        read many units in parallel, merge and index them in rounds
 parallel.py         worker processes, each with a shard of its own
 index_documents.py  documents for the index, made while reading
 indexer.py          write queued sessions to the index
+spool.py            records of hooks
 watch.py            keep the archive up to date while the tools write
 follow.py           new messages of one session
 audit.py            count every record without storing anything

@@ -33,12 +33,14 @@ def sync(
     paths: Collection[str] | None = None,
     index: Callable[[], Index] | None = None,
     max_bytes: int | None = None,
+    spool: Path | None = None,
 ) -> SyncReport:
     """Read every unit that changed since the last sync, and derive the affected sessions.
 
     With ``paths`` only units at or below them are checked. With an ``index``, large amounts of new messages
     are indexed while they are read. `indexer.update` indexes the jobs that are still queued afterwards.
-    If more than ``max_bytes`` have changed, nothing is read and the report is deferred.
+    If more than ``max_bytes`` have changed, nothing is read and the report is deferred. ``spool`` is the
+    folder with the records of hooks.
     """
     report = SyncReport()
     last_event_id = archive.last_event_id()
@@ -67,6 +69,10 @@ def sync(
     if max_bytes is not None and sum(one.unit.estimated_bytes for one in changed) > max_bytes:
         report.is_deferred = True
     try:
+        if spool is not None and is_folder(spool) and not report.is_deferred:
+            from backscroll.ingest.spool import ingest_spool  # start-up: needed with hooks only
+
+            report.hook_events = ingest_spool(archive, spool)
         if (changed or markers) and not report.is_deferred:
             from backscroll.ingest.read_units import read_units  # start-up: needed for changes only
 

@@ -6,7 +6,40 @@ from typing import Any
 
 from msgspec import Struct, field
 
-__all__ = ["HookFile", "HookStatus", "SpoolStatus"]
+__all__ = ["HookCommit", "HookEvent", "HookFile", "HookRecord", "HookStatus", "SpoolStatus"]
+
+
+class HookEvent(Struct, frozen=True, kw_only=True):
+    """An event that a hook recorded, without large and private fields."""
+
+    id: str
+    at: datetime  # when the hook ran
+    name: str  # as given by the tool
+    payload: dict[str, Any]
+    edits: tuple[dict[str, Any], ...] = ()  # path, kind, added and removed lines
+
+
+class HookRecord(Struct, frozen=True, kw_only=True):
+    """A record of the spool, before it is parsed."""
+
+    id: str
+    at: int  # milliseconds since 1970
+    name: str  # of the event; "unreadable" if the record could not be parsed
+    body: bytes  # JSON
+    source: str | None = None
+    platform: str | None = None
+    session_id: str | None = None
+
+
+class HookCommit(Struct, frozen=True, kw_only=True):
+    """A commit that the git hook reported, or that a sync found."""
+
+    repository: str  # path of the git folder that all worktrees share
+    sha: str
+    at: int  # milliseconds since 1970
+    folder: str  # the worktree
+    event: str  # "post-commit", "post-rewrite" or "found"
+    session_id: str | None = None  # the session that made the commit, if its tool says so
 
 
 class HookFile(Struct, frozen=True, kw_only=True):

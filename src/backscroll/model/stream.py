@@ -81,8 +81,10 @@ STORES = (
     "acp",  # the same, used by another editor
     "transcript",  # a text copy
     "search",  # the text in a search index
+    "hooks",  # events that hooks recorded
     "prompts",  # only the user's prompts
     "notes",  # metadata of another program: title, archived or not
+    "usage",  # only token counts, from hooks
 )
 
 

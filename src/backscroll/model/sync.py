@@ -54,6 +54,7 @@ class SyncReport:
         self.vanished = 0
         self.came_back = 0
         self.sessions = 0  # updated
+        self.hook_events = 0  # records of hooks
         self.problems = 0
         self.roots: list[str] = []  # that exist
         self.unreadable: list[str] = []  # files and folders without permission to read them

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
     from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
+    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
     from backscroll.model.backup import SourceFile
-    from backscroll.model.hooks import HookFile
+    from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 
@@ -32,6 +32,7 @@ __all__ = [
     "Folder",
     "FolderIds",
     "FolderListing",
+    "HookEvents",
     "HookSettings",
     "PathLookup",
     "ProcessLookup",
@@ -198,6 +199,26 @@ class ResumeCommands(ABC):
     @abstractmethod
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         """Return the command, whether or not the tool is installed."""
+
+
+class HookEvents(ABC):
+    """Reports events to hooks."""
+
+    @abstractmethod
+    def hook_session(self, payload: Mapping[str, Any]) -> str | None:
+        """Return the id of the session that an event belongs to; None if it is an event of another tool."""
+
+    @abstractmethod
+    def hook_workspace(self, payload: Mapping[str, Any]) -> Workspace | None:
+        """Return the workspace that an event names."""
+
+    @abstractmethod
+    def read_hook_events(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        """Parse the events of a session, sorted by time. The content of a transcript takes precedence."""
+
+    @abstractmethod
+    def hook_usage(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        """Return the token counts in the events of a session that its files do not contain."""
 
 
 class HookSettings(ABC):

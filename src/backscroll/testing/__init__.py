@@ -7,6 +7,7 @@ demo              the sample history of `backscroll demo`
 from_description  tool folders built from JSON descriptions
 coding_session    sessions that change and commit the files of a real checkout
 git_repository    repositories with commits at given times
+hooks             events of hooks
 database          SQLite files in WAL and rollback mode
 protobuf          minimal protobuf encoder
 lorem             random text

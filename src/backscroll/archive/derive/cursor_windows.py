@@ -5,24 +5,35 @@ from collections.abc import Iterable
 
 from backscroll.archive.session_key import SessionKey
 
-__all__ = ["mark_windows_changed", "update_windows"]
+__all__ = ["end_idle_windows", "mark_windows_changed", "update_windows"]
 
 _UPDATE = (
     "update cursor_sessions set (workspace_hash, workspace_name, workspace_path) ="
     " (select workspace_hash, workspace_name, workspace_path from conversations where session_id = :id"
     "  and platform = 'cursor' order by workspace_path is null, started_at, external_id limit 1),"
-    " (started_at, ended_at) = (select min(started_at), max(updated_at) from conversations"
-    "  where session_id = :id and platform = 'cursor')"
+    " (started_at, ended_at) = (select min(min(started_at, coalesce("
+    "   iif(instr(metadata, 'window_started_at'), json_extract(metadata, '$.window_started_at'), null),"
+    "   started_at))), iif(count(*) = count(ended_at), max(max(updated_at, ended_at)), null)"
+    "  from conversations where session_id = :id and platform = 'cursor')"
     " where id = :id and json_extract(metadata, '$.merged_from') is null"
     " and exists (select 1 from conversations where session_id = :id and platform = 'cursor')"
 )
 # A window imported from another program may have had more sessions than were imported.
 _EXTEND_IMPORTED = (
     "update cursor_sessions set (started_at, ended_at) = (select min(started_at, min(c.started_at)),"
-    "  coalesce(max(ended_at, max(c.updated_at)), max(c.updated_at)) from conversations c"
+    "  iif(count(*) = count(c.ended_at), coalesce(max(ended_at, max(c.updated_at)), max(c.updated_at)), null)"
+    "  from conversations c"
     "  where c.session_id = :id and c.platform = 'cursor')"
     " where id = :id and json_extract(metadata, '$.merged_from') is not null"
     " and exists (select 1 from conversations where session_id = :id and platform = 'cursor')"
+)
+# The last live session of a window has ended.
+_END_IDLE = (
+    "update cursor_sessions set ended_at = (select max(max(updated_at, ended_at)) from conversations"
+    "  where session_id = cursor_sessions.id and platform = 'cursor')"
+    " where ended_at is null and not exists (select 1 from conversations"
+    "  where session_id = cursor_sessions.id and platform = 'cursor' and ended_at is null)"
+    " and exists (select 1 from conversations where session_id = cursor_sessions.id and platform = 'cursor')"
 )
 _DELETE_EMPTY = (
     "delete from cursor_sessions where not exists (select 1 from conversations c"
@@ -41,6 +52,11 @@ def mark_windows_changed(db: sqlite3.Connection, sessions: Iterable[SessionKey])
         " where platform = ? and external_id = ? and session_id is not null",
         sessions,
     )
+
+
+def end_idle_windows(db: sqlite3.Connection) -> None:
+    """Set the end of windows without a live session."""
+    db.execute(_END_IDLE)
 
 
 def update_windows(db: sqlite3.Connection, *, is_erasing: bool = False) -> None:

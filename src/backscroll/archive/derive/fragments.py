@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 MAX_TITLE_CHARS = 100
+HOOK_FACTS = ("window", "window_started_at", "hook_ended_at")
 _decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
     "select f.id, f.source, f.store, f.external_id, f.closing, f.message_count, f.preview, u.modified_at,"
@@ -158,11 +159,19 @@ def merged_closing(fragments: Sequence[Fragment]) -> Closing:
         # The session is hidden only if no other content fragment makes it visible.
         visibilities = (one.closing.visibility for one in content_fragments(fragments) if one.message_count)
         filled["visibility"] = next((v for v in visibilities if v in ("listed", "archived")), "hidden")
+    if reported := _facts_of_hooks(fragments):
+        filled["metadata"] = best.metadata | reported
     for notes in (one.closing for one in fragments[1:] if one.store == "notes" and not one.is_superseded):
         filled["metadata"] = notes.metadata | filled.get("metadata", best.metadata)
         if notes.visibility == "archived" and best.visibility == "listed":
             filled["visibility"] = "archived"
     return msgspec.structs.replace(best, **filled)
+
+
+def _facts_of_hooks(fragments: Sequence[Fragment]) -> dict[str, Any]:
+    """Return the facts that only hooks know: the window of a session, and when it ended."""
+    metadata = next((one.closing.metadata for one in fragments if one.store == "hooks"), {})
+    return {name: value for name, value in metadata.items() if name in HOOK_FACTS}
 
 
 def _has_fact(closing: Closing, name: str) -> bool:

@@ -112,12 +112,16 @@ class RollupWriter:
         db.executemany(_INSERT_TOOLS, self._tools)
         self._fragment_ids, self._activity, self._tools = [], [], []
 
+    def delete_tokens(self, fragment_id: int) -> None:
+        """Delete the token rows of a fragment: they count elsewhere."""
+        self._db.execute("delete from token_rollup where fragment_id = ?", [fragment_id])
+
     def write_tokens(self, fragment_id: int) -> tuple[int | None, bool]:
         """Replace the token rows of a fragment. Return the sum of tokens and whether it is a lower bound.
 
         The sum is None if no response has token counts.
         """
-        self._db.execute("delete from token_rollup where fragment_id = ?", [fragment_id])
+        self.delete_tokens(fragment_id)
         self._db.execute(_INSERT_TOKENS, [fragment_id])
         tokens, is_lower_bound = self._db.execute(_SUM_TOKENS, [fragment_id]).fetchone()
         return tokens, bool(is_lower_bound)

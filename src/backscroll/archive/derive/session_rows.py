@@ -86,6 +86,7 @@ def _write_session(
     subagent_counts = {id_: _count(db, rollups, content_fragments(group)) for id_, group in subagents.items()}
     agent_id = session.id if content and content[0].is_subagent else None
     totals = SessionTotals(strings, own, subagent_counts.values(), agent_id=agent_id)
+    _count_reported_tokens(rollups, [one for one in fragments if one not in content], totals)
     inlined = [
         agent for fragment in content for agent in fragment.closing.agents if agent.agent_id in totals.inlined
     ]
@@ -102,6 +103,17 @@ def _write_session(
         others = [agent for agent in inlined if agent.agent_id not in subagents]
         counts = {agent.agent_id: totals.messages_of(agent.agent_id) for agent in others}
         write_inlined_subagents(db, session, content, others, counts)
+
+
+def _count_reported_tokens(rollups: RollupWriter, others: Sequence[Fragment], totals: SessionTotals) -> None:
+    """Add the tokens that only hooks report, unless the content of the session has token counts."""
+    for fragment in others:
+        if fragment.store != "usage":
+            continue
+        if totals.has_own_tokens:
+            rollups.delete_tokens(fragment.id)
+        elif (tokens := rollups.write_tokens(fragment.id)[0]) is not None:
+            totals.tokens = (totals.tokens or 0) + tokens
 
 
 def _count(
@@ -152,7 +164,7 @@ def _session_values(
         "workspace_hash": hash_,
         "workspace_name": workspace.name if workspace else None,
         "started_at": iso(started),
-        "ended_at": None if now - updated < LIVE_TIMEOUT else iso(updated),
+        "ended_at": _ended_at(closing, updated, now),
         "context": _json({"cwd": workspace.path if workspace else None, "git_branch": closing.git_branch}),
         "metadata": _json(
             {name: value for name, value in metadata.items() if value not in (None, [], False, "")}
@@ -177,6 +189,14 @@ def _session_values(
         "visibility": closing.visibility,
         "is_gone": are_gone(content),
     }
+
+
+def _ended_at(closing: Closing, updated: datetime, now: datetime) -> str | None:
+    """Return the end of a session; None while it is live. A hook may have reported the end."""
+    reported = closing.metadata.get("hook_ended_at")
+    if isinstance(reported, str) and reported >= (iso(updated) or ""):
+        return reported
+    return None if now - updated < LIVE_TIMEOUT else iso(updated)
 
 
 def _started(closing: Closing, totals: SessionTotals, fragments: list[Fragment]) -> tuple[datetime, str]:

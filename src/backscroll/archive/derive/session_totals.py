@@ -32,6 +32,7 @@ class SessionTotals:
         every = [*own, *chain.from_iterable(subagents)]
         known_tokens = [counts.tokens for counts in every if counts.tokens is not None]
         self.tokens = sum(known_tokens) if known_tokens else None
+        self.has_own_tokens = self.tokens is not None
         self.is_lower_bound = any(counts.is_lower_bound for counts in every)
         self.message_count = self.messages_of(agent_id)
         self.interactions = sum(counts.interactions for counts in own)

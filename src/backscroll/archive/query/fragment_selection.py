@@ -81,7 +81,9 @@ def select_fragments(
     selected: list[tuple[int, int, bool, int | None]] = []
     for index, ((session_id, agent_id), fragments) in enumerate(groups.items()):
         best = min(fragments, key=lambda fragment: fragment.rank)
-        same_store = [fragment.id for fragment in fragments if fragment.store == best.store]
+        # Token counts from hooks have rollups only if no other fragment has token counts.
+        counted_stores = best.store, "usage"
+        same_store = [fragment.id for fragment in fragments if fragment.store in counted_stores]
         group_id = index if len(same_store) > 1 else None
         selected += [(id_, session_id, agent_id is None, group_id) for id_ in same_store]
     db.execute(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["MIN_DISTINCTIVE_ID_CHARS", "SINGLE_SESSION_KINDS", "Exclusions"]
 
 # Kinds of units that never contain more than one session.
-SINGLE_SESSION_KINDS = ("session", "agent", "transcript", "notes")
+SINGLE_SESSION_KINDS = ("session", "agent", "transcript", "notes", "hooks")
 
 MIN_DISTINCTIVE_ID_CHARS = 8  # a shorter id may occur in any text by chance
 _NO_PATTERNS_HASH = bytes.fromhex("e4a6a0577479b2b4")  # precomputed: most users exclude nothing

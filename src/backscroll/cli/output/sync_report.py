@@ -66,6 +66,7 @@ def _lines(
             (report.rewritten, "rewritten"),
             (report.came_back, "restored"),
             (report.vanished, "deleted by the tool"),
+            (report.hook_events, "from hooks"),
         )
         if count
     ]

@@ -5,7 +5,7 @@ docs/formats/claude-code.md describes the format and the versions seen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from backscroll.sources.claude_code.folders import Folder, list_all_folders
 from backscroll.sources.protocols import (
     BackupContents,
     FolderListing,
+    HookEvents,
     HookSettings,
     PathLookup,
     ProcessLookup,
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
+    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
     from backscroll.model.backup import SourceFile
-    from backscroll.model.hooks import HookFile
+    from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.claude_code.reader import UnitReader
@@ -47,6 +48,7 @@ __all__ = ["ClaudeCode"]
 class ClaudeCode(
     BackupContents,
     FolderListing,
+    HookEvents,
     HookSettings,
     PathLookup,
     ProcessLookup,
@@ -125,6 +127,26 @@ class ClaudeCode(
         from backscroll.sources.claude_code.resume import resume_command  # start-up time
 
         return resume_command(session, machine)
+
+    def hook_session(self, payload: Mapping[str, Any]) -> str | None:
+        from backscroll.sources.claude_code.hooks import hook_session  # start-up time
+
+        return hook_session(payload)
+
+    def hook_workspace(self, payload: Mapping[str, Any]) -> Workspace | None:
+        from backscroll.sources.claude_code.hooks import hook_workspace  # start-up time
+
+        return hook_workspace(payload)
+
+    def read_hook_events(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        from backscroll.sources.claude_code.hooks import read_hook_events  # start-up time
+
+        return read_hook_events(session_id, events)
+
+    def hook_usage(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        from backscroll.sources.claude_code.hooks import hook_usage  # start-up time
+
+        return hook_usage(session_id, events)
 
     def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
         from backscroll.sources.claude_code.hooks import hook_file  # start-up time

@@ -22,7 +22,7 @@ writing/        plan moves, copies and restores of sessions
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from backscroll.sources.protocols import (
     ChangeMarkers,
     Closeable,
     FolderIds,
+    HookEvents,
     HookSettings,
     RawRecords,
     RawRows,
@@ -50,9 +51,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow
+    from backscroll.model import Checkpoint, Item, RawRow, Workspace
     from backscroll.model.backup import SourceFile
-    from backscroll.model.hooks import HookFile
+    from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor.reader import UserDataReader
@@ -65,6 +66,7 @@ class Cursor(
     ChangeMarkers,
     Closeable,
     FolderIds,
+    HookEvents,
     HookSettings,
     RawRecords,
     RawRows,
@@ -148,6 +150,26 @@ class Cursor(
         from backscroll.sources.cursor.writing.workspace_target import storage_id  # start-up time
 
         return storage_id(path, stat)
+
+    def hook_session(self, payload: Mapping[str, Any]) -> str | None:
+        from backscroll.sources.cursor.hooks import hook_session  # start-up time
+
+        return hook_session(payload)
+
+    def hook_workspace(self, payload: Mapping[str, Any]) -> Workspace | None:
+        from backscroll.sources.cursor.hooks import hook_workspace  # start-up time
+
+        return hook_workspace(payload)
+
+    def read_hook_events(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        from backscroll.sources.cursor.hooks import read_hook_events  # start-up time
+
+        return read_hook_events(session_id, events)
+
+    def hook_usage(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        from backscroll.sources.cursor.hooks import hook_usage  # start-up time
+
+        return hook_usage(session_id, events)
 
     def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
         from backscroll.sources.cursor.hooks import hook_file  # start-up time

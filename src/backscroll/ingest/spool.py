@@ -1,0 +1,181 @@
+"""Move the records of hooks from the spool into the archive, each exactly once.
+
+The file that hooks append to is renamed before it is read. A record that is written at this moment is
+repeated by the hook in a new file, under the same id. A file is deleted after its records are stored. So a
+record can be read twice, but neither lost nor stored twice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from backscroll import sources
+from backscroll.model import Unit
+from backscroll.model.hooks import HookRecord
+from backscroll.sources.protocols import HookEvents
+
+if TYPE_CHECKING:
+    from backscroll.archive import Archive
+    from backscroll.archive.session_key import SessionKey
+    from backscroll.archive.write.exclusions import Exclusions
+    from backscroll.sources import Source
+
+__all__ = ["ingest_spool", "parse_record"]
+
+ACTIVE_FILE = "events.jsonl"  # as in hooks/backscroll_hook.py
+SETTLE_SECONDS = 10.0  # a file that ends with an incomplete line and is not older may still be written
+BATCH_LINES = 1000
+MAX_UNREADABLE_BYTES = 4096  # kept of a line that is not valid
+UNREADABLE = "unreadable"
+
+
+def ingest_spool(archive: Archive, folder: Path) -> int:
+    """Store all records of the spool, then write them to the fragments of their sessions.
+
+    Return the number of new records.
+    """
+    count = sum([_store(archive, file) for file in _seal(folder)])
+    for source_name, session in archive.hook_events.unread_sessions():
+        _write_fragments(archive, sources.named(source_name), session, folder)
+    return count
+
+
+def _seal(folder: Path) -> list[Path]:
+    """Rename the active file, so that nothing is added to it. Return all renamed files, oldest first."""
+    names = [entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
+    if ACTIVE_FILE in names:
+        name = f"sealed-{time.time_ns():020d}-{os.getpid()}.jsonl"
+        (folder / ACTIVE_FILE).rename(folder / name)
+        names.append(name)
+    return [folder / name for name in sorted(names) if name.startswith("sealed-") and name.endswith(".jsonl")]
+
+
+def _store(archive: Archive, file: Path) -> int:
+    """Store the records of a file in batches, then delete it. Return the number of new records."""
+    count, is_complete = 0, True
+    exclusions = archive.units.exclusions
+    with file.open("rb") as lines:
+        while batch := list(islice(lines, BATCH_LINES)):
+            is_complete = batch[-1].endswith(b"\n")
+            # An incomplete line at the end is stored in a later sync, if it is still there.
+            whole = batch if is_complete or _is_settled(file) else batch[:-1]
+            count += archive.hook_events.add(
+                _allowed(map(parse_record, filter(bytes.strip, whole)), exclusions)
+            )
+    if is_complete or _is_settled(file):
+        file.unlink()
+    return count
+
+
+def _is_settled(file: Path) -> bool:
+    return time.time() - file.stat().st_mtime > SETTLE_SECONDS
+
+
+def parse_record(line: bytes) -> tuple[HookRecord, dict[str, Any]]:
+    """Return a line of the spool as a record, and its payload. An invalid line is a record of its own."""
+    try:
+        record = msgspec.json.decode(line)
+        id_, at, payload = record["id"], record["at"], record["payload"]
+        body = {"payload": payload, "edits": _edits(record), "omitted": record.get("omitted") or {}}
+        if not (isinstance(id_, str) and id_ and _is_time(at) and isinstance(payload, dict)):
+            raise TypeError
+    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
+        return _unreadable(line), {}
+    name = payload.get("hook_event_name")
+    name = name if isinstance(name, str) and name else "unknown"
+    for source_name, source in _hook_sources():
+        session_id = source.hook_session(payload)
+        if session_id is not None:
+            return HookRecord(
+                id=id_,
+                at=at,
+                name=name,
+                body=msgspec.json.encode(body),
+                source=source_name,
+                platform=source.platform,  # type: ignore[attr-defined]
+                session_id=session_id,
+            ), payload
+    return HookRecord(id=id_, at=at, name=name, body=msgspec.json.encode(body)), payload
+
+
+def _edits(record: dict[str, Any]) -> list[Any]:
+    edits = record.get("edits")
+    return [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 48
+
+
+def _unreadable(line: bytes) -> HookRecord:
+    """Return a record for a line that is not valid. Its id is a hash, so that it is stored once."""
+    text = line[:MAX_UNREADABLE_BYTES].decode("utf-8", "replace")
+    return HookRecord(
+        id=blake2b(line, digest_size=12).hexdigest(),
+        at=0,
+        name=UNREADABLE,
+        body=msgspec.json.encode({"payload": {"line": text, "bytes": len(line)}}),
+    )
+
+
+def _hook_sources() -> Iterator[tuple[str, HookEvents]]:
+    for name in sources.names():
+        source = sources.named(name)
+        if isinstance(source, HookEvents):
+            yield name, source
+
+
+def _allowed(
+    records: Iterable[tuple[HookRecord, dict[str, Any]]], exclusions: Exclusions
+) -> list[HookRecord]:
+    """Return the records of sessions that are neither forgotten nor in an excluded workspace."""
+    kept: list[HookRecord] = []
+    excluded: set[tuple[str | None, str | None]] = set()
+    owners = dict(_hook_sources())
+    for record, payload in records:
+        key = record.platform, record.session_id
+        if record.source is not None and exclusions.is_excluded(
+            owners[record.source].hook_workspace(payload)
+        ):
+            excluded.add(key)
+        kept.append(record)
+    return [
+        record
+        for record in kept
+        if (record.platform, record.session_id) not in excluded
+        and (record.platform, record.session_id) not in exclusions.forgotten
+    ]
+
+
+def _write_fragments(archive: Archive, source: Source, session: SessionKey, folder: Path) -> None:
+    """Write all events of a session as two units: messages, and token counts."""
+    assert isinstance(source, HookEvents)
+    events = archive.hook_events.of_session(session)
+    fingerprint = f"{len(events)} {events[-1].id}"
+    for name, items in (
+        ("events", source.read_hook_events(session.id, events)),
+        ("usage", source.hook_usage(session.id, events)),
+    ):
+        stream = list(items)
+        if not stream:
+            continue
+        unit = Unit(
+            source=source.name,
+            root=str(folder),
+            path=str(folder / name),
+            key=session.id,
+            fingerprint=fingerprint,
+            size=len(events),
+            kind="hooks",
+            session_id=session.id,
+        )
+        archive.units.put(unit, source.platform, stream, event="grew")
+    archive.hook_events.mark_read(session, events)

@@ -89,7 +89,7 @@ class Exporter:
             case "jsonl":
                 return json_lines(self._redacted(summary), self._read(summary))
             case "html":
-                from backscroll.render.html import html  # loads Markdown and highlighting
+                from backscroll.render.html.session_page import html  # loads Markdown and highlighting
 
                 render = partial(html, index_file=index_file)
             case "md":

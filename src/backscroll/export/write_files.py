@@ -11,7 +11,7 @@ from backscroll.errors import DestinationError
 from backscroll.export.file_names import file_names
 from backscroll.model import SessionSummary
 from backscroll.model.export import Format
-from backscroll.render.index_page import index_page
+from backscroll.render.html.index_page import index_page
 
 __all__ = ["INDEX_FILE", "Exported", "Progress", "work_units", "write_files", "write_one"]
 

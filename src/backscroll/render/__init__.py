@@ -1,8 +1,8 @@
 """Sessions as text, Markdown, HTML and JSON. Values in, strings out.
 
-json, plain_text, markdown, html          one module per format
-markdown_escape, markdown_html            Markdown: escape foreign text, convert to HTML
-html_page, index_page                     HTML: page frame, index of exported sessions
+json, plain_text, markdown                one module per format
+html/                                     sessions as HTML
+markdown_escape                           escape foreign text in Markdown
 turns                                     messages in reading order, subagents nested
 session_header, tool_calls, diffs         parts that all formats share
 annotations, search_results, recall,

@@ -49,10 +49,10 @@ def speaker_label(message: Message, *, is_agent: bool = False) -> str:
     return f"{name} ({', '.join(one_line(note, 60) for note in notes)})" if notes else name
 
 
-def message_heading(message: Message, *, is_agent: bool = False) -> str:
-    """Return author and time of a message."""
+def message_heading(message: Message, *, is_agent: bool = False, zone: tzinfo | None = UTC) -> str:
+    """Return author and time of a message. The zone None is local time."""
     is_inferred = message.timestamp_source not in (None, "stored")
-    at = format_time(message.timestamp, is_inferred=is_inferred)
+    at = format_time(message.timestamp, is_inferred=is_inferred, zone=zone)
     return " · ".join(part for part in (speaker_label(message, is_agent=is_agent), at) if part)
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from backscroll.model import SessionSummary
 from backscroll.model.text import one_line
-from backscroll.render.html_page import page_end, page_start
+from backscroll.render.html.page_frame import page_end, page_start
 from backscroll.render.session_header import format_time, session_title
 
 __all__ = ["index_page"]

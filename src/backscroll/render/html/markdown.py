@@ -78,6 +78,8 @@ def _parser() -> "MarkdownIt":
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("th_open", _cell)
+    parser.add_render_rule("td_open", _cell)
     return parser
 
 
@@ -100,6 +102,19 @@ def _link(
     _: MutableMapping[str, Any],
 ) -> str:
     return f'<a href="{escape(str(tokens[index].attrs.get("href", "")))}" rel="noopener noreferrer">'
+
+
+def _cell(
+    renderer: "RendererProtocol",
+    tokens: "Sequence[Token]",
+    index: int,
+    options: Any,
+    _: MutableMapping[str, Any],
+) -> str:
+    """Return the start of a table cell. Its alignment is a class: content policies forbid a style."""
+    token = tokens[index]
+    alignment = str(token.attrs.get("style", "")).removeprefix("text-align:")
+    return f'<{token.tag} class="{alignment}">' if alignment in ("center", "right") else f"<{token.tag}>"
 
 
 def _fence(

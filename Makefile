@@ -1,4 +1,4 @@
-# make run     install into .venv and list your sessions (ARGS="..." for any other command)
+# make run     install into .venv and open the web app (ARGS="..." for any other command)
 # make test    run all tests
 # make lint    check formatting, lint and types
 
@@ -33,11 +33,14 @@ $(VENV)/.tested: $(VENV)/.installed requirements-dev.lock
 	@touch $@
 
 run: setup
-	@$(BIN)/backscroll $(or $(ARGS),list)
+	@$(BIN)/backscroll $(or $(ARGS),serve)
 
 test: $(VENV)/.tested
 	@command -v git >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy git >/dev/null; } \
 		|| echo "git is not installed: tests that need it are skipped."
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy chromium >/dev/null 2>&1; } \
+		|| echo "Chromium is not installed: the browser tests are skipped."
 	@$(BIN)/pytest -q -n $(WORKERS)
 
 # Runs Claude Code itself, without a network, and compares what Backscroll reads with what was said.

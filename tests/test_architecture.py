@@ -13,12 +13,17 @@ LAYERS = [
     ["ingest", "search", "stats", "export", "resume", "commits", "backup", "hooks"],
     ["transfer"],
     ["history"],
-    ["mcp", "tui"],
+    ["mcp", "tui", "web"],
     ["cli"],  # also starts the servers and the TUI
 ]
 # What interfaces may import, besides themselves.
 SHARED = {"history", "model", "errors", "config", "render"}
-INTERFACES = {"cli": {*SHARED, "mcp", "tui", "http_guard"}, "mcp": {*SHARED, "http_guard"}, "tui": SHARED}
+INTERFACES = {
+    "cli": {*SHARED, "mcp", "tui", "web", "http_guard"},
+    "mcp": {*SHARED, "http_guard"},
+    "tui": SHARED,
+    "web": {*SHARED, "http_guard"},
+}
 PACKAGE = Path(backscroll.__file__).parent
 
 

@@ -158,6 +158,7 @@ METHODS = {
     "restore_session": ["ref"],
     "retentions": ["now"],
     "roots": [],
+    "session_facets": ["filter"],
     "search_sessions": [
         "query", "limit", "offset", "by", "context", "pattern", "filters", "since", "until",
     ],
@@ -217,7 +218,9 @@ PARTS: dict[str, dict[str, list[str]]] = {
     "statistics": {
         "explain_day": ["day", "filter", "zone"],
         "explain_session": ["ref", "zone"],
+        "messages_by_hour": ["filter", "zone"],
         "report": ["filter", "by", "zone"],
+        "reports": ["filter", "by", "zone"],
         "year_in_review": ["year", "filter", "zone"],
     },
     "transcript": {
@@ -225,6 +228,8 @@ PARTS: dict[str, dict[str, list[str]]] = {
         "find_message": ["summary", "name"],
         "message_at": ["summary", "position"],
         "messages": ["summary", "start"],
+        "prompts": ["summary"],
+        "subagents": ["summary"],
         "read": ["summary", "everything", "with_agents", "start", "turns"],
         "records": ["summary"],
     },

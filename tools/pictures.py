@@ -1,6 +1,6 @@
 """Regenerate docs/pictures from the demo history: `make pictures`.
 
-The terminal UI is drawn by Textual, the exported page by headless Chromium. The diagrams of the
+The terminal UI is drawn by Textual, web pages and the exported page by headless Chromium. The diagrams of the
 data flow and of the schema are drawn here, the schema from the archive's own foreign keys.
 """
 
@@ -16,11 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
+from threading import Thread
+
+import uvicorn
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.history.demo import write_demo
 from backscroll.tui.app import Backscroll
+from backscroll.web.app import create_app
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -45,6 +49,7 @@ def main() -> None:
             history.sync()
             _draw_schema(history.archive_path)
             _draw_page(history, Path(folder))
+        _draw_web(open_history, Path(folder))
         asyncio.run(_draw_tui(open_history))
     _draw_data_flow()
 
@@ -94,13 +99,41 @@ def _screen(app: Backscroll) -> str:
 
 
 def _draw_page(history: History, folder: Path) -> None:
-    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if browser is None:
-        print("Skipped export.png: no Chromium found. Install the package 'chromium'.", file=sys.stderr)
-        return
     page = folder / "session.html"
     page.write_text("".join(history.export_session("a4a9482e", "html")), encoding="utf-8")
-    width, height = PAGE_SIZE
+    _screenshot(page.as_uri(), "export.png", PAGE_SIZE, folder)
+
+
+WEB_PAGES = (  # picture, path, size
+    ("web-session.png", "/sessions/claude-code:a4a9482e-facd-4d33-bfe9-ce4b37bd7124", (1360, 860)),
+    ("web-home.png", "/", (1200, 1320)),
+    ("web-sessions.png", "/sessions", (1280, 860)),
+    ("web-search.png", "/search?q=two-clocks+role:tool", (1280, 700)),
+)
+
+
+def _draw_web(open_history, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    """Draw pages of the web app, served by a thread."""
+    app = create_app(open_history, token="", auto_sync=False)  # without a cookie, the browser has this token
+    config = uvicorn.Config(app, port=0, log_level="critical")
+    server = uvicorn.Server(config)
+    listener = config.bind_socket()
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        for picture, path, size in WEB_PAGES:
+            _screenshot(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", picture, size, folder)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _screenshot(url: str, picture: str, size: tuple[int, int], folder: Path) -> None:
+    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if browser is None:
+        print(f"Skipped {picture}: no Chromium found. Install the package 'chromium'.", file=sys.stderr)
+        return
+    width, height = size
     subprocess.run(
         [
             browser,
@@ -114,8 +147,9 @@ def _draw_page(history: History, folder: Path) -> None:
             "--disable-sync",
             f"--user-data-dir={folder / 'chromium'}",
             f"--window-size={width},{height}",
-            f"--screenshot={PICTURES / 'export.png'}",
-            page.as_uri(),
+            "--virtual-time-budget=3000",
+            f"--screenshot={PICTURES / picture}",
+            url,
         ],
         check=True,
         capture_output=True,
@@ -133,7 +167,7 @@ FLOW = (  # column, row, title, subtitle
     (3, 2, "index", "full text, derived"),
     (2, 1, "history", "the Python library"),
     (1, 1, "render", "text, Markdown, HTML, JSON"),
-    (0, 1, "cli · mcp · tui", "interfaces"),
+    (0, 1, "cli · mcp · tui · web", "interfaces"),
     (2, 2, "search", "words, patterns, recall"),
 )
 FLOW_ARROWS = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (6, 7), (7, 8), (5, 9), (9, 6))

@@ -3,17 +3,21 @@
 import hmac
 import os
 import secrets
+from collections.abc import Callable, Collection
+from ipaddress import ip_address
 from pathlib import Path
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backscroll.errors import DestinationError
 
-__all__ = ["Guard", "token_in"]
+__all__ = ["Guard", "is_address", "is_loopback_host", "new_token", "token_cookie", "token_in"]
 
-_HOST_NAMES = ("127.0.0.1", "localhost")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_READING_METHODS = ("GET", "HEAD")
 MIN_TOKEN_CHARS = 32
 
 
@@ -30,7 +34,7 @@ def token_in(path: Path) -> str:
             if len(known) >= MIN_TOKEN_CHARS:
                 return known
             path.unlink()
-        token = secrets.token_urlsafe(MIN_TOKEN_CHARS)
+        token = new_token()
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(f"{token}\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -41,12 +45,54 @@ def token_in(path: Path) -> str:
     return token
 
 
-class Guard:
-    """ASGI middleware that rejects requests with another Host, a foreign Origin or a wrong token."""
+def new_token() -> str:
+    """Return a random token."""
+    return secrets.token_urlsafe(MIN_TOKEN_CHARS)
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+
+def token_cookie(port: int) -> str:
+    """Return the name of the cookie with the token. Servers on other ports share the cookies of a host."""
+    return f"backscroll-{port}"
+
+
+def is_loopback_host(name: str) -> bool:
+    """Return whether a host name without its port is one of this machine's loopback names."""
+    return name in _LOOPBACK_HOSTS
+
+
+def is_address(name: str) -> bool:
+    """Return whether a host name is an IP address. A site cannot make such a name resolve to this server."""
+    try:
+        ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """ASGI middleware that rejects requests with another Host, a foreign Origin or a wrong token.
+
+    ``is_own_host`` decides on the name in the Host header. With ``has_cookie``, browsers can send the token
+    in a cookie; then a write needs the Origin of this server, too. With ``is_reading_open``, only writes need
+    the token. ``open_paths`` never need it.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        *,
+        is_own_host: Callable[[str], bool] = is_loopback_host,
+        has_cookie: bool = False,
+        is_reading_open: bool = False,
+        open_paths: Collection[str] = (),
+    ) -> None:
         self._app = app
         self._token = token.encode()
+        self._is_own_host = is_own_host
+        self._has_cookie = has_cookie
+        self._is_reading_open = is_reading_open
+        self._open_paths = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -54,19 +100,41 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        refusal = self._refusal(Headers(scope=scope), scope["server"][1])
+        refusal = self._refusal(scope, Headers(scope=scope), scope["server"][1])
         await (refusal or self._app)(scope, receive, send)
 
-    def _refusal(self, headers: Headers, port: int) -> PlainTextResponse | None:
-        own_hosts = {f"{name}:{port}" for name in _HOST_NAMES}
+    def _refusal(self, scope: Scope, headers: Headers, port: int) -> PlainTextResponse | None:
+        host = headers.get("host", "")
+        name, _, host_port = host.rpartition(":")
         # DNS rebinding: another site's host name may resolve to this address.
-        if headers.getlist("host") != [headers.get("host")] or headers.get("host") not in own_hosts:
+        if headers.getlist("host") != [host] or host_port != str(port) or not self._is_own_host(name.lower()):
             return PlainTextResponse("This server accepts requests to its own address only.\n", 421)
         origins = headers.getlist("origin")
-        if any(origin not in {f"http://{one}" for one in own_hosts} for origin in origins):
+        if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
             return PlainTextResponse("Requests from other sites are rejected.\n", 403)
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
+        is_read = scope["method"] in _READING_METHODS
+        if scope["path"] in self._open_paths or (is_read and self._is_reading_open):
+            return None
+        if self._is_token(_bearer(headers)):
+            return None
+        if not self._has_cookie:
             hint = "A token is required: Authorization: Bearer, then the content of the token file.\n"
             return PlainTextResponse(hint, 401, {"WWW-Authenticate": "Bearer"})
+        if not self._is_token(_cookie(headers, token_cookie(port))):
+            hint = "Open the address that 'backscroll serve' printed. It contains the token.\n"
+            return PlainTextResponse(hint, 401, {"WWW-Authenticate": "Bearer"})
+        if not is_read and not origins:
+            return PlainTextResponse("Writing requires the Origin header of this server.\n", 403)
         return None
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self._token)
+
+
+def _bearer(headers: Headers) -> str:
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    return cookie_parser(headers.get("cookie", "")).get(name, "")

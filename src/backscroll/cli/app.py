@@ -24,6 +24,7 @@ _SECTIONS = {
         "tail": ("sessions.tail:command", "Follow a running session."),
         "stats": ("sessions.stats:command", "Show statistics: sessions, time, tokens, cost and more."),
         "tui": ("sessions.tui:command", "Browse sessions in a full-screen terminal UI."),
+        "serve": ("setup.serve:command", "Open the web app in a browser."),
     },
     "Continue and share": {
         "resume": ("sessions.resume:command", "Resume a session in the tool it came from."),

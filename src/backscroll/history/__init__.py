@@ -10,6 +10,8 @@
     workspaces.py      find a workspace by name
     sync.py            read changes into the archive
     tool_changes.py    the contract's methods that change the tools' stores
+    sync_thread.py     sync and watch in a thread of a server
+    server_claim.py    one web server per archive
     sync_worker.py     the process that completes a long sync in the background
     recall.py          sessions that help with a task
     demo.py            write the sample history

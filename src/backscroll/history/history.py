@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
     from backscroll.model.search import InvalidFilter, RecallResult
-    from backscroll.model.session import AgentSession, SortKey
+    from backscroll.model.session import AgentSession, SessionFacets, SortKey
     from backscroll.model.sync import EventLog, SyncReport
     from backscroll.model.workspace import WorkspaceSummary
     from backscroll.redact.redactor import Redactor
@@ -165,6 +165,10 @@ class History(ToolChanges):
         )
         has_more = offset + len(data) < total
         return model.PaginatedResult(tuple(data), model.Pagination(total, limit, offset, has_more))
+
+    def session_facets(self, filter: Filter | None = None) -> SessionFacets:
+        """Return how many sessions each value of each filter would list, with the other filters unchanged."""
+        return self._stores.archive.sessions.facets(filter or model.Filter())
 
     def all_sessions(self, filter: Filter | None = None) -> list[SessionSummary]:
         """Return all matching sessions, newest first."""

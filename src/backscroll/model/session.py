@@ -11,6 +11,7 @@ __all__ = [
     "SORT_KEYS",
     "AgentSession",
     "Completeness",
+    "FacetValue",
     "Filter",
     "FollowedMessage",
     "Note",
@@ -18,6 +19,7 @@ __all__ = [
     "Pagination",
     "Session",
     "SessionChange",
+    "SessionFacets",
     "SessionSummary",
     "SortKey",
 ]
@@ -123,6 +125,27 @@ class Filter(Struct, frozen=True, kw_only=True):
     is_starred: bool = False
     with_subagents: bool = False
     with_unlisted: bool = False  # drafts, ghosts, background work of the tools, copies of subagents
+
+
+class FacetValue(Struct, frozen=True, gc=False):
+    """A value of a filter and the number of sessions that it would list."""
+
+    value: str
+    label: str  # a shorter form to show
+    count: int
+
+
+class SessionFacets(Struct, frozen=True, kw_only=True):
+    """Values of each filter with their session counts, the most frequent first."""
+
+    sources: tuple[FacetValue, ...]
+    workspaces: tuple[FacetValue, ...]
+    branches: tuple[FacetValue, ...]
+    models: tuple[FacetValue, ...]
+    tags: tuple[FacetValue, ...]
+    edited: int  # sessions that changed files
+    gone: int
+    starred: int
 
 
 class SessionChange(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Counts, tokens and costs."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta, tzinfo
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from backscroll.model.statistics import By, Explanation, Report, Year
 from backscroll.pricing.prices import PriceTable, with_own
 from backscroll.stats.calendar import midnight
 from backscroll.stats.explain import explain
+from backscroll.stats.hours import messages_by_hour
 from backscroll.stats.totals import add_up
 from backscroll.stats.year_review import review
 
@@ -44,6 +46,23 @@ class Statistics:
         filter = filter or Filter()
         counted = self._stores.archive.statistics(filter)
         return add_up(counted, self.prices, by=by, zone=zone, since=filter.since, until=filter.until)
+
+    def reports(
+        self, filter: Filter | None = None, *, by: Sequence[By], zone: tzinfo | None = None
+    ) -> dict[By, Report]:
+        """Return several reports of the same sessions. This is faster than one after the other."""
+        filter = filter or Filter()
+        counted = self._stores.archive.statistics(filter)
+        return {
+            one: add_up(counted, self.prices, by=one, zone=zone, since=filter.since, until=filter.until)
+            for one in by
+        }
+
+    def messages_by_hour(
+        self, filter: Filter | None = None, *, zone: tzinfo | None = None
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the messages of each hour of the day, for the days of the week from Monday."""
+        return messages_by_hour(self._stores.archive.statistics(filter or Filter()), zone)
 
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> Explanation:
         """Return every usage record of a session, whether it counts and why, and the cost calculation."""

@@ -33,6 +33,19 @@ class Transcript:
         """Return the number of messages of all roles and on all branches."""
         return self._stores.archive.messages.extent(summary)[1]
 
+    def subagents(self, summary: SessionSummary) -> list[SessionSummary]:
+        """Return the subagents of a session, oldest first; for a subagent, those that it started itself."""
+        return [agent for agent, _ in self._stores.archive.sessions.subagents(summary)]
+
+    def prompts(self, summary: SessionSummary) -> Iterator[tuple[int, Message]]:
+        """Yield position and content of the user's messages on the active branch."""
+        archive = self._stores.archive
+        agents = [agent.id for agent in self.subagents(summary)]
+        wanted = set(archive.messages.turn_starts(summary, agents))
+        for position, message in enumerate(archive.messages.without_usage(summary) if wanted else ()):
+            if position in wanted:
+                yield position, message
+
     def read(
         self,
         summary: SessionSummary,

@@ -1,0 +1,62 @@
+"""Counts of sessions by property, for the filters of a session list."""
+
+import sqlite3
+from typing import Any
+
+from msgspec.structs import replace
+
+from backscroll.archive.query.filters import where_clause
+from backscroll.model import Filter
+from backscroll.model.session import FacetValue, SessionFacets
+
+__all__ = ["session_facets"]
+
+MAX_VALUES = 200  # of one property, the most frequent ones
+
+_SOURCES = "select source, source, count(*) from conversations where {0} group by 1"
+_WORKSPACES = (
+    "select coalesce(json_extract(metadata, '$.workspace_authority') || ':', '') || workspace_path,"
+    " workspace_name, count(*) from conversations where {0} and workspace_path is not null"
+    " group by workspace_hash"
+)
+_BRANCHES = (
+    "select git_branch, git_branch, count(*) from conversations"
+    " where {0} and git_branch is not null group by 1"
+)
+_MODELS = (
+    "select m.value, m.value, count(distinct number) from conversations, json_each(models) m"
+    " where {0} group by 1"
+)
+_TAGS = (
+    "select name, name, count(*) from tag join conversations using (platform, external_id)"
+    " where {0} group by 1"
+)
+
+
+def session_facets(db: sqlite3.Connection, filter_: Filter) -> SessionFacets:
+    """Return how many sessions each value of each filter would list, with the other filters unchanged."""
+    return SessionFacets(
+        sources=_values(db, _SOURCES, replace(filter_, source=None)),
+        workspaces=_values(db, _WORKSPACES, replace(filter_, workspace=None)),
+        branches=_values(db, _BRANCHES, replace(filter_, branch=None)),
+        models=_values(db, _MODELS, replace(filter_, model=None)),
+        tags=_values(db, _TAGS, replace(filter_, tags=())),
+        edited=_count(db, replace(filter_, has_edits=True)),
+        gone=_count(db, replace(filter_, is_gone=True)),
+        starred=_count(db, replace(filter_, is_starred=True)),
+    )
+
+
+def _values(db: sqlite3.Connection, query: str, filter_: Filter) -> tuple[FacetValue, ...]:
+    condition, parameters = where_clause(db, filter_)
+    rows = _execute(db, f"{query.format(condition)} order by 3 desc, 1 limit {MAX_VALUES}", parameters)
+    return tuple(FacetValue(value, label or value, count) for value, label, count in rows)
+
+
+def _count(db: sqlite3.Connection, filter_: Filter) -> int:
+    condition, parameters = where_clause(db, filter_)
+    return int(_execute(db, f"select count(*) from conversations where {condition}", parameters)[0][0])  # noqa: S608
+
+
+def _execute(db: sqlite3.Connection, query: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return db.execute(query, parameters).fetchall()

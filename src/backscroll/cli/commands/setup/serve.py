@@ -1,0 +1,70 @@
+"""``backscroll serve``: the web app."""
+
+import sys
+
+import click
+
+from backscroll.cli.global_options import Setup
+from backscroll.cli.install_command import missing_extra_message
+from backscroll.errors import BackscrollError, DestinationError
+
+__all__ = ["command"]
+
+_MODULES = ("jinja2", "markupsafe", "starlette", "uvicorn")
+
+
+@click.command("serve")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port. Default: 7433, or a free one.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on. With any other than a loopback address, reading requires the token, too.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address; do not open a browser.")
+@click.option("--no-sync", is_flag=True, help="Show the archive as it is; do not keep it up to date.")
+@click.pass_obj
+def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync: bool) -> None:
+    """Open the web app in a browser.
+
+    It shows the whole history, keeps the archive up to date while it runs, and ends with Ctrl-C. It is only
+    reachable from this machine. Without a display, it prints the address. If it is already running for the
+    same archive, the running one is opened.
+
+    \b
+    Examples:
+      backscroll serve
+      backscroll serve --port 8080 --no-browser
+    """
+    try:
+        from backscroll.web.server import launch_url as launch_url_of
+        from backscroll.web.server import open_browser, serve  # needs starlette, an optional dependency
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in _MODULES:
+            raise
+        raise BackscrollError(missing_extra_message("The web app", "web")) from error
+
+    def show(address: str, launch_url: str) -> None:
+        """Open the browser, or print the address that gives it the token."""
+        if no_browser or not open_browser(launch_url):
+            click.echo(launch_url)
+        else:
+            click.echo(address)
+
+    def started(address: str, launch_url: str) -> None:
+        show(address, launch_url)
+        click.echo("Press Ctrl-C to stop.", err=True)
+        sys.stdout.flush()
+
+    running = serve(setup.history, host=host, port=port, auto_sync=not no_sync, started=started)
+    if running is None:
+        return
+    if port is not None and not running.address.endswith(f":{port}"):
+        raise DestinationError(
+            f"The web app is already running for this archive, at {running.address}."
+            f" Stop it first (process {running.pid}).",
+            "",
+        )
+    click.echo("Already running.", err=True)
+    show(running.address, launch_url_of(running.address, running.token))

@@ -1,0 +1,102 @@
+"""Routes and middleware of the web app."""
+
+import hmac
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from backscroll.history import History
+from backscroll.history.sync_thread import SyncThread
+from backscroll.http_guard import Guard, is_loopback_host, token_cookie
+from backscroll.model.sync import SyncStatus
+from backscroll.web import errors
+from backscroll.web.headers import SecurityHeaders
+from backscroll.web.pages.annotations import annotate, read_form
+from backscroll.web.pages.home import home_page
+from backscroll.web.pages.launch import LAUNCH_PATH, launch
+from backscroll.web.pages.records import export_file, record_page
+from backscroll.web.pages.search import search_page
+from backscroll.web.pages.session import prompts_page, session_page, window_part
+from backscroll.web.pages.sessions import sessions_page
+from backscroll.web.static_files import static_file
+from backscroll.web.workers import Workers
+
+__all__ = ["create_app"]
+
+_Handler = Callable[[History, Request], Response]
+_Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def create_app(
+    open_history: Callable[[], History],
+    token: str,
+    *,
+    is_own_host: Callable[[str], bool] = is_loopback_host,
+    is_reading_open: bool = True,
+    auto_sync: bool = True,
+) -> ASGIApp:
+    """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs."""
+    workers = Workers(open_history)
+    sync = SyncThread(open_history, "backscroll serve") if auto_sync else None
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        if sync is not None:
+            sync.start()
+        yield
+        if sync is not None:
+            sync.close()
+        workers.close()
+
+    app = Starlette(routes=_routes(workers), exception_handlers=errors.HANDLERS, lifespan=lifespan)
+    app.state.token = token
+    app.state.sync_status = lambda: sync.status if sync is not None else SyncStatus(is_complete=True)
+    app.state.can_write = partial(_can_write, token)
+    guard = Guard(
+        app,
+        token,
+        is_own_host=is_own_host,
+        has_cookie=True,
+        is_reading_open=is_reading_open,
+        open_paths=[LAUNCH_PATH],
+    )
+    return SecurityHeaders(guard)
+
+
+def _routes(workers: Workers) -> list[Route]:
+    def page(handler: _Handler) -> _Endpoint:
+        async def endpoint(request: Request) -> Response:
+            return await workers.run(lambda history: handler(history, request))
+
+        return endpoint
+
+    async def change(request: Request) -> Response:
+        form = await read_form(request)
+        return await workers.run(lambda history: annotate(history, request, form))
+
+    return [
+        Route("/", page(home_page)),
+        Route("/search", page(search_page)),
+        Route("/sessions", page(sessions_page)),
+        Route("/sessions/{ref}", page(session_page)),
+        Route("/sessions/{ref}", change, methods=["POST"]),
+        Route("/sessions/{ref}/window", page(window_part)),
+        Route("/sessions/{ref}/prompts", page(prompts_page)),
+        Route("/sessions/{ref}/messages/{message}", page(record_page)),
+        Route("/sessions/{ref}/export.{format}", page(export_file)),
+        Route("/static/{version}/{name}", static_file),
+        Route(LAUNCH_PATH, launch),
+    ]
+
+
+def _can_write(token: str, request: Request) -> bool:
+    """Return whether the browser has the token."""
+    given = request.cookies.get(token_cookie(request.scope["server"][1]), "")
+    return hmac.compare_digest(given.encode(), token.encode())

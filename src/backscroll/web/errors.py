@@ -1,0 +1,57 @@
+"""Error pages."""
+
+import sys
+import traceback
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from backscroll.errors import (
+    ArchiveError,
+    BackscrollError,
+    DataNotFoundError,
+    SessionNotFoundError,
+    UsageError,
+    WorkspaceNotFoundError,
+)
+from backscroll.web.templating import render
+
+__all__ = ["HANDLERS"]
+
+_STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
+    (SessionNotFoundError, 404, "Session not found"),
+    (WorkspaceNotFoundError, 404, "Workspace not found"),
+    (DataNotFoundError, 404, "Not found"),
+    (UsageError, 400, "Invalid request"),
+    (ArchiveError, 503, "The archive is not available"),
+)
+_HTTP_TITLES = {404: "Page not found", 405: "Not allowed"}
+
+
+async def _history_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BackscrollError)
+    for kind, status_code, title in _STATUS_CODES:
+        if isinstance(error, kind):
+            return _page(request, status_code, title, error.reason)
+    return _page(request, 500, "Something failed", error.reason)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _page(request, error.status_code, _HTTP_TITLES.get(error.status_code, error.detail), "")
+
+
+async def _unexpected_error(request: Request, error: Exception) -> Response:
+    # The message may contain history. Print only the location.
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    location = f"{frame.name}, line {frame.lineno} of {frame.filename}"
+    sys.stderr.write(f"backscroll serve: {type(error).__name__} in {location}\n")
+    return _page(request, 500, "Something failed", f"Internal error ({type(error).__name__}).")
+
+
+def _page(request: Request, status_code: int, title: str, message: str) -> Response:
+    return render(request, "error.html", status_code, title=title, message=message)
+
+
+HANDLERS = {BackscrollError: _history_error, HTTPException: _http_error, Exception: _unexpected_error}

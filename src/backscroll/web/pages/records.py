@@ -1,0 +1,92 @@
+"""The original record of a message, and exports of a session."""
+
+import json
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
+from typing import IO, get_args
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from backscroll.errors import DataNotFoundError, UsageError
+from backscroll.history import History
+from backscroll.history.parts.exports import file_name
+from backscroll.model.export import FORMATS, Format
+from backscroll.model.text import escape_json
+from backscroll.render.html.markdown import highlight_code
+from backscroll.web.pages.session import session_of
+from backscroll.web.templating import render
+
+__all__ = ["export_file", "record_page"]
+
+MAX_SHOWN_CHARS = 2_000_000
+MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of an export; a longer one is written to a temporary file
+CHUNK_BYTES = 64 * 1024
+_MEDIA_TYPES: dict[Format, str] = {
+    "md": "text/markdown",
+    "html": "text/html",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "txt": "text/plain",
+}
+assert set(_MEDIA_TYPES) == set(get_args(Format))
+
+
+def record_page(history: History, request: Request) -> Response:
+    """Return the line or row that a message was parsed from, and where it was read."""
+    summary = session_of(history, request)
+    position = history.transcript.find_message(summary, request.path_params["message"])
+    message = history.transcript.message_at(summary, position)
+    if message is None:
+        raise DataNotFoundError(f"{summary.ref} has no message {position}.", summary.ref)
+    records = history.transcript.records(summary)
+    found = [("Record", message.origin, records.of(message))]
+    if (result := records.result_of(message)) is not None:
+        found.append(("Result", result[1], result[0]))
+    return render(
+        request,
+        "record.html",
+        summary=summary,
+        position=position,
+        message=message,
+        records=[(label, origin, *_formatted(record)) for label, origin, record in found],
+        total=history.transcript.count(summary),
+    )
+
+
+def _formatted(record: bytes | None) -> tuple[str | None, str, int]:
+    """Return a record as text, as highlighted HTML if it is short JSON, and its size in bytes."""
+    if record is None:
+        return None, "", 0
+    text = record.decode("utf-8", "replace")
+    try:
+        document = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        text = escape_json(document.encode("utf-8", "backslashreplace")).decode()
+    except ValueError:
+        return text[:MAX_SHOWN_CHARS], "", len(record)
+    return text[:MAX_SHOWN_CHARS], highlight_code(text, "json"), len(record)
+
+
+def export_file(history: History, request: Request) -> Response:
+    """Return a session as a file to download."""
+    format_ = request.path_params["format"]
+    if format_ not in FORMATS:
+        raise UsageError(f"{format_!r} is not a format. Use one of: {', '.join(FORMATS)}.")
+    summary = session_of(history, request)
+    # Written first: the archive's connection belongs to this thread, and the response to another one.
+    file = SpooledTemporaryFile(MAX_MEMORY_BYTES)  # noqa: SIM115 - closed by _chunks
+    for text in history.exports.stream(summary, format_):
+        file.write(text.encode("utf-8", "replace"))
+    file.seek(0)
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file_name(summary, format_))}",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return StreamingResponse(_chunks(file), media_type=_MEDIA_TYPES[format_], headers=headers)
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk

@@ -1,0 +1,147 @@
+"""A session: its messages, facts, matches and prompts."""
+
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from backscroll.errors import BackscrollError, UsageError
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.model.export import FORMATS
+from backscroll.model.text import one_line
+from backscroll.render.session_header import header_fields
+from backscroll.web.templating import render, render_block
+from backscroll.web.transcript_window import WINDOW_MESSAGES, read_window
+from backscroll.web.urls import decode_ref, session_url
+
+__all__ = ["prompts_page", "session_of", "session_page", "window_part"]
+
+MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
+_CONTEXT_MESSAGES = 4  # before a linked message
+_MAX_PROMPT_CHARS = 110
+_MAX_NUMBER_DIGITS = 9
+
+
+class Matches(NamedTuple):
+    """Messages of a session that match a search."""
+
+    query: str
+    positions: list[int]
+    in_subagents: list[tuple[str, int]]  # ref and position
+    current: int | None  # index in the positions
+
+    def neighbour(self, step: int) -> int | None:
+        """Return the position of the next match, or of the previous one with the step -1."""
+        if not self.positions:
+            return None
+        if self.current is None:
+            return self.positions[0]
+        index = self.current + step
+        return self.positions[index] if 0 <= index < len(self.positions) else None
+
+
+def session_of(history: History, request: Request) -> SessionSummary:
+    """Return the session that a request names."""
+    return history.find(decode_ref(request.path_params["ref"]))
+
+
+def session_page(history: History, request: Request) -> Response:
+    """Return a session, from its start or around a message."""
+    given = decode_ref(request.path_params["ref"])
+    summary = history.find(given)
+    if given not in (summary.ref, f"{summary.parent_ref}/{summary.id}"):
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(session_url(summary.ref) + query, 303)
+    find = request.query_params.get("find", "").strip()[:1000]
+    at = position_in(request, "at")
+    matches = _find(history, summary, find, at) if find else None
+    if at is None and matches is not None:
+        at = matches.neighbour(1)
+        matches = matches._replace(current=0 if matches.positions else None)
+    start = position_in(request, "from")
+    if start is None:
+        start = max(0, at - _CONTEXT_MESSAGES) if at is not None else 0
+    everything = request.query_params.get("all", "") not in ("", "0")
+    window = read_window(history, summary, start, everything=everything)
+    parent = history.find(summary.parent_ref) if summary.parent_ref is not None else None
+    return render(
+        request,
+        "session.html",
+        summary=summary,
+        parent=parent,
+        url=session_url(given),
+        ref=given,
+        fields=[field for field in header_fields(summary, zone=None) if field[0] not in _SHOWN_ELSEWHERE],
+        window=window,
+        everything=everything,
+        matches=matches,
+        at=at,
+        prompts=_prompts(history, summary) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
+        subagents=history.transcript.subagents(summary),
+        resume=_resume_line(history, summary),
+        formats=FORMATS,
+        is_live=(summary.platform, summary.id) in history.live_sessions(),
+        earlier=max(0, window.start - WINDOW_MESSAGES),
+        query_text="",
+    )
+
+
+_SHOWN_ELSEWHERE = ("Note", "Subagent of")
+
+
+def window_part(history: History, request: Request) -> Response:
+    """Return a window of messages without the rest of the page."""
+    summary = session_of(history, request)
+    start, before = position_in(request, "from"), position_in(request, "before")
+    everything = request.query_params.get("all", "") not in ("", "0")
+    if before is not None:
+        window = read_window(
+            history, summary, max(0, before - WINDOW_MESSAGES), before, everything=everything
+        )
+    else:
+        window = read_window(history, summary, start or 0, everything=everything)
+    return HTMLResponse(render_block("window.html", window=window))
+
+
+def prompts_page(history: History, request: Request) -> Response:
+    """Return the list of prompts, as a page or as a part of the session's page."""
+    summary = session_of(history, request)
+    prompts = _prompts(history, summary)
+    if "part" in request.query_params:
+        return HTMLResponse(render_block("prompts.html", prompts=prompts, ref=summary.ref))
+    return render(request, "prompts_page.html", summary=summary, prompts=prompts, ref=summary.ref)
+
+
+def position_in(request: Request, name: str) -> int | None:
+    """Return the position in a query, None without one. Raises `UsageError` if it is not a number."""
+    value = request.query_params.get(name, "")
+    if not value:
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) <= _MAX_NUMBER_DIGITS):
+        raise UsageError(f"{value!r} is not the position of a message.")
+    return int(value)
+
+
+def _prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:
+    return [
+        (position, one_line(message.content, _MAX_PROMPT_CHARS) or "(no text)")
+        for position, message in history.transcript.prompts(summary)
+    ]
+
+
+def _find(history: History, summary: SessionSummary, query: str, at: int | None) -> Matches:
+    found = history.find_in_session(summary, query)
+    positions = sorted(position for ref, position in found if ref == summary.ref and position >= 0)
+    others = [(ref, position) for ref, position in found if ref != summary.ref]
+    current = positions.index(at) if at in positions else None
+    return Matches(query, positions, others, current)
+
+
+def _resume_line(history: History, summary: SessionSummary) -> tuple[str | None, str | None]:
+    """Return the command that resumes a session, or the reason why there is none."""
+    try:
+        plan = history.resume.plan(summary.ref)
+    except BackscrollError as error:
+        return None, error.reason
+    return (plan.command.shell_line if plan.command is not None else None), plan.obstacle

@@ -1,0 +1,125 @@
+"""The session list with its filters."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from typing import NamedTuple
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.model.session import FacetValue, SessionFacets
+from backscroll.web.session_query import PAGE_SIZE, SORT_LABELS, SessionQuery
+from backscroll.web.templating import render
+
+__all__ = ["group_by_date", "sessions_page"]
+
+_MAX_OPEN_VALUES = 8  # of a filter; the others are folded
+
+
+class Choice(Struct, frozen=True):
+    """A value of a filter as a link."""
+
+    label: str
+    title: str
+    count: int
+    url: str
+    is_active: bool
+
+
+class FilterBox(NamedTuple):
+    """A filter with its values."""
+
+    label: str
+    choices: list[Choice]
+    more: list[Choice]  # folded
+
+
+def sessions_page(history: History, request: Request) -> Response:
+    """Return one page of the list."""
+    query = SessionQuery.parse(request.query_params)
+    filter_ = query.filter()
+    result = history.list_sessions(filter_, limit=PAGE_SIZE, offset=query.offset, sort=query.sort)
+    total = result.pagination.total
+    live = history.live_sessions()
+    has_sessions = bool(total) or history.list_sessions(limit=1).pagination.total > 0
+    roots = [] if has_sessions else [(source.name, str(path)) for source, path in history.roots()]
+    return render(
+        request,
+        "sessions.html",
+        query=query,
+        groups=group_by_date(result.data) if query.sort == "updated" else [("", list(result.data))],
+        total=total,
+        first=query.offset + 1,
+        last=query.offset + len(result.data),
+        live=live,
+        filters=list(_filters(query, history.session_facets(filter_))) if has_sessions else [],
+        sorts=[(label, query.url(sort=key), key == query.sort) for key, label in SORT_LABELS.items()],
+        previous_url=query.url(page=query.page - 1) if query.page > 1 else None,
+        next_url=query.url(page=query.page + 1) if result.pagination.has_more else None,
+        has_sessions=has_sessions,
+        roots=roots,
+        denied=[] if has_sessions else history.unreadable_paths(),
+    )
+
+
+def _filters(query: SessionQuery, facets: SessionFacets) -> Iterator[FilterBox]:
+    flags = (
+        ("edits", "With edits", facets.edited),
+        ("starred", "Starred", facets.starred),
+        ("gone", "Deleted by the tool", facets.gone),
+    )
+    yield FilterBox(
+        "Show",
+        [
+            Choice(label, label, count, query.url(**{name: not is_active}), is_active)
+            for name, label, count in flags
+            if (is_active := getattr(query, name)) or count
+        ],
+        [],
+    )
+    for name, label, values in (
+        ("source", "Source", facets.sources),
+        ("workspace", "Workspace", facets.workspaces),
+        ("branch", "Branch", facets.branches),
+        ("model", "Model", facets.models),
+        ("tag", "Tag", facets.tags),
+    ):
+        choices = list(_choices(query, name, values))
+        choices.sort(key=lambda choice: not choice.is_active)  # the active one is always visible
+        if choices:
+            yield FilterBox(label, choices[:_MAX_OPEN_VALUES], choices[_MAX_OPEN_VALUES:])
+
+
+def _choices(query: SessionQuery, name: str, values: Iterable[FacetValue]) -> Iterator[Choice]:
+    current = getattr(query, name)
+    known = [value.value for value in values]
+    for value in [*values, *([FacetValue(current, current, 0)] if current and current not in known else [])]:
+        is_active = value.value == current
+        url = query.url(**{name: "" if is_active else value.value})
+        yield Choice(value.label, value.value, value.count, url, is_active)
+
+
+def group_by_date(
+    summaries: Iterable[SessionSummary], today: date | None = None
+) -> list[tuple[str, list[SessionSummary]]]:
+    """Return sessions in groups by the local date of their last activity: by day, then by month."""
+    today = today or datetime.now().astimezone().date()
+    groups = groupby(summaries, lambda summary: _date_label(summary.updated_at, today))
+    return [(label, list(group)) for label, group in groups]
+
+
+def _date_label(at: datetime | None, today: date) -> str:
+    if at is None:
+        return "Without a date"
+    day = at.astimezone().date()
+    if day == today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    if today - timedelta(days=7) < day < today:
+        return f"{day:%A}, {day.day} {day:%B}"
+    return f"{day:%B %Y}"

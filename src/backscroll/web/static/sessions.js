@@ -1,0 +1,14 @@
+// The session list: keyboard, and folded filters on small screens.
+import { moveFocus, onKey } from "./keys.js";
+
+const links = () => [...document.querySelectorAll(".row-link")];
+onKey("j", () => moveFocus(links(), 1));
+onKey("k", () => moveFocus(links(), -1));
+
+const fold = document.querySelector(".filters-fold");
+const isSmall = matchMedia("(max-width: 56rem)");
+const adapt = () => { fold.open = !isSmall.matches; };
+if (fold) {
+  adapt();
+  isSmall.addEventListener("change", adapt);
+}

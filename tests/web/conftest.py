@@ -1,0 +1,58 @@
+"""An archive of the demo, and clients of the web app for it."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.testing import demo
+from backscroll.web.app import create_app
+
+TOKEN = "t" * 43
+PORT = 7433
+ADDRESS = f"http://127.0.0.1:{PORT}"
+CLOCKS = "claude-code:a4a9482e-facd-4d33-bfe9-ce4b37bd7124"  # "503 in the night the clocks went back"
+
+OpenHistory = Callable[[], History]
+
+
+@pytest.fixture(scope="package")
+def demo_history(tmp_path_factory: pytest.TempPathFactory) -> OpenHistory:
+    """Sync the demo into an archive. One session is deleted afterwards."""
+    folder: Path = tmp_path_factory.mktemp("web")
+    written = demo.write(folder / "robin")
+    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
+
+    def open_history() -> History:
+        return History(roots=roots, home=folder / "home")
+
+    with open_history() as history:
+        history.sync()
+        demo.delete_session(written)
+        history.sync()
+    return open_history
+
+
+@pytest.fixture(scope="package")
+def client(demo_history: OpenHistory) -> Iterator[TestClient]:
+    """A client without the token."""
+    with TestClient(create_app(demo_history, TOKEN, auto_sync=False), base_url=ADDRESS) as client:
+        yield client
+
+
+@pytest.fixture
+def writer(demo_history: OpenHistory) -> Iterator[TestClient]:
+    """A client that was opened with the launch address."""
+    app = create_app(demo_history, TOKEN, auto_sync=False)
+    with TestClient(app, base_url=ADDRESS, headers={"Origin": ADDRESS}) as client:
+        assert client.get(f"/launch?token={TOKEN}").status_code == 200
+        yield client
+
+
+def text_of(html: str) -> str:
+    """Return the visible text of a page in one line."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))

@@ -1,0 +1,155 @@
+"""`backscroll serve` listens on the loopback address, once per archive, and ends cleanly."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from backscroll.history import History
+from backscroll.history.server_claim import ServerClaim
+from backscroll.testing.claude_code import Transcript
+
+COMMAND = str(Path(sys.executable).with_name("backscroll"))
+TIMEOUT_SECONDS = 30.0
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, process: "subprocess.Popen[str]", launch_url: str) -> None:
+        self.process = process
+        self.launch_url = launch_url
+        self.address = launch_url.partition("/launch")[0]
+
+    def wait_for(self, text: str, path: str = "/sessions") -> str:
+        """Return a page as soon as it contains a text."""
+        end = time.monotonic() + TIMEOUT_SECONDS
+        while text not in (page := httpx2.get(self.address + path, timeout=20).text):
+            assert time.monotonic() < end, page
+            time.sleep(0.05)
+        return page
+
+
+def arguments(home: Path, *options: str) -> list[str]:
+    root = f"claude-code={home.parent / 'claude'}"
+    return [COMMAND, "--home", str(home), "--root", root, "serve", "--no-browser", *options]
+
+
+@contextmanager
+def serve(home: Path, *options: str, end: signal.Signals = signal.SIGINT) -> Iterator[Server]:
+    process = subprocess.Popen(
+        arguments(home, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    yield Server(process, process.stdout.readline().strip())
+    process.send_signal(end)
+    _, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 0, stderr
+    assert "Traceback" not in stderr
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    Transcript(seed=1).user("the first ferry").assistant("answer").write(tmp_path / "claude")
+    return tmp_path / "home"
+
+
+def test_it_shows_a_new_history_and_what_is_added_later(home: Path) -> None:
+    with serve(home) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+        server.wait_for("the first ferry")
+        Transcript(seed=2).user("the second ferry").assistant("answer").write(home.parent / "claude")
+        server.wait_for("the second ferry")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_its_address_file_is_private_and_removed_at_the_end(home: Path, end: signal.Signals) -> None:
+    with serve(home, "--no-sync", end=end) as server:
+        record = json.loads((home / "web.json").read_text())
+        assert record["address"] == server.address
+        assert record["token"] in server.launch_url
+        assert stat.S_IMODE((home / "web.json").stat().st_mode) == 0o600
+    assert not (home / "web.json").exists()
+
+
+def test_a_second_server_names_the_first(home: Path) -> None:
+    with serve(home, "--no-sync") as server:
+        second = subprocess.run(
+            arguments(home), capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS
+        )
+        assert second.stdout.strip() == server.launch_url
+        assert "Already running" in second.stderr
+        other_port = subprocess.run(
+            arguments(home, "--port", "1"),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+        assert other_port.returncode == 1
+        assert "already running" in other_port.stderr
+
+
+def test_a_killed_server_does_not_block_the_next_one(home: Path) -> None:
+    process = subprocess.Popen(arguments(home, "--no-sync"), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline().strip()
+    process.kill()
+    process.communicate()
+    assert (home / "web.json").exists()
+    with serve(home, "--no-sync") as server:
+        assert server.launch_url != first
+        assert httpx2.get(server.address, timeout=20).status_code == 200
+
+
+def test_a_port_that_is_taken_is_explained(home: Path, tmp_path: Path) -> None:
+    with serve(home, "--no-sync") as server:
+        port = server.address.rpartition(":")[2]
+        taken = subprocess.run(
+            arguments(tmp_path / "other", "--port", port),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+    assert taken.returncode == 1
+    assert "Omit --port" in taken.stderr
+    assert "Traceback" not in taken.stderr
+
+
+def test_an_unknown_host_is_explained(home: Path) -> None:
+    done = subprocess.run(
+        arguments(home, "--host", "no-such-host.invalid"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+    )
+    assert done.returncode == 1
+    assert "Cannot listen on no-such-host.invalid" in done.stderr
+    assert "Check the address" in done.stderr
+
+
+def test_on_another_address_reading_requires_the_token(home: Path) -> None:
+    with serve(home, "--no-sync", "--host", "0.0.0.0") as server:
+        assert httpx2.get(server.address, timeout=20).status_code == 401
+        with httpx2.Client(follow_redirects=True, timeout=20) as client:
+            assert client.get(server.launch_url).status_code == 200
+            assert client.get(f"{server.address}/sessions").status_code == 200
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs a folder without write permission")
+def test_an_archive_in_a_read_only_folder_can_be_served(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home").chmod(0o500)
+    with ServerClaim(History(home=tmp_path / "home")) as claim:
+        assert claim.is_held

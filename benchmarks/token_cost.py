@@ -1,4 +1,4 @@
-"""Tokens of tool results that a model reads to answer a question from the history.
+"""Tokens of tool definitions, and of tool results that a model reads to answer a question from the history.
 
 The simulated model follows the tool descriptions. It calls `recall` first. If the result has no answer, the
 model reads the prompts and replies of the sessions that `recall` returned, best first. The token count is
@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import anyio
+import msgspec
 from mcp import Client
 from msgspec import Struct
 
-from backscroll.mcp.server import McpServer
+from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.server import McpServer, tool_list
 from backscroll.render.token_estimate import estimate_tokens
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.demo_history import load_questions, synced_demo
@@ -52,6 +54,15 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
         value=costs[len(costs) // 2],
         unit="tokens",
     )
+    for key, label, options in (
+        ("token cost definitions", "Tokens of the tool definitions", ServerOptions()),
+        (
+            "token cost definitions with writes",
+            "Tokens of the tool definitions with --allow-writes",
+            ServerOptions(allow_writes=True),
+        ),
+    ):
+        yield Result(key=key, label=label, value=_definition_tokens(options), unit="tokens")
     yield Result(
         key="questions answered",
         label=f"Questions answered by tool results, of {total}",
@@ -60,6 +71,15 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
         target=total,
         higher_is_better=True,
     )
+
+
+def _definition_tokens(options: ServerOptions) -> int:
+    """Return the tokens of what clients pass to a model: names, descriptions and schemas of the arguments."""
+    definitions = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        for tool in tool_list(options)
+    ]
+    return estimate_tokens(msgspec.json.encode(definitions).decode())
 
 
 def answer_all() -> list[Answer]:

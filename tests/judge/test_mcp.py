@@ -41,8 +41,9 @@ def _configure(stage: Stage) -> list[str]:
     return ["--mcp-config", str(path)]
 
 
-def _calls() -> dict[str, Block]:
+def _calls(stage: Stage) -> dict[str, Block]:
     """Return one call of each tool."""
+    repository = str(stage.folder / "robin" / "projects" / "saltern")
     arguments: dict[str, dict[str, Any]] = {
         "recall": {"task": "did we ever try asyncio for the poller", "token_budget": _BUDGET_TOKENS},
         "search_sessions": {"query": "clocks"},
@@ -52,6 +53,8 @@ def _calls() -> dict[str, Block]:
         "export_session": {"ref": _SESSION, "format": "md", "max_chars": 1000},
         "list_workspaces": {},
         "stats": {"by": "month"},
+        "sessions_for_code": {"repository": repository, "file": "README.md"},
+        "sessions_for_commit": {"repository": repository},
     }
     assert arguments.keys() == TOOLS.keys()
     return {name: use(_PREFIX + name, **params) for name, params in arguments.items()}
@@ -73,7 +76,7 @@ def _ask(stage: Stage, *calls: Block) -> None:
 
 @pytest.mark.since("1.0.69")
 def test_the_model_receives_the_text_of_every_tool(stage: Stage) -> None:
-    calls = _calls()
+    calls = _calls(stage)
     _ask(stage, *calls.values())
     received = {name: stage.script.results[call["id"]] for name, call in calls.items()}
     for name, result in received.items():

@@ -30,7 +30,21 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("export_session", {"ref": "7804cbb7", "format": "txt"}),
     ("list_workspaces", {}),
     ("stats", {"by": "month", "source": "claude-code"}),
+    ("sessions_for_code", {}),
+    ("sessions_for_commit", {}),
 ]
+
+
+def complete(tool: str, arguments: dict[str, Any], history: History) -> dict[str, Any]:
+    """Return the arguments of a call, with those that depend on the history."""
+    if tool == "get_agent_session":
+        return {"ref": history.find("f841ceec").agent_ids[0]}
+    repository = history.archive_path.parent.parent / "robin" / "projects" / "saltern"
+    if tool == "sessions_for_code":
+        return {"repository": str(repository), "file": "README.md"}
+    if tool == "sessions_for_commit":
+        return {"repository": str(repository)}
+    return arguments
 
 
 def list_schemas(mcp_client: McpClient) -> list[dict[str, Any]]:
@@ -92,8 +106,7 @@ def test_every_tool_is_called_in_these_tests() -> None:
 def test_the_result_of_a_tool_matches_its_schema(
     structured_client: McpClient, history: History, tool: str, arguments: dict[str, Any]
 ) -> None:
-    if tool == "get_agent_session":
-        arguments = {"ref": history.find("f841ceec").agent_ids[0]}
+    arguments = complete(tool, arguments, history)
     result = structured_client.call(tool, **arguments)  # the client validates the document
     assert not result.is_error
     assert result.structured_content["notice"] == NOTICE
@@ -113,8 +126,7 @@ def test_a_result_is_only_text_by_default(
     tool: str,
     arguments: dict[str, Any],
 ) -> None:
-    if tool == "get_agent_session":
-        arguments = {"ref": history.find("f841ceec").agent_ids[0]}
+    arguments = complete(tool, arguments, history)
     result = mcp_client.call(tool, **arguments)
     assert result.structured_content is None
     if tool != "recall":  # its length depends on the form

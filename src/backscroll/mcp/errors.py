@@ -87,7 +87,7 @@ _FAILURES: dict[type[BaseException], Failure] = {
         "unknown_version", -32006, "Nothing was changed. A newer version of Backscroll may support it."
     ),
     errors.RepositoryError: Failure(
-        "repository", -32002, "Use the absolute path of a folder in a git repository."
+        "repository", -32002, "Check the paths. The repository is a folder in a checkout, or a bare clone."
     ),
     errors.CommitNotFoundError: Failure(
         "commit_not_found", -32002, "Use a hash from git log, or a name such as HEAD."

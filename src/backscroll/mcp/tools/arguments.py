@@ -1,9 +1,11 @@
 """Argument types of the tools. Models read the descriptions."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from backscroll.errors import UsageError
 from backscroll.model import Role
 from backscroll.model.statistics import By
 
@@ -22,8 +24,11 @@ __all__ = [
     "Recall",
     "RestoreBackup",
     "SearchSessions",
+    "SessionsForCode",
+    "SessionsForCommit",
     "Stats",
     "ValidateBackup",
+    "absolute_path",
 ]
 
 MIN_MESSAGE_CHARS, MAX_MESSAGE_CHARS = 100, 40_000  # limits of max_chars
@@ -75,6 +80,10 @@ FromChar = Annotated[
 ]
 
 
+Repository = Annotated[
+    str,
+    Meta(description="Folder in a git repository, as absolute path.", min_length=1, max_length=4000),
+]
 PlanId = Annotated[
     str,
     Meta(
@@ -215,6 +224,36 @@ class Recall(Struct, frozen=True, forbid_unknown_fields=True):
     token_budget: Annotated[
         int, Meta(description="Maximum length of the result in tokens.", ge=200, le=20_000)
     ] = 1200
+
+
+class SessionsForCommit(Struct, frozen=True, forbid_unknown_fields=True):
+    repository: Repository
+    revision: Annotated[
+        str, Meta(description="Hash, branch or tag of the commit.", min_length=1, max_length=300)
+    ] = "HEAD"
+
+
+class SessionsForCode(Struct, frozen=True, forbid_unknown_fields=True):
+    file: Annotated[
+        str,
+        Meta(
+            description="Absolute path, or path relative to the root of repository.",
+            min_length=1,
+            max_length=4000,
+        ),
+    ]
+    lines: Annotated[
+        str | None, Meta(description="Line or range, such as 40 or 40-60. Default: the whole file.")
+    ] = None
+    repository: Repository | None = None
+
+
+def absolute_path(name: str, path: str) -> Path:
+    """Return a path that does not depend on the server's working directory. Raises `UsageError`."""
+    expanded = Path(path).expanduser()
+    if not expanded.is_absolute():
+        raise UsageError(f"{name}: {path!r} is not an absolute path.")
+    return expanded
 
 
 class PlannedArguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,14 +10,14 @@ import msgspec
 
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools.arguments import CreateBackup, RestoreBackup, ValidateBackup
+from backscroll.mcp.tools.arguments import CreateBackup, RestoreBackup, ValidateBackup, absolute_path
 from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model.backup import BackupPlan, BackupProgress, ProgressCallback, RestoredFile, RestoreResult
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.backups import manifest_document, manifest_lines, validation_document, validation_lines
 
-__all__ = ["absolute_path", "create_backup", "restore_backup", "validate_backup"]
+__all__ = ["create_backup", "restore_backup", "validate_backup"]
 
 MAX_LINES = 30  # of files in a plan or result
 MAX_SKIPPED_LINES = 5
@@ -25,14 +25,6 @@ MAX_PATH_CHARS = 500
 RECENT_SECONDS = 600
 _WRITTEN = ("create", "replace")
 _ACTIONS = {"create": "create", "replace": "replace", "kept": "keep", "damaged": "skip", "shared": "skip"}
-
-
-def absolute_path(name: str, path: str) -> Path:
-    """Return a path that does not depend on the server's working directory. Raises `UsageError`."""
-    expanded = Path(path).expanduser()
-    if not expanded.is_absolute():
-        raise UsageError(f"{name}: {path!r} is not an absolute path.")
-    return expanded
 
 
 def create_backup(call: Call, arguments: CreateBackup) -> ToolAnswer:

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace
-from backscroll.mcp.tools.backups import absolute_path
+from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace, absolute_path
 from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model.changes import ChangePlan

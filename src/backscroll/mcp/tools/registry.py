@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools import arguments, backups, migrations, results, search, sessions
+from backscroll.mcp.tools import arguments, backups, commits, migrations, results, search, sessions
 from backscroll.mcp.tools.results import ToolAnswer
 
 __all__ = ["TOOLS", "WRITE_TOOLS", "Tool", "available_tools"]
@@ -119,6 +119,27 @@ _TOOLS = (
         arguments=arguments.Stats,
         result=results.StatsAnswer,
         run=search.stats,
+    ),
+    Tool(
+        name="sessions_for_code",
+        title="Find the sessions behind code",
+        description="Find out why lines of a file are as they are: for each range of lines the commit, the"
+        " session that wrote it, and the user's words that asked for it. Use before you change code that you"
+        " do not understand.",
+        search_hint="backscroll blame: why was this line written, who asked for this code, which session",
+        arguments=arguments.SessionsForCode,
+        result=results.CodeAnswer,
+        run=commits.sessions_for_code,
+    ),
+    Tool(
+        name="sessions_for_commit",
+        title="Find the sessions behind a commit",
+        description="Find the sessions that led to a commit, best first, with the evidence and the user's"
+        " prompts.",
+        search_hint="backscroll git commit: why was this changed, conversation behind a commit",
+        arguments=arguments.SessionsForCommit,
+        result=results.CommitAnswer,
+        run=commits.sessions_for_commit,
     ),
 )
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from backscroll.mcp.quoting import NOTICE, quote_history
 from backscroll.model import Attachment, Decision, Pagination, Role, Status
 from backscroll.model.backup import FileCheck
+from backscroll.model.commit import EvidenceKind
 from backscroll.model.search import SearchRanks
 from backscroll.model.session import Completeness, Note
 from backscroll.model.text import sanitize
@@ -20,6 +21,8 @@ from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = [
     "AgentAnswer",
+    "CodeAnswer",
+    "CommitAnswer",
     "ExportAnswer",
     "MessageItem",
     "PlanAnswer",
@@ -35,6 +38,7 @@ __all__ = [
     "more_hint",
     "paginate",
     "rename",
+    "shown_schema",
 ]
 
 T = TypeVar("T")
@@ -239,6 +243,61 @@ class RecallAnswer(_Answer, kw_only=True):
     left_out: int
 
 
+class EvidenceItem(Struct, frozen=True, kw_only=True):
+    kind: EvidenceKind
+    weight: float
+    detail: str
+
+
+class TurnItem(Struct, frozen=True, kw_only=True):
+    position: int
+    last_position: int
+    prompt: str | None
+
+
+class LinkedItem(Struct, frozen=True, kw_only=True):
+    """A session that led to a commit."""
+
+    ref: str
+    title: str | None
+    workspace_name: str | None
+    score: float
+    evidence: tuple[EvidenceItem, ...]
+    turns: tuple[TurnItem, ...]
+    omitted_turns: int | None
+
+
+class CommitAnswer(_Answer, kw_only=True):
+    sha: str
+    parent: str | None
+    author: str
+    at: datetime
+    subject: str
+    sessions: list[LinkedItem]
+
+
+class RangeItem(Struct, frozen=True, kw_only=True):
+    """Consecutive lines of a file with the same origin. Without a ref, no session wrote them."""
+
+    first_line: int
+    last_line: int
+    sha: str | None  # None if they are not committed
+    at: datetime | None
+    author: str | None
+    subject: str | None
+    ref: str | None
+    title: str | None
+    agent_ref: str | None
+    position: int | None
+    last_position: int | None
+    prompt: str | None
+
+
+class CodeAnswer(_Answer, kw_only=True):
+    file: str
+    data: list[RangeItem]
+
+
 class PlanAnswer(_Answer, kw_only=True):
     status: Literal["planned", "applied", "blocked", "running", "nothing_to_do"]
     reason: str | None  # why a given plan was not applied
@@ -285,6 +344,18 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     if "enum" in schema:
         schema = schema | {"enum": [value for value in schema["enum"] if value is not None]}
     return {key: value for key, value in schema.items() if key != "default" or value is not None}
+
+
+def shown_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of arguments as models read it: without the lengths of texts and lists.
+
+    They are checked nevertheless. Without them, the definitions of all tools are a tenth shorter.
+    """
+    return {
+        key: shown_schema(value) if isinstance(value, dict) else value
+        for key, value in schema.items()
+        if key not in ("minLength", "maxLength", "minItems", "maxItems")
+    }
 
 
 def more_hint(offset: int, *, has_more: bool) -> str:

@@ -27,6 +27,12 @@ _OTHER_NAMES = {
         "from", "start", "message_index", "message_position", "message", "message_id", "index", "n", "offset",
         "next_position",
     ),
+    "file": ("path", "file_path", "filename", "filepath"),
+    "lines": ("line", "range", "line_range", "line_number"),
+    "repository": ("repo", "repository_path", "cwd", "folder", "path", "directory"),
+    "revision": ("sha", "commit", "hash", "commit_sha", "commit_hash", "ref"),
+    "target": ("destination", "to", "new", "new_path", "folder"),
+    "refs": ("ref", "sessions", "session_ids", "session_id", "session"),
     "count": ("limit", "max_messages", "n"),
     "limit": ("count", "max_results", "top_k", "page_size", "n"),
     "query": ("q", "text", "words", "search", "keywords", "task", "pattern_text"),
@@ -142,6 +148,8 @@ def _describe(schema: Mapping[str, Any]) -> str:
         case "array":
             allowed = _allowed_values(option["items"])
             return f"a list with values from: {', '.join(allowed)}" if allowed else "a list of texts"
+    if "maxLength" not in option:
+        return "a text"
     return f"a text of {option.get('minLength', 0)} to {option['maxLength']} characters"
 
 
@@ -152,6 +160,8 @@ def _nearest_value(value: Any, schema: Mapping[str, Any]) -> Any:
         close = get_close_matches(str(value).casefold(), allowed, n=1, cutoff=MIN_SIMILARITY)
         return close[0] if close else None
     match option.get("type"), value:
+        case "string", int() if not isinstance(value, bool):
+            return str(value)
         case "integer", int() | float() if math.isfinite(value):
             return min(max(int(value), option["minimum"]), option["maximum"])
         case "array", str():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.backup import create as create_module
+from backscroll.backup import target_file
 from backscroll.backup.reader import BackupReader
 from backscroll.errors import BackupError
 from backscroll.history import History
@@ -188,7 +188,7 @@ def test_free_space_is_checked_first(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr(create_module.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(target_file.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(BackupError, match=r"needs about .* MB"):
         history.create_backup(tmp_path / "mine.zip")
     assert not (tmp_path / "mine.zip").exists()
@@ -200,7 +200,7 @@ def test_a_full_disk_leaves_no_file(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(create_module.os, "link", fail)
+    monkeypatch.setattr(target_file.os, "link", fail)
     monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(BackupError, match="No space left"):
         history.create_backup(tmp_path / "backups" / "mine.zip")

@@ -7,11 +7,10 @@ snapshot.py     consistent copies of databases, without credentials
 container.py    layout of the ZIP file; names and paths that are allowed in it
 compression.py  Zstandard frames, compressed by several threads
 writer.py       write the ZIP file
+target_file.py  check the place of a new backup, and give it its name
 reader.py       open a backup and read its files
 verify.py       check every file of a backup
-restore_plan.py     which files of a backup go where, and what exists there already
-restore.py          restore files through the change log
-held_databases.py   processes that have a database open
+restore/        restore all of a backup, one source, or some sessions
 browse.py       read the sessions in a backup without restoring it
 folder.py       the folder of backups: names, list, prune
 """

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.sources import FileToBackUp
+from backscroll.errors import BackupError
 from backscroll.model.backup import BackupBase, BackupFile
 
 __all__ = ["Base"]
@@ -18,6 +19,11 @@ class Base:
     def __init__(self, path: Path, *, with_secrets: bool) -> None:
         with BackupReader(path) as reader:
             self._manifest = reader.manifest
+        if self._manifest.is_filtered:
+            raise BackupError(
+                f"{path} contains selected sessions only. The base of a backup must be complete.",
+                path,
+            )
         self._name = path.name
         # A database with credentials is no substitute for one without them, nor the reverse.
         self._has_same_databases = self._manifest.has_secrets == with_secrets

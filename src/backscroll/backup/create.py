@@ -1,27 +1,30 @@
 """Create a backup."""
 
 import os
-import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import file_digest
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll import __version__
 from backscroll.archive import Archive
+from backscroll.archive.session_key import SessionKey
 from backscroll.backup.base import Base
 from backscroll.backup.compression import BLOCK_BYTES
 from backscroll.backup.container import FORMAT_VERSION, entry_name, is_safe_path
 from backscroll.backup.snapshot import take_snapshot
 from backscroll.backup.sources import FileToBackUp, files_to_back_up
+from backscroll.backup.target_file import check_space, check_target, publish
 from backscroll.backup.writer import BackupWriter
 from backscroll.errors import BackupError, DatabaseUnreadableError
+from backscroll.model import Filter, SessionSummary
 from backscroll.model.backup import (
     BackupFile,
     BackupManifest,
@@ -36,16 +39,23 @@ from backscroll.model.backup import (
 from backscroll.readers.file_names import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
+from backscroll.sources.protocols import BackupContents, SessionSelection
 
-__all__ = ["create_backup", "plan_backup"]
+__all__ = ["Selection", "create_backup", "plan_backup"]
 
 ARCHIVE_ROOT = "archive"
-_EXPECTED_RATIO = 2  # histories compress to a third; the space check assumes half
 _PHASES = {
     "file": "Backing up files",
     "database": "Backing up databases",
     "archive": "Backing up the archive",
 }
+
+
+class Selection(Struct, frozen=True):
+    """Sessions of a filtered backup, and the filter that selected them."""
+
+    sessions: tuple[SessionSummary, ...]
+    filter: Filter
 
 
 def plan_backup(
@@ -54,19 +64,22 @@ def plan_backup(
     archive: Archive,
     stats: BackupStats,
     *,
+    selection: Selection | None = None,
     base: Path | None = None,
     force: bool = False,
     with_secrets: bool = False,
 ) -> BackupPlan:
-    """Return what `create_backup` would write. Raises `BackupError` for an unsuitable target or base."""
-    _check_target(target, base, force=force)
-    if base is not None:
-        Base(base, with_secrets=with_secrets)
-    files = _list_files(roots, archive)
-    _check_space(target, files)
+    """Return what `create_backup` would write. Raises `BackupError` for an unsuitable target or base.
+
+    The size of a filtered backup includes files that will be reduced to the selected sessions.
+    """
+    check_target(target, base, force=force)
+    _open_base(base, target, selection, with_secrets=with_secrets)
+    files = _list_files(roots, archive, selection)
+    check_space(target, files)
     return BackupPlan(
         backup_path=str(target),
-        roots=_roots(files),
+        roots=tuple({file.root.name: file.root for file in files}.values()),
         file_count=len(files),
         size=sum(file.size for file in files),
         stats=stats,
@@ -79,30 +92,39 @@ def create_backup(
     archive: Archive,
     stats: BackupStats,
     *,
+    selection: Selection | None = None,
     base: Path | None = None,
     force: bool = False,
     with_secrets: bool = False,
     progress: ProgressCallback | None = None,
 ) -> BackupResult:
-    """Write a backup of all roots and the archive.
+    """Write a backup of all roots and the archive, or of selected sessions.
 
     With a base, files that have not changed since are not written again. The file gets its name when it is
     complete. Raises `BackupError` if it exists, unless ``force`` replaces it, or if it cannot be written.
     """
-    _check_target(target, base, force=force)
-    found_base = Base(base, with_secrets=with_secrets) if base is not None else None
+    check_target(target, base, force=force)
+    found_base = _open_base(base, target, selection, with_secrets=with_secrets)
     report = progress or (lambda _: None)
     report(BackupProgress("Listing files", 0, 0))
-    files = _list_files(roots, archive)
+    files = _list_files(roots, archive, selection)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_space(target, files)
+        check_space(target, files)
         with TempFolder(target.parent) as folder, BackupWriter(folder / "backup.zip") as writer:
-            run = _Run(writer, folder, archive, report, base=found_base, with_secrets=with_secrets)
+            run = _Run(
+                writer,
+                folder,
+                archive,
+                report,
+                selection=selection,
+                base=found_base,
+                with_secrets=with_secrets,
+            )
             run.add(files)
             manifest = run.manifest(files, stats)
             manifest = replace(manifest, id=writer.finish(manifest))
-            _publish(folder / "backup.zip", target, force=force)
+            publish(folder / "backup.zip", target, force=force)
     except OSError as error:
         raise BackupError(
             f"The backup {target} could not be written: {error.strerror or error}. Nothing was created.",
@@ -110,6 +132,27 @@ def create_backup(
         ) from error
     stats = replace(manifest.stats, file_size=target.stat().st_size)
     return BackupResult(str(target), replace(manifest, stats=stats))
+
+
+def _open_base(
+    base: Path | None, target: Path, selection: Selection | None, *, with_secrets: bool
+) -> Base | None:
+    if base is None:
+        return None
+    if selection is not None:
+        raise BackupError(
+            "A backup of selected sessions cannot be incremental.", target, hint="Leave out --base."
+        )
+    return Base(base, with_secrets=with_secrets)
+
+
+def _list_files(
+    roots: Iterable[tuple[Source, Path]], archive: Archive, selection: Selection | None
+) -> list[FileToBackUp]:
+    """Return all files: first those of the tools, then their databases, then the archive."""
+    ids = frozenset(one.id for one in selection.sessions) if selection is not None else None
+    found = files_to_back_up(roots, archive.originals.session_ids_by_path(), ids)
+    return [*sorted(found, key=lambda file: file.kind == "database"), _archive_file(archive)]
 
 
 class _Run:
@@ -122,6 +165,7 @@ class _Run:
         archive: Archive,
         report: ProgressCallback,
         *,
+        selection: Selection | None,
         base: Base | None,
         with_secrets: bool,
     ) -> None:
@@ -129,6 +173,7 @@ class _Run:
         self._folder = folder
         self._archive = archive
         self._report = report
+        self._selection = selection
         self._base = base
         self._with_secrets = with_secrets
         self._files: list[BackupFile] = []
@@ -146,6 +191,8 @@ class _Run:
                 _check_name(file)
                 if self._base is not None and (unchanged := self._base.unchanged(file)) is not None:
                     self._files.append(unchanged)
+                elif file.kind == "file" and file.selected_ids is not None:
+                    self._add_records(file, file.selected_ids)
                 elif file.kind == "file":
                     self._add_content(file, file.location)
                 else:
@@ -163,25 +210,32 @@ class _Run:
             platform=sys.platform,
             program=f"backscroll {__version__}",
             has_secrets=self._with_secrets,
-            is_filtered=False,
+            is_filtered=self._selection is not None,
+            filter=self._selection.filter if self._selection is not None else None,
+            sessions=tuple(one.ref for one in self._selection.sessions)
+            if self._selection is not None
+            else (),
             stats=stats,
-            roots=_roots(files),
+            roots=self._roots(files),
             files=tuple(self._files),
             skipped=tuple(self._skipped),
             bases=self._base.needed(self._files) if self._base is not None else (),
         )
+
+    def _roots(self, files: list[FileToBackUp]) -> tuple[BackupRoot, ...]:
+        """Return all roots; of a filtered backup, those with files."""
+        used = {file.root for file in self._files}
+        found = {file.root.name: file.root for file in files}
+        return tuple(root for name, root in found.items() if name in used or self._selection is None)
 
     def _add_copy(self, file: FileToBackUp) -> None:
         """Add a consistent copy of a database."""
         self._report(BackupProgress(self._phase, self._done, self._total))
         copy: Path | None = None
         try:
-            if file.source is None:
-                copy = self._folder / "archive.db"
-                self._archive.maintenance.copy(copy)
-            else:
-                remove_secrets = None if self._with_secrets else file.source.remove_secrets
-                copy = take_snapshot(file.location, self._folder, remove_secrets)
+            copy = self._archive_copy() if file.source is None else self._snapshot(file)
+            if copy is None:
+                return
             if (same := self._same_in_base(file, copy)) is not None:
                 self._files.append(same)
             else:
@@ -193,6 +247,40 @@ class _Run:
         finally:
             if copy is not None:
                 copy.unlink(missing_ok=True)
+
+    def _archive_copy(self) -> Path:
+        copy = self._folder / "archive.db"
+        if self._selection is None:
+            self._archive.maintenance.copy(copy)
+        else:
+            sessions = [SessionKey(one.platform, one.id) for one in self._selection.sessions]
+            self._archive.maintenance.copy_sessions(copy, sessions)
+        return copy
+
+    def _snapshot(self, file: FileToBackUp) -> Path | None:
+        """Return a copy of a database, or of the selected sessions in it; None if it contains none."""
+        source, ids = file.source, file.selected_ids
+        assert isinstance(source, BackupContents)
+        remove_secrets = None if self._with_secrets else source.remove_secrets
+        if ids is None:
+            return take_snapshot(file.location, self._folder, remove_secrets)
+        assert isinstance(source, SessionSelection)
+        copy_rows = partial(_copy_sessions, source, file.path, ids)
+        return take_snapshot(file.location, self._folder, remove_secrets, copy_rows)
+
+    def _add_records(self, file: FileToBackUp, ids: frozenset[str]) -> None:
+        """Add the records of selected sessions in a file. A file without any is left out."""
+        assert isinstance(file.source, SessionSelection)
+        try:
+            with file.location.open("rb") as opened:
+                records = file.source.select_records(file.path, opened, ids)
+        except OSError as error:
+            raise _UnreadableError(error.strerror or str(error)) from error
+        if records:
+            copy = self._folder / "records"
+            copy.write_bytes(records)
+            os.utime(copy, ns=(file.modified_ns, file.modified_ns))
+            self._add_content(file, copy)
 
     def _same_in_base(self, file: FileToBackUp, copy: Path) -> BackupFile | None:
         if self._base is None:
@@ -232,6 +320,7 @@ class _Run:
                 sha256=written.sha256,
                 modified_ns=modified_ns,
                 session_ids=file.session_ids,
+                is_shared=file.is_shared,
             )
         )
 
@@ -242,6 +331,16 @@ class _Run:
             self._done += len(block)
             self._report(BackupProgress(self._phase, min(self._done, self._total), self._total))
             block = next(rest, None)
+
+
+def _copy_sessions(
+    source: SessionSelection,
+    path: str,
+    ids: frozenset[str],
+    original: sqlite3.Connection,
+    copy: sqlite3.Connection,
+) -> bool:
+    return source.copy_sessions(path, original, copy, ids)
 
 
 def _check_name(file: FileToBackUp) -> None:
@@ -278,65 +377,7 @@ class _Blocks:
         return block
 
 
-def _list_files(roots: Iterable[tuple[Source, Path]], archive: Archive) -> list[FileToBackUp]:
-    """Return all files: first those of the tools, then their databases, then the archive."""
-    found = files_to_back_up(roots, archive.originals.session_ids_by_path())
-    return [*sorted(found, key=lambda file: file.kind == "database"), _archive_file(archive)]
-
-
-def _roots(files: Iterable[FileToBackUp]) -> tuple[BackupRoot, ...]:
-    return tuple({file.root.name: file.root for file in files}.values())
-
-
 def _archive_file(archive: Archive) -> FileToBackUp:
     root = BackupRoot(ARCHIVE_ROOT, "", str(archive.path.parent.absolute()))
     status = archive.path.stat()
     return FileToBackUp(root, archive.path.name, archive.path, "archive", status.st_size, status.st_mtime_ns)
-
-
-def _check_target(target: Path, base: Path | None = None, *, force: bool) -> None:
-    if base is not None and base.parent.resolve() != target.parent.resolve():
-        raise BackupError(
-            f"An incremental backup must be in the folder of its base, {base.parent}.",
-            target,
-            hint="Use --dir or -o.",
-        )
-    if target.is_dir():
-        raise BackupError(f"{target} is a folder.", target, hint="Name a file, or use --dir.")
-    if not force and target.exists():
-        raise BackupError(f"{target} exists.", target, hint="Name another file, or replace it with --force.")
-
-
-def _check_space(target: Path, files: list[FileToBackUp]) -> None:
-    """Raise `BackupError` if the disk has not enough space for the backup and the copies of databases."""
-    largest_copy = max((file.size for file in files if file.kind != "file"), default=0)
-    needed = sum(file.size for file in files) // _EXPECTED_RATIO + 2 * largest_copy
-    folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise BackupError(
-            f"The backup needs about {needed / 1e6:,.0f} MB in {target.parent}, and {free / 1e6:,.0f} MB are"
-            " free.",
-            target,
-            hint="Free disk space, or choose another folder with --dir.",
-        )
-
-
-def _publish(written: Path, target: Path, *, force: bool) -> None:
-    """Give the complete file its name."""
-    if force:
-        written.replace(target)
-    else:
-        try:
-            os.link(written, target)  # unlike a rename, this never replaces a file
-        except FileExistsError as error:
-            raise BackupError(f"{target} exists. Nothing was replaced.", target) from error
-        except OSError:  # a file system without links
-            _check_target(target, force=False)
-            written.rename(target)
-    with suppress(OSError):  # not supported on all systems
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

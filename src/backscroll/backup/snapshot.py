@@ -1,7 +1,7 @@
 """Consistent copies of databases, without credentials.
 
 Deleting a row leaves its bytes in unused parts of the file, and so did every deletion of the tool before.
-``vacuum into`` writes a new file with the current rows only.
+``vacuum into`` writes a new file with the current rows only. A copy of some sessions is a new file, too.
 """
 
 import sqlite3
@@ -11,23 +11,30 @@ from pathlib import Path
 
 from backscroll.readers.sqlite import Database
 
-__all__ = ["take_snapshot"]
+__all__ = ["CopyRows", "take_snapshot"]
+
+CopyRows = Callable[[sqlite3.Connection, sqlite3.Connection], bool]  # to an empty database; False if nothing
 
 BUSY_TIMEOUT_SECONDS = 10.0
 _CACHE_KB = 16 * 1024
 
 
 def take_snapshot(
-    database: Path, folder: Path, remove_secrets: Callable[[sqlite3.Connection], None] | None
-) -> Path:
+    database: Path,
+    folder: Path,
+    remove_secrets: Callable[[sqlite3.Connection], None] | None,
+    copy_rows: CopyRows | None = None,
+) -> Path | None:
     """Copy a database of another program into a folder, with the content of its log. Return the copy.
 
-    ``remove_secrets`` deletes rows of the copy; None keeps everything. The database may be in use. Raises
+    ``remove_secrets`` deletes rows of the copy; None keeps everything. ``copy_rows`` copies some rows instead
+    of the whole database; if there are none, None is returned. The database may be in use. Raises
     `DatabaseUnreadableError`, `DatabaseLockedError` or `sqlite3.Error`.
     """
     copy = folder / "copy.db"
     with Database(database, busy_timeout=BUSY_TIMEOUT_SECONDS) as source:
-        source.read(lambda connection: _copy(connection, copy))
+        if not source.read(lambda connection: _copy(connection, copy, copy_rows)):
+            return None
     if remove_secrets is None:
         return copy
     cleaned = folder / "cleaned.db"
@@ -48,12 +55,19 @@ def take_snapshot(
     return cleaned
 
 
-def _copy(connection: sqlite3.Connection, target: Path) -> None:
+def _copy(connection: sqlite3.Connection, target: Path, copy_rows: CopyRows | None) -> bool:
     _delete(target)
     target.touch(mode=0o600)
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
         copy.execute("pragma synchronous = off")
-        connection.backup(copy)
+        if copy_rows is None:
+            connection.backup(copy)
+            return True
+        copy.execute("pragma journal_mode = off")
+        copy.execute("begin")
+        is_found = copy_rows(connection, copy)
+        copy.execute("commit")
+        return is_found
 
 
 def _connect(path: Path) -> sqlite3.Connection:

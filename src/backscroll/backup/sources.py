@@ -10,7 +10,7 @@ from msgspec import Struct
 from backscroll.model.backup import BackupRoot, FileKind, SourceFile
 from backscroll.readers.file_access import is_entry_denied
 from backscroll.sources import Source
-from backscroll.sources.protocols import BackupContents
+from backscroll.sources.protocols import BackupContents, SessionSelection
 
 __all__ = ["FileToBackUp", "files_to_back_up"]
 
@@ -25,16 +25,24 @@ class FileToBackUp(Struct, frozen=True):
     size: int
     modified_ns: int
     session_ids: tuple[str, ...] = ()
-    source: BackupContents | None = None
+    is_shared: bool = False  # belongs to several sessions
+    source: Source | None = None  # None for the archive
+    selected_ids: frozenset[str] | None = None  # of the sessions to copy from a shared file; None for all
 
 
 def files_to_back_up(
-    roots: Iterable[tuple[Source, Path]], session_ids: Mapping[str, tuple[str, ...]]
+    roots: Iterable[tuple[Source, Path]],
+    session_ids: Mapping[str, tuple[str, ...]],
+    selected_ids: frozenset[str] | None = None,
 ) -> Iterator[FileToBackUp]:
     """Return the files of all roots that exist. A file below two roots is returned once.
 
-    ``session_ids`` are the sessions that were read from a file, by path.
+    ``session_ids`` are the sessions that were read from a file, by path. With ``selected_ids``, only files of
+    these sessions are returned.
     """
+    paths: frozenset[str] = frozenset()
+    if selected_ids is not None:
+        paths = frozenset(path for path, ids in session_ids.items() if not selected_ids.isdisjoint(ids))
     names: dict[str, int] = {}
     seen: set[str] = set()
     for source, path in roots:
@@ -43,13 +51,24 @@ def files_to_back_up(
         number = names[source.name] = names.get(source.name, 0) + 1
         name = source.name if number == 1 else f"{source.name}-{number}"
         root = BackupRoot(name, source.name, str(path.absolute()))
-        for file in source.backup_files(Path(root.path)):
+        files: Iterable[SourceFile] = source.backup_files(Path(root.path))
+        ids = selected_ids
+        if selected_ids is not None:
+            if not isinstance(source, SessionSelection):
+                continue
+            files, ids = source.select_files(Path(root.path), selected_ids, paths)
+        files = list(files)
+        subagents = _subagents(files, session_ids)
+        for file in files:
             relative = Path(file.path).relative_to(root.path).as_posix()
             real = os.path.realpath(file.path)
             if real in seen:
                 continue
             seen.add(real)
             size, modified_ns = _status(file.path, is_database=file.is_database)
+            found = session_ids.get(file.path) or _owners(file, subagents)
+            if selected_ids is not None:
+                found = tuple(one for one in found if one in selected_ids)
             yield FileToBackUp(
                 root,
                 relative,
@@ -57,15 +76,31 @@ def files_to_back_up(
                 "database" if file.is_database else "file",
                 size,
                 modified_ns,
-                _session_ids(file, session_ids),
+                found,
+                file.is_shared,
                 source,
+                ids if file.is_shared else None,
             )
 
 
-def _session_ids(file: SourceFile, session_ids: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the sessions in a file: those read from it, and the one whose folder it is in."""
-    own = (file.session_id,) if file.session_id is not None else ()
-    return tuple(dict.fromkeys((*own, *session_ids.get(file.path, ()))))
+def _subagents(
+    files: Iterable[SourceFile], session_ids: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the sessions of subagents whose files are in a folder of their own, by the subagent's id."""
+    return {
+        file.session_id: session_ids[file.path]
+        for file in files
+        if file.session_id is not None
+        and session_ids.get(file.path)
+        and file.session_id not in session_ids[file.path]
+    }
+
+
+def _owners(file: SourceFile, subagents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the session whose folder a file is in; for the folder of a subagent, its session."""
+    if file.session_id is None:
+        return ()
+    return subagents.get(file.session_id, (file.session_id,))
 
 
 def _status(path: str, *, is_database: bool) -> tuple[int, int]:

@@ -41,6 +41,7 @@ __all__ = [
     "stats_filters",
     "sync_before_reading",
     "sync_options",
+    "top_session_filters",
     "workspace_option",
 ]
 
@@ -137,9 +138,14 @@ def _add_filters(command: F, *, since: str, until: str, branch: str, model: str)
 
 
 def session_filters(command: F) -> F:
-    """Add options that select sessions."""
+    """Add options that select sessions, and ``--subagents``."""
+    return top_session_filters(click.option("--subagents", is_flag=True, help="Include subagents.")(command))
+
+
+def top_session_filters(command: F) -> F:
+    """Add options that select sessions with their subagents."""
     return _add_filters(
-        click.option("--subagents", is_flag=True, help="Include subagents.")(command),
+        command,
         since="Only sessions active on or after this date.",
         until="Only sessions started on or before this date.",
         branch=_SESSION_BRANCH,
@@ -205,7 +211,7 @@ def make_filter(options: dict[str, Any]) -> "Filter":
         is_gone=True if options["gone"] else None,
         tags=tuple(tag.lstrip("#").lower() for tag in options["tags"]),
         is_starred=options["starred"],
-        with_subagents=options["subagents"],
+        with_subagents=options.get("subagents", False),
     )
 
 

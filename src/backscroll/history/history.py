@@ -232,6 +232,8 @@ class History(ToolChanges):
         self,
         path: Path | None = None,
         *,
+        filter: Filter | None = None,
+        sessions: Sequence[str] = (),
         base: Path | None = None,
         force: bool = False,
         with_secrets: bool = False,
@@ -239,11 +241,20 @@ class History(ToolChanges):
     ) -> BackupResult:
         """Back up the tools' histories and the archive into one file, by default in the folder of backups.
 
-        With a ``base``, only files that have changed since that backup are written. Credentials are removed
+        With a ``filter`` or refs of ``sessions``, the backup contains only the sessions that match both. With
+        a ``base``, only files that have changed since that backup are written. Credentials are removed
         from the copies of databases, unless ``with_secrets``. Call `sync` first to bring the archive in the
         backup up to date. Raises `BackupError`.
         """
-        return self.backups.create(path, base=base, force=force, with_secrets=with_secrets, progress=progress)
+        return self.backups.create(
+            path,
+            filter=filter,
+            sessions=sessions,
+            base=base,
+            force=force,
+            with_secrets=with_secrets,
+            progress=progress,
+        )
 
     def validate_backup(self, path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
         """Read a whole backup and compare every file with its manifest."""

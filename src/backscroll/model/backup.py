@@ -6,6 +6,9 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from backscroll.model.changes import FileChange, LineChange, RowChange
+from backscroll.model.session import Filter
+
 __all__ = [
     "BackupBase",
     "BackupFile",
@@ -19,10 +22,12 @@ __all__ = [
     "BackupValidation",
     "FileCheck",
     "FileKind",
+    "InsertPlan",
     "ProgressCallback",
     "RestoreAction",
     "RestoreResult",
     "RestoredFile",
+    "SelectedFiles",
     "SkippedFile",
     "SourceFile",
     "ValidationStatus",
@@ -38,6 +43,14 @@ class SourceFile(NamedTuple):
     path: str  # absolute
     session_id: str | None = None  # the session that owns it; None if several sessions share it
     is_database: bool = False
+    is_shared: bool = False  # belongs to several sessions; some of them can be copied from it
+
+
+class SelectedFiles(NamedTuple):
+    """The files of a tool that contain something of some sessions."""
+
+    files: tuple[SourceFile, ...]
+    session_ids: frozenset[str]  # the sessions, and their subagents if these have ids of their own
 
 
 class BackupRoot(Struct, frozen=True):
@@ -59,6 +72,7 @@ class BackupFile(Struct, frozen=True):
     sha256: str  # of the uncompressed content, in hexadecimal
     modified_ns: int  # nanoseconds since 1970
     session_ids: tuple[str, ...] = ()  # sessions in the file
+    is_shared: bool = False  # belongs to several sessions; some of them can be copied from it
     backup_id: str | None = None  # the backup that contains the entry; None if it is this one
 
 
@@ -93,6 +107,8 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
     program: str  # name and version of the program that wrote the backup
     has_secrets: bool
     is_filtered: bool  # contains selected sessions only
+    filter: Filter | None = None  # of a filtered backup
+    sessions: tuple[str, ...] = ()  # refs of the sessions in a filtered backup
     stats: BackupStats
     roots: tuple[BackupRoot, ...]
     files: tuple[BackupFile, ...]
@@ -123,20 +139,22 @@ class BackupResult(Struct, frozen=True):
     manifest: BackupManifest
 
 
-RestoreAction = Literal["create", "replace", "unchanged", "kept", "damaged", "shared"]
+RestoreAction = Literal["create", "replace", "insert", "unchanged", "kept", "damaged"]
 
 
 class RestoredFile(Struct, frozen=True):
     """What a restore does with one file of a backup.
 
-    ``kept``: an existing file differs, and was not to be replaced. ``damaged``: the content in the backup is
-    not valid. ``shared``: the database contains other sessions than the selected ones.
+    ``insert``: rows or lines are added to an existing file. ``kept``: what exists differs, and was not to be
+    replaced. ``damaged``: the content in the backup is not valid.
     """
 
     path: str
     action: RestoreAction
     size: int
     reason: str | None = None
+    session_id: str | None = None  # set if the action concerns one session of the file
+    row_count: int = 0  # rows or lines to insert or replace
 
 
 class RestoreResult(Struct, frozen=True, kw_only=True):
@@ -148,6 +166,15 @@ class RestoreResult(Struct, frozen=True, kw_only=True):
     change_id: str | None = None  # id in the change log; None if nothing was changed
     warnings: tuple[str, ...] = ()
     blocked_by: str | None = None  # of a plan: why it cannot be applied now
+
+
+class InsertPlan(Struct, frozen=True, kw_only=True):
+    """Changes that add sessions to a tool's store, and what they do with each file."""
+
+    results: tuple[RestoredFile, ...] = ()
+    files: tuple[FileChange, ...] = ()
+    lines: tuple[LineChange, ...] = ()
+    rows: tuple[RowChange, ...] = ()
 
 
 class BackupSummary(Struct, frozen=True):

@@ -7,7 +7,14 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.backup import BackupManifest, BackupSummary, BackupValidation, RestoreResult
+from backscroll.model import Filter
+from backscroll.model.backup import (
+    BackupManifest,
+    BackupSummary,
+    BackupValidation,
+    RestoredFile,
+    RestoreResult,
+)
 from backscroll.model.text import one_line, pluralize
 
 __all__ = [
@@ -24,7 +31,13 @@ __all__ = [
 ]
 
 MAX_PATH_CHARS = 500
-_ACTIONS = {"create": "create", "replace": "replace", "kept": "keep", "damaged": "damaged", "shared": "skip"}
+_ACTIONS = {
+    "create": "create",
+    "replace": "replace",
+    "insert": "insert",
+    "kept": "keep",
+    "damaged": "damaged",
+}
 _VERDICTS = {"valid": "Valid", "warnings": "Valid with warnings", "invalid": "Invalid"}
 
 
@@ -45,11 +58,29 @@ def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
         files = pluralize(counts[root.name], "file")
         path = one_line(root.path, MAX_PATH_CHARS)
         yield f"  {root.name:<{width}}  {files}, {_size(sizes[root.name])} from {path}"
+    if manifest.is_filtered:
+        conditions = ", ".join(_conditions(manifest.filter)) or "named sessions"
+        yield f"  filtered: {one_line(conditions, MAX_PATH_CHARS)}"
     for base in manifest.bases:
         yield f"  incremental: needs {one_line(base.name, MAX_PATH_CHARS)}"
     yield f"  credentials: {'included' if manifest.has_secrets else 'removed'}"
     for skipped in manifest.skipped:
         yield f"  not included: {one_line(skipped.path, MAX_PATH_CHARS)}: {skipped.reason}"
+
+
+def _conditions(filter_: Filter | None) -> Iterator[str]:
+    """Return the conditions of a filter that are set, as users type them."""
+    if filter_ is None:
+        return
+    for name in ("source", "workspace", "branch", "model"):
+        if (value := getattr(filter_, name)) is not None:
+            yield f"{name} {value}"
+    for name, at in (("since", filter_.since), ("before", filter_.until)):
+        if at is not None:
+            yield f"{name} {_time(at)}"
+    yield from (f"tag {tag}" for tag in filter_.tags)
+    flags = {"with edits": filter_.has_edits, "starred": filter_.is_starred, "gone": filter_.is_gone}
+    yield from (name for name, is_set in flags.items() if is_set)
 
 
 def file_lines(manifest: BackupManifest) -> Iterator[str]:
@@ -71,6 +102,7 @@ def list_lines(backups: Sequence[BackupSummary]) -> Iterator[str]:
         yield (
             f"{path}  {_time(backup.manifest.created_at)}  {_size(stats.file_size)}"
             f"  {pluralize(stats.session_count, 'session')}{'  incremental' if backup.manifest.bases else ''}"
+            f"{'  filtered' if backup.manifest.is_filtered else ''}"
         )
 
 
@@ -88,18 +120,30 @@ def restore_lines(result: RestoreResult) -> Iterator[str]:
     """Return what a restore does, file by file. Unchanged files are counted only."""
     for file in result.files:
         if file.action != "unchanged":
-            reason = f" ({file.reason})" if file.reason else ""
-            yield f"  {_ACTIONS[file.action]:<10} {one_line(file.path, MAX_PATH_CHARS)}{reason}"
+            details = ", ".join(_details(file))
+            suffix = f" ({details})" if details else ""
+            yield f"  {_ACTIONS[file.action]:<10} {one_line(file.path, MAX_PATH_CHARS)}{suffix}"
     counts = Counter(file.action for file in result.files)
-    size = sum(file.size for file in result.files if file.action in ("create", "replace"))
+    size = sum(file.size for file in result.files if file.action in ("create", "replace", "insert"))
+    inserted = f", {counts['insert']:,} to insert" if counts["insert"] else ""
     yield (
-        f"{counts['create']:,} to create, {counts['replace']:,} to replace, {_size(size)};"
+        f"{counts['create']:,} to create, {counts['replace']:,} to replace{inserted}, {_size(size)};"
         f" {counts['unchanged']:,} unchanged, {counts['kept']:,} kept."
     )
     if counts["damaged"]:
         yield f"{pluralize(counts['damaged'], 'file')} damaged in the backup: not restored."
     if counts["kept"]:
-        yield "Existing files that differ are kept. Use --force to replace them."
+        yield "Existing files and sessions that differ are kept. Use --force to replace them."
+    yield from (f"Warning: {one_line(warning, MAX_PATH_CHARS)}" for warning in result.warnings)
+
+
+def _details(file: RestoredFile) -> Iterator[str]:
+    if file.session_id is not None:
+        yield f"session {file.session_id}"
+    if file.row_count:
+        yield pluralize(file.row_count, "row" if file.session_id is not None else "record")
+    if file.reason:
+        yield file.reason
 
 
 def restore_summary(result: RestoreResult) -> str:

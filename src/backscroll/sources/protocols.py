@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
-    from backscroll.model.backup import SourceFile
+    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
@@ -41,6 +41,7 @@ __all__ = [
     "RecordLookup",
     "ResumeCommands",
     "RetentionPolicy",
+    "SessionSelection",
     "SessionWriter",
     "Source",
     "Watchable",
@@ -191,6 +192,38 @@ class BackupContents(ABC):
     @abstractmethod
     def copy_secrets(self, current: Connection, restored: Connection) -> None:
         """Copy the credentials of a current database into the restored one that replaces it."""
+
+
+class SessionSelection(ABC):
+    """Selects single sessions for a backup. Files with several sessions are reduced to the selected ones."""
+
+    @abstractmethod
+    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+        """Return the files below a root that contain something of these sessions.
+
+        ``paths`` are the files that the sessions were read from.
+        """
+
+    @abstractmethod
+    def copy_sessions(
+        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
+    ) -> bool:
+        """Copy the rows of sessions to an empty database. Return whether there are any.
+
+        ``path`` is the database's path below the root, with forward slashes.
+        """
+
+    @abstractmethod
+    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+        """Return a file with the records of sessions only; no bytes if there are none."""
+
+    @abstractmethod
+    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
+        """Plan to add the sessions in a reduced copy of a root to the store at another root.
+
+        The copy contains only files with several sessions. Existing sessions that differ are replaced only
+        with ``force``. Other sessions are never changed.
+        """
 
 
 class ResumeCommands(ABC):

@@ -18,6 +18,7 @@ from backscroll.archive.write.exclusions import MIN_DISTINCTIVE_ID_CHARS, SINGLE
 __all__ = [
     "ForgetResult",
     "delete_forgotten_originals",
+    "delete_unused_strings",
     "forget_session",
     "forgotten_sessions",
     "is_forgotten_unit",
@@ -137,11 +138,11 @@ def forget_session(db: sqlite3.Connection, session: SessionKey) -> ForgetResult:
         delete_rows(db, unit.id)
         query = "update unit set checkpoint_offset = null, checkpoint_state = null where id = ?"
         db.execute(query, [unit.id])
-    _delete_unused_strings(db)
+    delete_unused_strings(db)
     return result
 
 
-def _delete_unused_strings(db: sqlite3.Connection) -> None:
+def delete_unused_strings(db: sqlite3.Connection) -> None:
     """Delete names of tools, agents and sessions that no row refers to."""
     used = " union ".join(
         f"select {column}_string_id from {table} where {column}_string_id is not null"  # noqa: S608 - constants

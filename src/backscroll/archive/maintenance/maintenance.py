@@ -1,7 +1,7 @@
 """Maintenance of the archive file."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session
+from backscroll.archive.maintenance.selection import keep_sessions
 from backscroll.archive.maintenance.status import Status, read_status
 from backscroll.archive.maintenance.verify import verify
 from backscroll.archive.pending_erasure import PendingErasure
@@ -54,6 +55,21 @@ class Maintenance:
         with closing(sqlite3.connect(target, isolation_level=None)) as copy:
             copy.execute("pragma synchronous = off")
             self._db.backup(copy)
+
+    def copy_sessions(self, target: Path, sessions: Iterable[SessionKey]) -> None:
+        """Write a copy of the archive with some sessions only, also in its unused pages, to a new file."""
+        complete = target.with_name(f"{target.name}.complete")
+        try:
+            self.copy(complete)
+            with closing(sqlite3.connect(complete, isolation_level=None)) as copy:
+                copy.execute("pragma journal_mode = off")
+                copy.execute("pragma synchronous = off")
+                copy.execute("pragma foreign_keys = on")
+                keep_sessions(copy, sessions)
+                target.touch(mode=0o600)
+                copy.execute("vacuum into ?", [str(target)])
+        finally:
+            complete.unlink(missing_ok=True)
 
     def compact(self) -> CompactResult:
         """Reduce the file to its minimum size."""

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from backscroll.backup.browse import extract_archive
-from backscroll.backup.create import create_backup, plan_backup
+from backscroll.backup.create import Selection, create_backup, plan_backup
 from backscroll.backup.folder import (
     delete_backup,
     list_backups,
@@ -12,13 +14,14 @@ from backscroll.backup.folder import (
     prunable_backups,
     read_manifest,
 )
-from backscroll.backup.restore import plan_restore, restore_backup
-from backscroll.backup.restore_plan import RestoreOptions
+from backscroll.backup.restore import RestoreOptions, plan_restore, restore_backup
 from backscroll.backup.verify import verify_backup
 from backscroll.changes import ChangeLog
-from backscroll.errors import UsageError
+from backscroll.errors import InvalidBackupError, RestoreError, SessionNotFoundError, UsageError
+from backscroll.history.session_refs import find_session, find_session_to_change, find_top_session
 from backscroll.history.stores import Stores
-from backscroll.model import Filter
+from backscroll.history.workspaces import find_workspace
+from backscroll.model import Filter, SessionSummary
 from backscroll.model.backup import (
     BackupManifest,
     BackupPlan,
@@ -51,30 +54,47 @@ class Backups:
         self,
         path: Path | None = None,
         *,
+        filter: Filter | None = None,
+        sessions: Sequence[str] = (),
         base: Path | None = None,
         force: bool = False,
         with_secrets: bool = False,
         progress: ProgressCallback | None = None,
     ) -> BackupResult:
-        """Back up all roots and the archive into a new file, by default in the folder of backups."""
+        """Back up all roots and the archive into a new file, by default in the folder of backups.
+
+        With a filter or refs of sessions, only these sessions are backed up.
+        """
+        selection = self._selection(filter, sessions)
         return create_backup(
             self._target(path, base),
             self._stores.roots(),
             self._stores.archive,
-            self._stats(),
+            self._stats(selection),
+            selection=selection,
             base=base.absolute() if base is not None else None,
             force=force,
             with_secrets=with_secrets,
             progress=progress,
         )
 
-    def plan(self, path: Path | None = None, *, base: Path | None = None, force: bool = False) -> BackupPlan:
+    def plan(
+        self,
+        path: Path | None = None,
+        *,
+        filter: Filter | None = None,
+        sessions: Sequence[str] = (),
+        base: Path | None = None,
+        force: bool = False,
+    ) -> BackupPlan:
         """Return what `create` would write. Raises `BackupError` for an unsuitable path or base."""
+        selection = self._selection(filter, sessions)
         return plan_backup(
             self._target(path, base),
             self._stores.roots(),
             self._stores.archive,
-            self._stats(),
+            self._stats(selection),
+            selection=selection,
             base=base.absolute() if base is not None else None,
             force=force,
         )
@@ -83,9 +103,34 @@ class Backups:
         folder = base.absolute().parent if base is not None else None
         return (path or self.new_path(folder)).absolute()
 
-    def _stats(self) -> BackupStats:
-        sessions = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+    def _stats(self, selection: Selection | None) -> BackupStats:
+        sessions: Sequence[SessionSummary] = selection.sessions if selection is not None else ()
+        if selection is None:
+            sessions = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
         return BackupStats(len(sessions), sum(session.message_count for session in sessions))
+
+    def _selection(self, filter_: Filter | None, refs: Sequence[str]) -> Selection | None:
+        """Return the sessions of a filtered backup; None for all. Raises `UsageError` if there are none."""
+        if filter_ is None and not refs:
+            return None
+        archive = self._stores.archive
+        filter_ = replace(filter_ or Filter(), with_subagents=False)
+        if filter_.workspace is not None:
+            find_workspace(archive, filter_.workspace)  # raises WorkspaceNotFoundError
+        found = archive.sessions.page(filter_, limit=-1, offset=0)
+        if refs:
+            named_refs = {self._find_session(ref).ref for ref in refs}
+            if filter_ == Filter():
+                found = archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+            found = [session for session in found if session.ref in named_refs]
+        if not found:
+            raise UsageError("No session matches. Run 'backscroll list' with the same options to see all.")
+        return Selection(tuple(found), filter_)
+
+    def _find_session(self, ref: str) -> SessionSummary:
+        """Return the session of a ref. A subagent is backed up with its session."""
+        found = find_session_to_change(self._stores.archive, ref)
+        return find_session(self._stores.archive, found.parent_ref) if found.parent_ref else found
 
     def new_path(self, folder: Path | None = None) -> Path:
         """Return a name for a new backup in a folder."""
@@ -102,7 +147,7 @@ class Backups:
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
         """Restore a backup, or one source or some sessions of it."""
-        options = self._restore_options(source, sessions, maps, force=force)
+        options = self._restore_options(path, source, sessions, maps, force=force)
         self._stores.close()  # the archive may be restored too
         log = ChangeLog(options.archive_folder / "changes")
         return restore_backup(path.absolute(), options, log, progress=progress)
@@ -122,11 +167,12 @@ class Backups:
 
         ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
         """
-        options = self._restore_options(source, sessions, maps, force=force)
+        options = self._restore_options(path, source, sessions, maps, force=force)
         return plan_restore(path.absolute(), options, progress, with_running=with_running)
 
     def _restore_options(
         self,
+        path: Path,
         source: str | None,
         sessions: Sequence[str],
         maps: Sequence[tuple[str, str]],
@@ -135,13 +181,32 @@ class Backups:
     ) -> RestoreOptions:
         if source is not None:
             named(source)  # raises UsageError
+        refs = self._resolve_in_backup(path, sessions) if sessions else None
         return RestoreOptions(
             archive_folder=self._stores.archive_path.parent.absolute(),
             source=source,
-            sessions=tuple(sessions),
+            sessions=refs if refs is not None else tuple(sessions),
+            is_resolved=refs is not None,
             maps=tuple(maps),
             force=force,
         )
+
+    def _resolve_in_backup(self, path: Path, refs: Sequence[str]) -> tuple[str, ...] | None:
+        """Return complete refs of sessions in a backup; None if its archive cannot be read.
+
+        Raises `RestoreError` if one matches no session, or several.
+        """
+        try:
+            stores = self.open(path)
+        except InvalidBackupError:
+            return None
+        try:
+            return tuple(find_top_session(stores.archive, ref).ref for ref in refs)
+        except SessionNotFoundError as error:
+            hint = f"Run 'backscroll --backup {path} list' to see the sessions of the backup."
+            raise RestoreError(error.reason, path, hint=hint) from error
+        finally:
+            stores.close()
 
     def validate(self, path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
         """Read a whole backup and compare it with its manifest."""

@@ -23,8 +23,14 @@ MAX_LINES = 30  # of files in a plan or result
 MAX_SKIPPED_LINES = 5
 MAX_PATH_CHARS = 500
 RECENT_SECONDS = 600
-_WRITTEN = ("create", "replace")
-_ACTIONS = {"create": "create", "replace": "replace", "kept": "keep", "damaged": "skip", "shared": "skip"}
+_WRITTEN = ("create", "replace", "insert")
+_ACTIONS = {
+    "create": "create",
+    "replace": "replace",
+    "insert": "insert into",
+    "kept": "keep",
+    "damaged": "skip",
+}
 
 
 def create_backup(call: Call, arguments: CreateBackup) -> ToolAnswer:
@@ -210,8 +216,8 @@ def _restore_lines(result: RestoreResult) -> list[str]:
     counts = Counter(file.action for file in result.files)
     size = sum(file.size for file in written)
     summary = (
-        f"  create {counts['create']:,}, replace {counts['replace']:,} ({_size(size)});"
-        f" keep {counts['kept']:,}, skip {counts['damaged'] + counts['shared']:,},"
+        f"  create {counts['create']:,}, replace {counts['replace']:,}, insert {counts['insert']:,}"
+        f" ({_size(size)}); keep {counts['kept']:,}, skip {counts['damaged']:,},"
         f" unchanged {counts['unchanged']:,}"
     )
     return [

@@ -5,7 +5,7 @@ docs/formats/claude-code.md describes the format and the versions seen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from backscroll.sources.protocols import (
     RecordLookup,
     ResumeCommands,
     RetentionPolicy,
+    SessionSelection,
     SessionWriter,
     Watchable,
 )
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
-    from backscroll.model.backup import SourceFile
+    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
@@ -57,6 +58,7 @@ class ClaudeCode(
     RecordLookup,
     ResumeCommands,
     RetentionPolicy,
+    SessionSelection,
     SessionWriter,
     Watchable,
 ):
@@ -122,6 +124,28 @@ class ClaudeCode(
 
     def copy_secrets(self, current: Connection, restored: Connection) -> None:
         """Do nothing, as in `remove_secrets`."""
+
+    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+        from backscroll.sources.claude_code import session_selection  # start-up: loads msgspec
+
+        return session_selection.select_files(root, session_ids, paths)
+
+    def copy_sessions(
+        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
+    ) -> bool:
+        from backscroll.sources.claude_code import session_selection  # start-up: loads msgspec
+
+        return session_selection.copy_sessions(source, target, session_ids)
+
+    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+        from backscroll.sources.claude_code import session_selection  # start-up: loads msgspec
+
+        return session_selection.select_records(path, content, session_ids)
+
+    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
+        from backscroll.sources.claude_code.writing.insert import plan_insert  # start-up: loads msgspec
+
+        return plan_insert(copy, root)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.claude_code.resume import resume_command  # start-up time

@@ -8,7 +8,9 @@ from backscroll.model.backup import SourceFile
 from backscroll.readers.file_access import files_below
 from backscroll.sources.claude_code.folders import DESKTOP_FOLDERS, LEGACY_DATABASE, is_id
 
-__all__ = ["backup_files"]
+__all__ = ["PROMPT_LOG", "SESSION_INDEX", "backup_files"]
+
+PROMPT_LOG, SESSION_INDEX = "history.jsonl", "sessions-index.json"
 
 # Folders beside ``projects``: versions of edited files, task lists, plans, pasted text and images. The others
 # hold caches, logs and environment variables.
@@ -19,7 +21,7 @@ _FIRST_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return transcripts with their side folders, the prompt log, and the other stores of sessions."""
     for path in files_below(root / "projects"):
-        yield SourceFile(path, _session_of(path, root, depth=2))
+        yield SourceFile(path, _session_of(path, root, depth=2), is_shared=path.endswith(SESSION_INDEX))
     for folder in _SIDE_FOLDERS:
         for path in files_below(root / folder):
             yield SourceFile(path, _session_of(path, root, depth=1))
@@ -27,11 +29,11 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
         for path in files_below(root / folder):
             if Path(path).name.startswith("local_") and path.endswith(".json"):
                 yield SourceFile(path)
-    prompts, store = root / "history.jsonl", root / LEGACY_DATABASE
+    prompts, store = root / PROMPT_LOG, root / LEGACY_DATABASE
     if prompts.is_file():
-        yield SourceFile(str(prompts))
+        yield SourceFile(str(prompts), is_shared=True)
     if store.is_file():
-        yield SourceFile(str(store), is_database=True)
+        yield SourceFile(str(store), is_database=True, is_shared=True)
 
 
 def _session_of(path: str, root: Path, *, depth: int) -> str | None:

@@ -16,13 +16,14 @@ raw_rows        rows that the archive keeps, with list_entries
 raw_records     decoded records for bug reports
 backup          files and credentials in a backup
 hooks           settings file and events of hooks
+session_selection   files and rows of some sessions, for a backup
 resume          the command that opens a session's workspace
 writing/        plan moves, copies and restores of sessions
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ from backscroll.sources.protocols import (
     RawRows,
     RecordLookup,
     ResumeCommands,
+    SessionSelection,
     SessionWriter,
     Watchable,
 )
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Workspace
-    from backscroll.model.backup import SourceFile
+    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
@@ -72,6 +74,7 @@ class Cursor(
     RawRows,
     RecordLookup,
     ResumeCommands,
+    SessionSelection,
     SessionWriter,
     Watchable,
 ):
@@ -140,6 +143,27 @@ class Cursor(
         from backscroll.sources.cursor.backup import copy_secrets  # start-up: loads msgspec
 
         copy_secrets(current, restored)
+
+    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+        from backscroll.sources.cursor import session_selection  # start-up: loads msgspec
+
+        return session_selection.select_files(root, session_ids)
+
+    def copy_sessions(
+        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
+    ) -> bool:
+        from backscroll.sources.cursor import session_selection  # start-up: loads msgspec
+
+        return session_selection.copy_sessions(path, source, target, session_ids)
+
+    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+        """Return the file as it is: the ``workspace.json`` of a session's workspace."""
+        return b"".join(content)
+
+    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
+        from backscroll.sources.cursor.writing.insert import plan_insert  # start-up: loads msgspec
+
+        return plan_insert(copy, root, force=force)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command:
         from backscroll.sources.cursor.resume import resume_command  # start-up: loads msgspec

@@ -24,13 +24,13 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return all databases, and the other files of each workspace."""
     for path in (locations.global_database(root), locations.search_database(root)):
         if locations.is_file(path):
-            yield SourceFile(str(path), is_database=True)
+            yield SourceFile(str(path), is_database=True, is_shared=True)
     for storage in locations.workspace_storages(root):
         database, workspace = storage.folder / "state.vscdb", storage.folder / "workspace.json"
         if locations.is_file(database) and locations.is_inside(database, root):
-            yield SourceFile(str(database), is_database=True)
+            yield SourceFile(str(database), is_database=True, is_shared=True)
         if locations.is_file(workspace):
-            yield SourceFile(str(workspace))
+            yield SourceFile(str(workspace), is_shared=True)
         if not (storage.folder / "images").is_symlink():
             yield from map(SourceFile, files_below(storage.folder / "images"))
 

@@ -18,14 +18,14 @@ workspace          find the workspace of a session
 model_names        display names of models
 raw_rows           the rows that the archive keeps
 raw_records        decoded records for bug reports
-backup             files and credentials in a backup
+backup             files, credentials and selected sessions in a backup
 resume             build the command that resumes a session
 session_writer     plan moves, copies and restores of sessions, with writing
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ from backscroll.sources.protocols import (
     RawRows,
     RecordLookup,
     ResumeCommands,
+    SessionSelection,
     SessionWriter,
     Watchable,
 )
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
-    from backscroll.model.backup import SourceFile
+    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor_cli.reader import RootReader
@@ -65,6 +66,7 @@ class CursorCli(
     RawRows,
     RecordLookup,
     ResumeCommands,
+    SessionSelection,
     SessionWriter,
     Watchable,
 ):
@@ -121,6 +123,28 @@ class CursorCli(
         from backscroll.sources.cursor_cli.backup import copy_secrets  # start-up: loads msgspec
 
         copy_secrets(current, restored)
+
+    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+        from backscroll.sources.cursor_cli.backup import select_files  # start-up: loads msgspec
+
+        return select_files(root, session_ids, paths)
+
+    def copy_sessions(
+        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
+    ) -> bool:
+        """Copy the rows of the code tracking database. A store contains one session."""
+        from backscroll.sources.cursor_cli.backup import copy_sessions  # start-up: loads msgspec
+
+        return copy_sessions(source, target, session_ids)
+
+    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+        """Return no bytes: no file has records of several sessions."""
+        return b""
+
+    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
+        from backscroll.sources.cursor_cli.backup import plan_insert  # start-up: loads msgspec
+
+        return plan_insert(copy, root)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.cursor_cli.resume import resume_command  # start-up: loads msgspec

@@ -1,18 +1,26 @@
-"""Files of the Cursor CLI that a backup contains, and the credentials in its stores."""
+"""Files of the Cursor CLI that a backup contains, all or of some sessions, and credentials in its stores."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from sqlite3 import Connection
 
-from backscroll.model.backup import SourceFile
+import msgspec
+
+from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
 from backscroll.readers.file_access import files_below
 from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.sqlite_copy import copy_rows, copy_schema, quoted, table_names
 from backscroll.sources.cursor_cli.raw_rows import meta_row
 from backscroll.sources.cursor_cli.transcript_paths import parse_transcript_path
+from backscroll.sources.row_inserts import create_file, insert_rows
 
-__all__ = ["backup_files", "copy_secrets", "remove_secrets"]
+__all__ = ["backup_files", "copy_secrets", "copy_sessions", "plan_insert", "remove_secrets", "select_files"]
 
 _DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
+_TOOL_OUTPUT = re.compile(rb"agent-tools[/\\]{1,2}([^\"'\\/\s]+)")
+_SESSION_COLUMN = b"conversationId"
+_OF_SESSIONS = "conversationId in (select value from json_each(?))"
 _PROJECT_FOLDERS = {"agent-transcripts", "agent-tools"}  # transcripts, and tool output they refer to
 
 
@@ -31,7 +39,7 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
     yield from map(SourceFile, files_below(root / "plans"))
     tracking, prompts = root / "ai-tracking" / "ai-code-tracking.db", root / "prompt_history.json"
     if tracking.is_file():
-        yield SourceFile(str(tracking), is_database=True)
+        yield SourceFile(str(tracking), is_database=True, is_shared=True)
     if prompts.is_file():
         yield SourceFile(str(prompts))
 
@@ -81,3 +89,59 @@ def _secret_rows(connection: Connection) -> list[tuple[bytes, bytes, str, bytes 
             kept = row.value if row is not None else None
             found.append((key, value or b"", "text" if is_text else "blob", kept))
     return found
+
+
+# Selected sessions
+
+
+def select_files(root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+    """Return the files of some sessions. ``paths`` are the files that the sessions were read from.
+
+    The folder of a subagent is selected if its store was read for one of the sessions. Tool output is
+    selected if a transcript names it.
+    """
+    found = list(backup_files(root))
+    ids = frozenset(session_ids) | {
+        file.session_id for file in found if file.session_id is not None and file.path in paths
+    }
+    selected = [file for file in found if file.is_shared or file.session_id in ids or file.path in paths]
+    outputs = [file for file in found if Path(file.path).parent.name == "agent-tools"]
+    if outputs:
+        named = _named_outputs(file.path for file in selected)
+        selected += [file for file in outputs if Path(file.path).name in named]
+    return SelectedFiles(tuple(selected), ids)
+
+
+def _named_outputs(paths: Iterable[str]) -> set[str]:
+    """Return the names of the files with tool output to which transcripts refer."""
+    found: set[str] = set()
+    for path in paths:
+        if path.endswith((".jsonl", ".txt")):
+            with open(path, "rb") as opened:  # noqa: PTH123 - a text
+                for line in opened:
+                    found.update(name.decode("utf-8", "replace") for name in _TOOL_OUTPUT.findall(line))
+    return found
+
+
+def copy_sessions(source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
+    """Copy the rows of some sessions in the code tracking database. Other tables are empty in the copy."""
+    copy_schema(source, target)
+    ids = msgspec.json.encode(list(session_ids)).decode()
+    count = 0
+    for table in table_names(source):
+        columns = source.execute(f"pragma table_info({quoted(table)})").fetchall()
+        if any(as_bytes(column[1]) == _SESSION_COLUMN for column in columns):
+            count += copy_rows(source, target, table, _OF_SESSIONS, [ids])
+    return count > 0
+
+
+def plan_insert(copy: Path, root: Path) -> InsertPlan:
+    """Plan to add rows to the code tracking database, or to create it."""
+    name = Path("ai-tracking", "ai-code-tracking.db")
+    if not (copy / name).is_file():
+        return InsertPlan()
+    if not (root / name).exists():
+        result, change = create_file(copy / name, root / name)
+        return InsertPlan(results=(result,), files=(change,))
+    result, rows = insert_rows(copy / name, root / name)
+    return InsertPlan(results=(result,), rows=tuple(rows))

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from backscroll.cli.command_group import CommandGroup
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
-from backscroll.cli.options import SourceParam, no_sync_option, sync_before_reading
+from backscroll.cli.options import (
+    SourceParam,
+    has_filters,
+    make_filter,
+    no_sync_option,
+    sync_before_reading,
+    top_session_filters,
+)
 from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.errors import UsageError
@@ -59,6 +67,15 @@ def command() -> None:
     metavar="FILE",
     help="Write only files that changed since this backup. Restoring needs both files.",
 )
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="REF",
+    shell_complete=complete_refs,
+    help="Only this session, with its subagents. Repeatable.",
+)
+@top_session_filters
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--with-secrets", is_flag=True, help="Keep logins, tokens and encryption keys of the tools.")
 @no_sync_option
@@ -66,13 +83,16 @@ def command() -> None:
 @click.pass_obj
 def create(
     setup: Setup,
+    /,
     output: Path | None,
     folder: Path | None,
     base: Path | None,
+    sessions: tuple[str, ...],
     force: bool,
     with_secrets: bool,
     no_sync: bool,
     as_json: bool,
+    **filters: Any,
 ) -> None:
     """Back up the tools' histories and the archive into one file.
 
@@ -80,11 +100,15 @@ def create(
     databases and the archive. The tools may be running. Logins, tokens and encryption keys are removed from
     the copies of databases. Files that cannot be read are listed.
 
+    Options that select sessions make a filtered backup: it contains the files, rows and archive entries of
+    these sessions and nothing else.
+
     \b
     Examples:
       backscroll backup create
       backscroll backup create -o /mnt/disk/history.zip
       backscroll backup create --base backups/backscroll-20261117-090000.zip
+      backscroll backup create --workspace ferry --since 2026-10 -o ferry.zip
     """
     if output is not None and folder is not None:
         raise click.UsageError("--output cannot be combined with --dir.")
@@ -95,7 +119,13 @@ def create(
         path = output or (history.backups.new_path(folder) if folder is not None else None)
         with _progress() as progress:
             result = history.create_backup(
-                path, base=base, force=force, with_secrets=with_secrets, progress=progress
+                path,
+                filter=make_filter(filters) if has_filters(filters) else None,
+                sessions=sessions,
+                base=base,
+                force=force,
+                with_secrets=with_secrets,
+                progress=progress,
             )
     for skipped in result.manifest.skipped:
         click.echo(f"Not in the backup: {one_line(skipped.path, 500)}: {skipped.reason}", err=True)
@@ -200,8 +230,8 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     "--session",
     "sessions",
     multiple=True,
-    metavar="ID",
-    help="Only the session with this id, or prefix of an id. Repeatable.",
+    metavar="REF",
+    help="Only this session of the backup, with its subagents. Repeatable.",
 )
 @click.option(
     "--map",
@@ -210,7 +240,11 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     metavar="OLD=NEW",
     help="Restore files from below the folder OLD to the folder NEW. Repeatable.",
 )
-@click.option("--force", is_flag=True, help="Replace existing files that differ. The change log keeps them.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace existing files and sessions that differ. The change log keeps them.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be restored; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @_json_option
@@ -232,10 +266,14 @@ def restore(
     (exit code 3). Existing files that differ are kept, unless --force. A replaced database keeps its current
     logins. Close the tools first. The change log keeps what is replaced.
 
+    Single sessions, and everything in a filtered backup, are inserted into existing databases. Other sessions
+    stay as they are. 'backscroll --backup FILE list' shows the sessions in a backup.
+
     \b
     Examples:
       backscroll backup restore history.zip --dry-run
       backscroll backup restore history.zip --source claude-code
+      backscroll backup restore history.zip --session 0f3c9a12
       backscroll backup restore history.zip --map /home/ada=/home/ada.lovelace
     """
     options: dict[str, Any] = {
@@ -260,7 +298,7 @@ def restore(
         click.echo("Nothing was changed (dry run).")
     else:
         click.echo(render.restore_summary(result))
-    sys.exit(3 if any(one.action in ("damaged", "shared") for one in result.files) else 0)
+    sys.exit(3 if any(one.action == "damaged" for one in result.files) else 0)
 
 
 def _parse_map(item: str) -> tuple[str, str]:

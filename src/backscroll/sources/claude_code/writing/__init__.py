@@ -7,4 +7,5 @@ path_map.py        replace the path of a folder in the fields that record where 
 fork.py            new ids for the lines of a copy
 side_stores.py     the prompt log and the session index
 plans.py           the plans themselves
+insert.py          add the prompts and index entries of sessions in a backup
 """

@@ -12,7 +12,7 @@ from backscroll.sources.claude_code.writing.path_map import PathMap
 from backscroll.sources.claude_code.writing.raw_fields import edit_object, encode_text, fields_of
 from backscroll.sources.claude_code.writing.session_files import file_hash, read_lines
 
-__all__ = ["index_changes", "prompt_log_changes"]
+__all__ = ["add_index_entries", "index_changes", "prompt_log_changes"]
 
 _INDEX = "sessions-index.json"
 
@@ -54,6 +54,14 @@ def index_changes(
     if entry is not None and target.is_file():
         named = {"sessionId": new_transcript.stem, "fullPath": str(new_transcript), "projectPath": project}
         yield _index_change(target, [*_entries(target), {**entry, **named}])
+
+
+def add_index_entries(index: Path, target: Path) -> tuple[FileChange | None, int]:
+    """Plan to add the entries of one index to another that does not have them. Return their number too."""
+    current = _entries(target)
+    known = {one.get("sessionId") for one in current}
+    added = [one for one in _entries(index) if one.get("sessionId") not in known]
+    return (_index_change(target, [*current, *added]) if added else None), len(added)
 
 
 def _index_change(path: Path, entries: list[dict[str, Any]]) -> FileChange:

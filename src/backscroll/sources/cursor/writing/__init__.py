@@ -7,5 +7,6 @@ workspace_target.py   the storage of a target folder, created if Cursor has neve
 path_map.py           replace the path of a folder in URIs and tool parameters
 session_keys.py       the rows of a session, and its subagents
 move.py copy.py restore.py
+insert.py             add the sessions of a backup
 session_writer.py     the plans, as the transfer package uses them
 """

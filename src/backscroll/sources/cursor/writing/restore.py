@@ -21,8 +21,9 @@ from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing import list_edits
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
 from backscroll.sources.cursor.writing.store_version import check_composer, check_store
+from backscroll.sources.secret_fields import blank
 
-__all__ = ["plan_restore"]
+__all__ = ["add_session", "plan_restore"]
 
 _KEY_BYTES = 32
 
@@ -35,13 +36,19 @@ def plan_restore(user_data: UserData, sessions: Iterable[tuple[str, Path, Iterab
     edits = StoreEdits(user_data)
     check_store(user_data, edits)
     for session_id, file, rows in sessions:
-        _restore(edits, session_id, file, rows)
+        add_session(edits, session_id, file, rows)
     if edits.rows():
         list_edits.bump_version(edits)
     return edits
 
 
-def _restore(edits: StoreEdits, session_id: str, file: Path, rows: Iterable[RawRow]) -> None:
+def add_session(
+    edits: StoreEdits, session_id: str, file: Path, rows: Iterable[RawRow], *, is_replacing: bool = False
+) -> None:
+    """Add the missing rows and list entries of a session. ``is_replacing`` replaces rows that differ.
+
+    ``file`` is the database of rows without a path. Raises `ChangeConflictError` if rows differ otherwise.
+    """
     user_data = edits.user_data
     head: bytes | None = None
     for row in rows:
@@ -49,7 +56,7 @@ def _restore(edits: StoreEdits, session_id: str, file: Path, rows: Iterable[RawR
         if not row.table:
             _restore_file(edits, database, row.value or b"")
         elif row.table == "cursorDiskKV":
-            _restore_row(edits, session_id, row)
+            _restore_row(edits, session_id, row, is_replacing=is_replacing)
         elif row.table == "composerHeaders":
             columns = as_map(msgspec.json.decode(row.value or b"{}"))
             head = as_text(columns.get("value")).encode() or head
@@ -67,18 +74,20 @@ def _restore(edits: StoreEdits, session_id: str, file: Path, rows: Iterable[RawR
         _restore_entry(edits, session_id, head)
 
 
-def _restore_row(edits: StoreEdits, session_id: str, row: RawRow) -> None:
+def _restore_row(edits: StoreEdits, session_id: str, row: RawRow, *, is_replacing: bool) -> None:
     database = edits.user_data.global_path
     if row.value is None:
+        return
+    current = edits.value(database, row.key)
+    if current is not None and blank(current)[0] == blank(row.value)[0]:
         return
     value = _with_new_keys(row.value) if row.blanked else row.value
     if row.key == f"composerData:{session_id}":
         check_composer(edits.user_data, value)
-    current = edits.value(database, row.key)
-    if current is None:
+    if current is None or is_replacing:
         label = "session" if row.key.startswith("composerData:") else "message"
         edits.put(database, row.key, value, label=label, is_text=row.is_text)
-    elif current != value and not row.is_shared and row.key.startswith(("composerData:", "bubbleId:")):
+    elif not row.is_shared and row.key.startswith(("composerData:", "bubbleId:")):
         raise ChangeConflictError(
             f"Cursor has the session {session_id} with other content. Nothing was changed.", database
         )

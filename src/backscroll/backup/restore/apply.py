@@ -1,4 +1,4 @@
-"""Restore a backup. All changes are made through the change log, so that they can be undone."""
+"""Apply a restore. All changes are made through the change log, so that they can be undone."""
 
 import os
 import shutil
@@ -9,9 +9,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from backscroll.backup.held_databases import process_holding
 from backscroll.backup.reader import BackupReader, FileDamagedError
-from backscroll.backup.restore_plan import PlannedFile, RestoreOptions, plan_files
+from backscroll.backup.restore.held_databases import process_holding
+from backscroll.backup.restore.options import RestoreOptions
+from backscroll.backup.restore.plan import PlannedFile, PlannedInsert, RestorePlan, make_plan
 from backscroll.changes import ChangeLog
 from backscroll.changes.files import file_hash
 from backscroll.errors import RestoreError, ToolRunningError
@@ -24,6 +25,7 @@ from backscroll.sources.protocols import BackupContents, RetentionPolicy, Sessio
 
 __all__ = ["plan_restore", "restore_backup"]
 
+_CHANGING_ACTIONS = ("create", "replace", "insert")
 _LOG_SUFFIXES = ("-wal", "-journal")
 _EMPTY_HASH = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes
 
@@ -39,15 +41,15 @@ def plan_restore(
 
     ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
     """
-    with BackupReader(backup) as reader:
-        result, changed = _plan(reader, options, progress)
+    with BackupReader(backup) as reader, TempFolder() as folder:
+        plan = _plan(reader, options, folder, progress)
         try:
-            _check_processes(changed)
+            _check_processes(plan)
         except ToolRunningError as error:
             if not with_running:
                 raise
-            return replace(result, blocked_by=error.reason)
-        return result
+            return replace(_result(plan), blocked_by=error.reason)
+        return _result(plan)
 
 
 def restore_backup(
@@ -57,49 +59,70 @@ def restore_backup(
     *,
     progress: ProgressCallback | None = None,
 ) -> RestoreResult:
-    """Restore the valid files of a backup. Files that exist and differ are kept unless ``force`` is set.
+    """Restore the valid files of a backup. What exists and differs is kept unless ``force`` is set.
 
     Raises `InvalidBackupError`, `RestoreError`, `ToolRunningError` or `ChangeConflictError`; then nothing is
     changed.
     """
     change_log.recover()
-    with BackupReader(backup) as reader:
-        result, changed = _plan(reader, options, progress)
-        _check_processes(changed)
-        if not changed:
+    parent = options.archive_folder
+    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with BackupReader(backup) as reader, TempFolder(parent) as folder:
+        plan = _plan(reader, options, folder, progress)
+        _check_processes(plan)
+        result = _result(plan)
+        if not result.files_restored:
             return result
-        parent = options.archive_folder
-        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with TempFolder(parent) as folder:
-            sessions = {f"{one.source}:{id_}" for one in changed for id_ in one.file.session_ids}
-            plan = ChangePlan(
-                what=f"Restore {backup.name}",
-                sessions=tuple(sorted(sessions)),
-                files=tuple(_changes(reader, changed, folder)),
-            )
-            try:
-                change = change_log.apply(plan)
-            except FileDamagedError as error:
-                raise RestoreError(f"{backup} changed while it was read: {error}.", backup) from error
-        _set_times(changed)
+        try:
+            change = change_log.apply(_change_plan(backup, plan, folder))
+        except FileDamagedError as error:
+            raise RestoreError(f"{backup} changed while it was read: {error}.", backup) from error
+    changed = _changed(plan)
+    _set_times(changed)
     if any(one.file.kind == "archive" for one in changed):
         shutil.rmtree(options.archive_folder / "index", ignore_errors=True)  # of the former archive
     return replace(result, change_id=change.id)
 
 
 def _plan(
-    reader: BackupReader, options: RestoreOptions, progress: ProgressCallback | None
-) -> tuple[RestoreResult, list[PlannedFile]]:
-    """Return the result, and the files to write."""
+    reader: BackupReader, options: RestoreOptions, folder: Path, progress: ProgressCallback | None
+) -> RestorePlan:
     reader.check_bases()
-    planned = plan_files(reader, options, progress)
-    changed = [one for one in planned if one.action in ("create", "replace")]
-    result = RestoreResult(
-        files=tuple(one.to_result() for one in planned),
+    return make_plan(reader, options, folder, progress)
+
+
+def _changed(plan: RestorePlan) -> list[PlannedFile]:
+    return [one for one in plan.files if one.action in ("create", "replace")]
+
+
+def _result(plan: RestorePlan) -> RestoreResult:
+    results = plan.results
+    changed = {file.path for file in results if file.action in _CHANGING_ACTIONS}
+    sessions = {id_ for one in _changed(plan) for id_ in one.file.session_ids}
+    for insert in plan.inserts:
+        found = [one for one in insert.plan.results if one.action in _CHANGING_ACTIONS]
+        inserted = {one.session_id for one in found if one.session_id is not None}
+        # A created file and lines of a log contain all selected sessions of the root.
+        sessions |= insert.session_ids & inserted if inserted or not found else insert.session_ids
+    return RestoreResult(
+        files=results,
         files_restored=len(changed),
-        sessions_restored=len({id_ for one in changed for id_ in one.file.session_ids}),
+        sessions_restored=len(sessions),
+        warnings=plan.warnings,
     )
-    return result, changed
+
+
+def _change_plan(backup: Path, plan: RestorePlan, folder: Path) -> ChangePlan:
+    changed, inserts = _changed(plan), plan.inserts
+    sessions = {f"{one.source}:{id_}" for one in changed for id_ in one.file.session_ids}
+    sessions |= {f"{one.source}:{id_}" for one in inserts for id_ in one.session_ids}
+    return ChangePlan(
+        what=f"Restore {backup.name}",
+        sessions=tuple(sorted(sessions)),
+        files=(*_changes(changed, folder), *(file for one in inserts for file in one.plan.files)),
+        lines=tuple(line for one in inserts for line in one.plan.lines),
+        rows=tuple(row for one in inserts for row in one.plan.rows),
+    )
 
 
 def _set_times(changed: Iterable[PlannedFile]) -> None:
@@ -111,36 +134,53 @@ def _set_times(changed: Iterable[PlannedFile]) -> None:
                 os.utime(one.target, ns=(one.file.modified_ns, one.file.modified_ns))
 
 
-def _check_processes(changed: Iterable[PlannedFile]) -> None:
+def _check_processes(plan: RestorePlan) -> None:
     """Raise `ToolRunningError` if a process has open what would be changed."""
+    _check_file_processes(_changed(plan))
+    _check_insert_processes(plan.inserts)
+
+
+def _check_file_processes(changed: Iterable[PlannedFile]) -> None:
     changed = list(changed)
     session_ids: dict[tuple[str, Path], set[str]] = {}
     for one in changed:
         if one.source:
-            root = Path(str(one.target)[: -len(one.file.path)])
-            session_ids.setdefault((one.source, root), set()).update(one.file.session_ids)
+            session_ids.setdefault((one.source, one.root), set()).update(one.file.session_ids)
     for (name, root), ids in session_ids.items():
-        source = named(name)
-        for process in source.blocking_processes(root, ids) if isinstance(source, SessionWriter) else ():
-            raise ToolRunningError(process.reason, process.pid)
+        _check_tool(name, root, frozenset(ids))
     for one in changed:
         pid = process_holding(one.target) if one.file.kind != "file" else None
         if pid is None and one.source and len(one.file.session_ids) == 1:
-            root = Path(str(one.target)[: -len(one.file.path)])
-            pid = open_process(named(one.source), root, one.file.session_ids[0])
-        if pid is not None:
-            raise ToolRunningError(
-                f"Process {pid} has {one.target} open. Close that program, then restore again.", pid
-            )
+            pid = open_process(named(one.source), one.root, one.file.session_ids[0])
+        _refuse(pid, one.target)
 
 
-def _changes(reader: BackupReader, changed: Iterable[PlannedFile], folder: Path) -> Iterator[FileChange]:
+def _check_insert_processes(inserts: Iterable[PlannedInsert]) -> None:
+    for one in inserts:
+        if one.plan.files or one.plan.lines or one.plan.rows:
+            _check_tool(one.source, one.root, one.session_ids)
+            for database in {row.database for row in one.plan.rows}:
+                _refuse(process_holding(database), database)
+
+
+def _check_tool(name: str, root: Path, session_ids: frozenset[str]) -> None:
+    source = named(name)
+    for process in source.blocking_processes(root, session_ids) if isinstance(source, SessionWriter) else ():
+        raise ToolRunningError(process.reason, process.pid)
+
+
+def _refuse(pid: int | None, path: Path) -> None:
+    if pid is not None:
+        raise ToolRunningError(f"Process {pid} has {path} open. Close that program, then restore again.", pid)
+
+
+def _changes(changed: Iterable[PlannedFile], folder: Path) -> Iterator[FileChange]:
     for number, one in enumerate(changed):
         if one.file.kind != "file":
             yield from _emptied_logs(one.target)
-        content: Callable[[], Iterable[bytes]] = _content(reader, one)
+        content: Callable[[], Iterable[bytes]] = one.content
         if one.file.kind == "database" and one.action == "replace":
-            content = _with_current_secrets(reader, one, folder / f"{number}.db")
+            content = _with_current_secrets(one, folder / f"{number}.db")
         yield FileChange(
             path=one.target,
             content=content,
@@ -158,19 +198,13 @@ def _emptied_logs(database: Path) -> Iterator[FileChange]:
             yield FileChange(path=path, content=lambda: (), before=before, label="log")
 
 
-def _content(reader: BackupReader, one: PlannedFile) -> Callable[[], Iterable[bytes]]:
-    return lambda: reader.blocks(one.file)
-
-
-def _with_current_secrets(
-    reader: BackupReader, one: PlannedFile, copy: Path
-) -> Callable[[], Iterable[bytes]]:
+def _with_current_secrets(one: PlannedFile, copy: Path) -> Callable[[], Iterable[bytes]]:
     """Write a restored database to a private file, with the credentials of the one that it replaces."""
     source = named(one.source)
     assert isinstance(source, BackupContents)
     copy.touch(mode=0o600)
     with copy.open("wb") as file:
-        for block in reader.blocks(one.file):
+        for block in one.content():
             file.write(block)
     try:
         with (

@@ -1,0 +1,92 @@
+"""What to restore, and where."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from backscroll.errors import RestoreError
+from backscroll.model.backup import BackupFile, BackupManifest, BackupRoot
+
+__all__ = ["RestoreOptions", "involved_roots", "is_selected", "mapped_path", "target_root", "wanted_sessions"]
+
+
+class RestoreOptions(Struct, frozen=True, kw_only=True):
+    """What to restore, and where."""
+
+    archive_folder: Path
+    source: str | None = None
+    sessions: tuple[str, ...] = ()  # refs, or prefixes of ids
+    maps: tuple[tuple[str, str], ...] = ()  # old and new folder
+    is_resolved: bool = False  # the sessions are refs with complete ids
+    force: bool = False  # replace what differs
+
+
+def wanted_sessions(manifest: BackupManifest, options: RestoreOptions) -> frozenset[str] | None:
+    """Return the ids of the selected sessions; None if all are selected. Raises `RestoreError`."""
+    if not options.sessions:
+        return None
+    known = {session_id for file in manifest.files for session_id in file.session_ids}
+    sources = {root.source for root in manifest.roots}
+    wanted: set[str] = set()
+    for ref in options.sessions:
+        source, _, prefix = ref.rpartition(":")
+        if source in sources and prefix not in known and options.is_resolved:
+            wanted.add(prefix)  # some files do not name their sessions
+            continue
+        found = {session_id for session_id in known if prefix and session_id.startswith(prefix)}
+        if prefix in found:
+            found = {prefix}
+        if len(found) != 1:
+            problem = "matches several sessions. Use a longer prefix" if found else "matches no session"
+            raise RestoreError(f"{ref!r} {problem} of the backup.", ref)
+        wanted |= found
+    return frozenset(wanted)
+
+
+def involved_roots(
+    manifest: BackupManifest, options: RestoreOptions, wanted: frozenset[str] | None
+) -> frozenset[str]:
+    """Return the names of the roots that may contain something of the selected sessions."""
+    sources = {ref.rpartition(":")[0] for ref in options.sessions}
+    return frozenset(
+        file.root for file in manifest.files if wanted is None or not wanted.isdisjoint(file.session_ids)
+    ) | {root.name for root in manifest.roots if root.source in sources}
+
+
+def is_selected(
+    manifest: BackupManifest, file: BackupFile, options: RestoreOptions, wanted: frozenset[str] | None
+) -> bool:
+    """Return whether a file is restored. Files with several sessions are decided later."""
+    source = next(root.source for root in manifest.roots if root.name == file.root)
+    if options.source is not None and source != options.source:
+        return False
+    if wanted is None:
+        return True
+    return file.kind != "archive" and (file.is_shared or not wanted.isdisjoint(file.session_ids))
+
+
+def target_root(root: BackupRoot, options: RestoreOptions) -> Path:
+    """Return the folder to which the files of a root are restored. Raises `RestoreError`."""
+    folder = Path(mapped_path(root.path, options.maps))
+    if not folder.is_absolute():
+        raise RestoreError(
+            f"{root.path} is not a folder on this system.",
+            root.path,
+            hint=f"Name the new folder with --map '{root.path}=NEW'.",
+        )
+    return folder
+
+
+def mapped_path(path: str, maps: Sequence[tuple[str, str]]) -> str:
+    """Replace the start of a path, at the end of a component. The longest match wins."""
+    parts = _parts(path)
+    for old, new in sorted(maps, key=lambda pair: -len(_parts(pair[0]))):
+        start = _parts(old)
+        if parts[: len(start)] == start:
+            return str(Path(new).absolute().joinpath(*parts[len(start) :]))
+    return path
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace("\\", "/").rstrip("/").split("/")

@@ -1,0 +1,171 @@
+"""Plan a restore: which files of a backup go where, and what exists there already."""
+
+import os
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from backscroll.backup.reader import BackupReader
+from backscroll.backup.restore.options import (
+    RestoreOptions,
+    involved_roots,
+    is_selected,
+    target_root,
+    wanted_sessions,
+)
+from backscroll.backup.restore.session_copies import extract_all, reduce_folder
+from backscroll.backup.verify import check_files
+from backscroll.changes.files import file_hash
+from backscroll.errors import ChangeConflictError, RestoreError
+from backscroll.model.backup import (
+    BackupFile,
+    BackupRoot,
+    InsertPlan,
+    ProgressCallback,
+    RestoreAction,
+    RestoredFile,
+)
+from backscroll.model.changes import Content
+from backscroll.sources import named
+from backscroll.sources.protocols import SessionSelection
+
+__all__ = ["PlannedFile", "PlannedInsert", "RestorePlan", "make_plan"]
+
+
+class PlannedFile(Struct, frozen=True):
+    """A file of a backup, and what to do with it."""
+
+    file: BackupFile
+    source: str  # empty for the archive
+    root: Path  # to which the files of its root are restored
+    target: Path
+    action: RestoreAction
+    content: Content
+    current_hash: str | None = None  # of the file at the target
+    reason: str | None = None
+
+    def to_result(self) -> RestoredFile:
+        return RestoredFile(str(self.target), self.action, self.file.size, self.reason)
+
+
+class PlannedInsert(Struct, frozen=True):
+    """Sessions that are added to files with other sessions, below one root."""
+
+    source: str
+    root: Path
+    session_ids: frozenset[str]
+    plan: InsertPlan
+
+
+class RestorePlan(Struct, frozen=True):
+    """Everything that a restore changes."""
+
+    files: tuple[PlannedFile, ...]
+    inserts: tuple[PlannedInsert, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> tuple[RestoredFile, ...]:
+        inserted = (result for insert in self.inserts for result in insert.plan.results)
+        return (*(one.to_result() for one in self.files), *inserted)
+
+
+def make_plan(
+    reader: BackupReader, options: RestoreOptions, folder: Path, progress: ProgressCallback | None = None
+) -> RestorePlan:
+    """Check the selected files and compare them with those at their targets.
+
+    Private copies are written into ``folder``, which must exist until the plan is applied. Nothing else is
+    written. Raises `RestoreError` if nothing is selected, or a target is not clear.
+    """
+    manifest = reader.manifest
+    wanted = wanted_sessions(manifest, options)
+    is_partial = wanted is not None or manifest.is_filtered
+    roots = {root.name: root for root in manifest.roots}
+    involved = involved_roots(manifest, options, wanted)
+    files = [
+        file
+        for file in manifest.files
+        if file.root in involved and is_selected(manifest, file, options, wanted)
+    ]
+    if not files:
+        raise RestoreError(f"{reader.path} contains nothing that was selected.", reader.path)
+    planned: list[PlannedFile] = []
+    shared: dict[str, list[BackupFile]] = {}
+    for file, check in zip(files, check_files(reader, tuple(files), progress), strict=True):
+        one = _planned_file(reader, file, roots[file.root], options)
+        if check.status == "invalid":
+            planned.append(_with_action(one, "damaged", check.reason))
+        elif is_partial and file.is_shared:
+            shared.setdefault(file.root, []).append(file)
+        else:
+            planned.append(_compare(one, options, is_partial=is_partial))
+    _check_targets(planned, reader.path)
+    inserts = [
+        _plan_insert(reader, roots[name], found, wanted, options, folder / str(number))
+        for number, (name, found) in enumerate(shared.items())
+    ]
+    return RestorePlan(tuple(planned), tuple(inserts))
+
+
+def _planned_file(
+    reader: BackupReader, file: BackupFile, root: BackupRoot, options: RestoreOptions
+) -> PlannedFile:
+    """Return where a file goes: its root, mapped, with its relative path. The archive goes to its folder."""
+    folder = options.archive_folder if file.kind == "archive" else target_root(root, options)
+    target = folder.joinpath(*PurePosixPath(file.path).parts)
+    return PlannedFile(file, root.source, folder, target, "create", partial(reader.blocks, file))
+
+
+def _with_action(
+    one: PlannedFile, action: RestoreAction, reason: str | None = None, current: str | None = None
+) -> PlannedFile:
+    return PlannedFile(one.file, one.source, one.root, one.target, action, one.content, current, reason)
+
+
+def _compare(one: PlannedFile, options: RestoreOptions, *, is_partial: bool) -> PlannedFile:
+    try:
+        current = file_hash(one.target)
+    except (OSError, ChangeConflictError) as error:
+        return _with_action(one, "kept", str(error))
+    if current is None:
+        return one
+    if current == one.file.sha256:
+        return _with_action(one, "unchanged", current=current)
+    if one.file.kind == "archive" and is_partial:
+        return _with_action(one, "kept", "the archive contains other sessions", current)
+    if options.force:
+        return _with_action(one, "replace", current=current)
+    return _with_action(one, "kept", "exists and differs", current)
+
+
+def _check_targets(planned: Iterable[PlannedFile], backup: Path) -> None:
+    """Raise `RestoreError` if two files have the same target."""
+    seen: set[str] = set()
+    for one in planned:
+        target = os.path.normcase(one.target)
+        if target in seen:
+            raise RestoreError(f"Two files of {backup} would be restored to {one.target}.", backup)
+        seen.add(target)
+
+
+def _plan_insert(
+    reader: BackupReader,
+    root: BackupRoot,
+    files: list[BackupFile],
+    wanted: frozenset[str] | None,
+    options: RestoreOptions,
+    folder: Path,
+) -> PlannedInsert:
+    """Plan to add the sessions of a root to files that may contain others."""
+    source = named(root.source)
+    assert isinstance(source, SessionSelection)
+    copy = extract_all(reader, files, folder / "original")
+    ids = frozenset(session_id for file in files for session_id in file.session_ids)
+    if wanted is not None:
+        ids = wanted
+        copy = reduce_folder(source, copy, ids, folder / "selected")
+    target = target_root(root, options)
+    return PlannedInsert(root.source, target, ids, source.plan_insert(copy, target, force=options.force))

@@ -343,3 +343,61 @@ def test_a_read_only_archive_finds_the_same_sessions(workplace: Workplace, code:
     assert (result.code, result.err) == (0, "")
     (commit,) = json.loads(result.out)["data"]
     assert [linked["session_ref"] for linked in commit["sessions"]] == [session.ref]
+
+
+def test_a_commit_message_in_a_file_is_found(workplace: Workplace) -> None:
+    session, other = workplace.session(0), workplace.session(0)
+    session.transcript.run(tool_calls.write("/tmp/message.txt", "Generate the schema\n\nWith a reason.\n"))
+    workplace.checkout.write("generated.sql", "create table price (amount integer not null);\n")
+    session.shell("git commit -q -a -F /tmp/message.txt")
+    other.shell("git commit -q -a -F /tmp/other.txt")
+    sha = workplace.checkout.commit("Generate the schema", session.now)
+    first, *_ = workplace.commits()[sha].sessions
+    assert first.session_ref == session.ref
+    (call,) = (each for each in first.evidence if each.kind == "commit")
+    assert call.detail == "ran git commit with the message 'Generate the schema'"
+
+
+def test_a_call_without_a_message_belongs_to_the_next_commit_only(workplace: Workplace) -> None:
+    session = workplace.session(0)
+    session.shell("make generate && git commit -q -a -F message.txt")
+    workplace.checkout.write("generated.sql", "create table price (amount integer not null);\n")
+    own = workplace.checkout.commit("Generate the schema", session.now)
+    workplace.checkout.write("README.md", "How to run the shop: install it, then start the server.\n")
+    by_hand = workplace.checkout.commit("Explain how to run it", session.now + timedelta(minutes=1))
+    found = workplace.commits()
+    assert [linked.session_ref for linked in found[own].sessions] == [session.ref]
+    assert found[by_hand].sessions == ()
+
+
+def test_the_number_of_a_pull_request_does_not_hide_the_session(workplace: Workplace) -> None:
+    session = workplace.session(0)
+    session.shell('git commit -q -m "Generate the schema"')
+    workplace.checkout.write("generated.sql", "create table price (amount integer not null);\n")
+    sha = workplace.checkout.commit("Generate the schema (#12)", session.now + timedelta(hours=3))
+    assert workplace.refs(sha) == [session.ref]
+
+
+def test_a_quiet_amend_is_found_by_the_time_of_the_commit(workplace: Workplace) -> None:
+    workplace.checkout.write("generated.sql", "create table price (amount integer not null);\n")
+    workplace.checkout.commit("Generate the schema", START - timedelta(days=1))
+    session = workplace.session(0)
+    session.shell("git commit -q --amend --no-edit")
+    workplace.checkout.write("generated.sql", "create table cost (amount integer not null);\n")
+    workplace.checkout.run("add", "--all")
+    # Git takes the time of the author from the commit that it amends.
+    workplace.checkout.run("commit", "--quiet", "--amend", "--no-edit", at=session.now)
+    assert workplace.refs(workplace.checkout.head()) == [session.ref]
+
+
+def test_an_edited_file_is_enough_while_the_session_is_active(workplace: Workplace, code: Code) -> None:
+    workplace.checkout.write("src/prices.py", code("price", 2))
+    workplace.checkout.commit("Start", START - timedelta(hours=1))
+    session = workplace.session(0)
+    session.write("src/prices.py", code("cost", 2))
+    workplace.checkout.write("src/prices.py", code("amount", 2))  # the user changes every line again
+    sha = workplace.checkout.commit("Rename", session.now + timedelta(minutes=2))
+    assert workplace.refs(sha) == [session.ref]
+    workplace.checkout.write("src/prices.py", code("value", 2))
+    later = workplace.checkout.commit("Rename again", session.now + timedelta(hours=2))
+    assert workplace.refs(later) == []

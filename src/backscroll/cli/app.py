@@ -45,6 +45,7 @@ _SECTIONS = {
     "Explain code": {
         "commits": ("code.commits:commits", "List commits with the sessions that led to them."),
         "commit": ("code.commits:commit", "Show the sessions behind a commit, and the evidence."),
+        "survival": ("code.survival:command", "Show how many lines of sessions still exist."),
         "blame": ("code.blame:command", "Show the session and prompt behind each line of a file."),
     },
     "Annotate": {

@@ -14,4 +14,5 @@ turns         the turns of a session that led to a commit
 attribution   the edit that wrote each line of a file
 prompts       the turn and the prompt behind an edit
 blame         commit, session and prompt of each line of a file
+survival      lines of sessions that were committed and still exist
 """

@@ -13,15 +13,15 @@ from typing import NamedTuple
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph
 from backscroll.commits.content import SLACK_MS, Adder, Writer, find_adders, find_writers, is_committed
-from backscroll.commits.lines import hash_line, line_weight, normalize_lines
+from backscroll.commits.evidence import repository_names
+from backscroll.commits.lines import code_lines, hash_line, line_weight, normalize_lines
 from backscroll.commits.paths import base_name, implied_root, normalize
 from backscroll.commits.scan import edit_texts
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import BlamedLine, Repository
 
-__all__ = ["EditKey", "attribute_lines"]
+__all__ = ["EditKey", "PathIndex", "attribute_lines"]
 
-_SAME_FILE, _SAME_PATH, _SAME_NAME, _OTHER_PATH = 3, 2, 1, 0
 _MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
 _MIN_SUPPORT = 1.0  # weight of the lines from one session, in the same commit
 _MIN_OTHER_PATH_SUPPORT = 2.0  # the same, if the session wrote them to another file
@@ -46,18 +46,20 @@ def attribute_lines(
 
     ``graph`` contains the commits of the lines and all commits that change the same files.
     """
-    paths = _PathIndex(graph.repository, sessions)
+    paths = PathIndex(graph.repository, sessions)
     found = _LineMatcher(graph, lines, sessions, paths).match()
     _TextMatcher(archive, graph, lines, sessions, paths).complete(found)
     return found
 
 
-class _PathIndex:
+class PathIndex:
     """Compares paths of edits with paths in the repository."""
+
+    SAME_FILE, SAME_PATH, SAME_NAME, OTHER_PATH = 3, 2, 1, 0
 
     def __init__(self, repository: Repository, sessions: Sequence[SessionWork]) -> None:
         self._checkouts = [normalize(str(path)) for path in repository.checkouts]
-        self._names = {base_name(folder) for folder in self._checkouts}
+        self._names = repository_names(repository)
         self._sessions = sessions
         self._ranks: dict[tuple[int, str, str], int] = {}
 
@@ -70,16 +72,16 @@ class _PathIndex:
 
     def _rank(self, session: int, edited: str, tracked: str) -> int:
         if not edited:
-            return _SAME_NAME  # the path is not known
+            return self.SAME_NAME  # the path is not known
         folders = ["", *(f"{folder}/" for folder in self._sessions[session].folders)]
         files = {f"{checkout}/{tracked}" for checkout in self._checkouts}
         if any(f"{folder}{edited}" in files for folder in folders):
-            return _SAME_FILE
+            return self.SAME_FILE
         root = implied_root(edited, tracked)
         # Every project has a README: without a folder in the path, the name of the clone must be the same.
         if root is not None and ("/" in tracked or base_name(root) in self._names):
-            return _SAME_PATH
-        return _SAME_NAME if base_name(edited) == base_name(tracked) else _OTHER_PATH
+            return self.SAME_PATH
+        return self.SAME_NAME if base_name(edited) == base_name(tracked) else self.OTHER_PATH
 
 
 class _LineMatcher:
@@ -90,12 +92,12 @@ class _LineMatcher:
         graph: CommitGraph,
         lines: Sequence[BlamedLine],
         sessions: Sequence[SessionWork],
-        paths: _PathIndex,
+        paths: PathIndex,
     ) -> None:
         self._graph = graph
         self._lines = lines
         self._paths = paths
-        self._hashes = [hash_line(line.text) for line in lines]
+        self._hashes = [hash_line(text) for text in _code(lines)]
         wanted = {hashed for hashed in self._hashes if hashed is not None}
         self._writers = find_writers(wanted, sessions, {base_name(line.path) for line in lines})
         self._adders = find_adders(set(self._writers), graph)
@@ -133,7 +135,7 @@ class _LineMatcher:
             assert hashed is not None
             rank = self._paths.rank(writer.session, writer.path, line.path)
             supported = support[line.sha, writer.session]
-            if rank < _SAME_PATH:
+            if rank < PathIndex.SAME_PATH:
                 is_accepted = supported >= _MIN_OTHER_PATH_SUPPORT
             else:
                 is_accepted = (
@@ -162,13 +164,17 @@ class _LineMatcher:
         return [writer for writer in before if self._is_same_path(writer, line)]
 
     def _is_same_path(self, writer: Writer, line: BlamedLine) -> bool:
-        return self._paths.rank(writer.session, writer.path, line.path) >= _SAME_PATH
+        return self._paths.rank(writer.session, writer.path, line.path) >= PathIndex.SAME_PATH
 
     def _is_earlier(self, adder: Adder, authored_at: int) -> bool:
         return self._graph.commits[adder.sha].authored_at * 1000 < authored_at
 
     def _authored_at(self, line: BlamedLine) -> int:
         return self._graph.commits[line.sha].authored_at * 1000 if line.sha is not None else _NEVER
+
+
+def _code(lines: Sequence[BlamedLine]) -> Sequence[bytes]:
+    return code_lines(lines[0].path, [line.text for line in lines]) if lines else []
 
 
 def _window_start(graph: CommitGraph, line: BlamedLine) -> int:
@@ -219,14 +225,14 @@ class _TextMatcher:
         graph: CommitGraph,
         lines: Sequence[BlamedLine],
         sessions: Sequence[SessionWork],
-        paths: _PathIndex,
+        paths: PathIndex,
     ) -> None:
         self._archive = archive
         self._graph = graph
         self._lines = lines
         self._sessions = sessions
         self._paths = paths
-        self._normalized = normalize_lines(b"\n".join(line.text for line in lines))
+        self._normalized = normalize_lines(b"\n".join(_code(lines)))
         self._texts: dict[EditKey, _EditText] = {}
         self._in_times: dict[str | None, list[EditKey]] = {}
         commits = (graph.commits[line.sha] for line in lines if line.sha is not None)
@@ -307,7 +313,7 @@ class _TextMatcher:
                     if edit.is_shell or not edit.path.endswith(names):
                         continue
                     path = normalize(edit.path)
-                    if any(self._paths.rank(number, path, file) >= _SAME_PATH for file in tracked):
+                    if any(self._paths.rank(number, path, file) >= PathIndex.SAME_PATH for file in tracked):
                         found.append((edit.at or 0, EditKey(number, fragment.id, edit.position)))
         return sorted(found)
 

@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive import Archive
-from backscroll.commits.lines import LINE_FORMAT, hash_lines
+from backscroll.commits.lines import LINE_FORMAT, code_lines, hash_lines
 from backscroll.git import Commit, FileChange, Repository, read_changes
 
 __all__ = ["CommitGraph", "CommittedFile", "read_graph"]
 
-COMMIT_VERSION = 1  # raise it if the stored content of commits changes
+COMMIT_VERSION = 2  # raise it if the stored content of commits changes
 _BATCH = 200  # commits per transaction
 _MAX_GRAPH_COMMITS = 20_000  # a larger history has no ancestor sets: they need the square of it in bits
 _FIRST_WINDOW_SECONDS = 24 * 3600  # before the first commit
@@ -165,7 +165,7 @@ def _encode(changes: Sequence[FileChange]) -> tuple[bytes, bytes]:
     files: list[CommittedFile] = []
     hashes = array(LINE_FORMAT)
     for change in changes:
-        lines = hash_lines(change.added)
+        lines = hash_lines(code_lines(change.path, change.added))
         files.append(CommittedFile(change.path, change.old_path, len(lines)))
         hashes.extend(lines)
     return _encoder.encode(files), hashes.tobytes()

@@ -22,7 +22,7 @@ __all__ = [
     "is_committed",
 ]
 
-SLACK_MS = 60_000  # times of some tools are inferred from other messages
+SLACK_MS = 2_000  # commits have whole seconds
 # A line that more edits or commits add is common. It says nothing about the session.
 _MAX_WRITERS, _MAX_ADDERS = 60, 40
 _COMMON_LINE = 0.05

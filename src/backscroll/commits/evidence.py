@@ -22,15 +22,20 @@ __all__ = [
     "WorkspaceIndex",
     "WorkspaceMatch",
     "idle_time",
+    "repository_names",
 ]
 
 _DAY_MS = 24 * 3600 * 1000
 _MAX_TOUCHES = 300  # of files with the same name before one commit
 _BEFORE_WINDOW = 0.5  # strength of an edit before the parent commit, within a day
 _PRINTED_HASH, _SUBJECT_IN_TIME, _CALL_IN_TIME, _SUBJECT, _SQUASHED = 1.0, 0.9, 0.6, 0.5, 0.4
+_CALL_LATE = 0.3
 _MAX_CALL_MS = 15 * 60 * 1000  # from a call to its commit: hooks and tests may run before
+_MAX_LAST_CALL_MS = 3 * 60 * 1000  # of the last message of a session, whose end is not known
+_PROMPT_MS = 60_000
 _MAX_SUBJECT_MS = 60 * _DAY_MS
 _MIN_SUBJECT_CHARS = 8
+_PULL_REQUEST = re.compile(r"\s*\([#!]\d+\)\s*$")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HASH_KEY_CHARS = 7
 
@@ -48,11 +53,14 @@ class FileMatch:
     def __init__(self) -> None:
         self.strengths: dict[str, float] = {}
         self.unknown_edits: set[str] = set()  # changed by a command
+        self.pending_edits: set[str] = set()  # edited in a checkout of the repository since the parent commit
 
-    def add(self, path: str, strength: float, *, is_shell: bool) -> None:
+    def add(self, path: str, strength: float, *, is_shell: bool, is_pending: bool) -> None:
         self.strengths[path] = max(strength, self.strengths.get(path, 0.0))
         if is_shell:
             self.unknown_edits.add(path)
+        elif is_pending:
+            self.pending_edits.add(path)
 
 
 class FileIndex:
@@ -91,7 +99,8 @@ class FileIndex:
                 if "/" not in tracked and not workspaces.is_own_root(touch.session, root):
                     strength *= 0.2  # every project has a README
                 match = found.setdefault(touch.session, FileMatch())
-                match.add(tracked, strength, is_shell=touch.is_shell)
+                is_pending = touch.at >= start and workspaces.is_checkout(touch.session, root)
+                match.add(tracked, strength, is_shell=touch.is_shell, is_pending=is_pending)
         return found
 
 
@@ -115,7 +124,7 @@ class WorkspaceIndex:
         repository = graph.repository
         self._checkouts = [str(path) for path in repository.checkouts]
         self._main = _main_checkout(repository)
-        self._names = _repository_names(repository)
+        self._names = repository_names(repository)
         self._tracked: dict[str, set[str]] = defaultdict(set)
         for sha in graph.with_lines:
             for path in _paths(graph, sha):
@@ -134,6 +143,13 @@ class WorkspaceIndex:
         if root in self._checkouts or base_name(root) in self._names:
             return True
         return not root and self.match(session) is not None
+
+    def is_checkout(self, session: int, root: str) -> bool:
+        """Return whether a root, as implied by an edited path, is a checkout of the repository."""
+        if root:
+            return root in self._checkouts
+        folders = self._sessions[session].folders
+        return any(is_inside(folder, checkout) for folder in folders for checkout in self._checkouts)
 
     def _find(self, session: SessionWork) -> WorkspaceMatch | None:
         inside = [
@@ -164,7 +180,7 @@ def _main_checkout(repository: Repository) -> str:
     return str(main)
 
 
-def _repository_names(repository: Repository) -> set[str]:
+def repository_names(repository: Repository) -> set[str]:
     """Return the names of the repository: of its folders, and in the URLs of its remotes."""
     names = {path.name for path in (repository.folder, *repository.checkouts)}
     names |= {base_name(url.rstrip("/").replace(":", "/")) for url in repository.remotes}
@@ -185,19 +201,39 @@ class CallIndex:
         self._ids = {session.id: number for number, session in enumerate(sessions)}
         self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
-        self._by_time: list[tuple[int, int, CommitCall]] = []
+        self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
         self._subject_counts: dict[str, int] = defaultdict(int)
+        commits = list(commits)
         for commit in commits:
             self._subject_counts[_subject_key(commit.subject)] += 1
+        times = sorted(
+            {
+                (at * 1000, commit.sha)
+                for commit in commits
+                if not commit.is_merge
+                for at in (commit.authored_at, commit.committed_at)  # an amend keeps the time of the author
+            }
+        )
         for number, session in enumerate(sessions):
             for call in session.calls:
                 for printed in call.hashes:
                     self._by_hash[printed[:_HASH_KEY_CHARS]].append((printed, number))
                 for subject in call.subjects:
                     self._by_subject[_subject_key(subject)].append((call, number))
-                if call.at is not None and not call.subjects and not call.hashes:
-                    self._by_time.append((call.at, number, call))
-        self._by_time.sort(key=lambda entry: entry[:2])
+                if not call.subjects and not call.hashes:
+                    self._add_in_time(call, number, times)
+
+    def _add_in_time(self, call: CommitCall, session: int, times: Sequence[tuple[int, str]]) -> None:
+        """Assign a call that is known only by its time to the first commit after it."""
+        if call.at is None:
+            return
+        first = bisect_left(times, (call.at - 1000, ""))
+        if first < len(times) and _is_in_time(call, times[first][0]):
+            # A commit hook can take minutes. Without one, a commit takes seconds.
+            is_prompt = times[first][0] <= call.at + _PROMPT_MS
+            strength = _CALL_IN_TIME if is_prompt else _CALL_LATE
+            found = self._in_time[times[first][1]]
+            found[session] = max(strength, found.get(session, 0.0))
 
     def match(self, commit: Commit) -> dict[int, CallMatch]:
         """Return the sessions that made a commit themselves."""
@@ -228,23 +264,21 @@ class CallIndex:
                 for call, session in self._by_subject.get(subject, ()):
                     if _is_before(call, committed_at):
                         add(session, _SQUASHED, f"ran git commit with the message '{line.strip()}'")
-        first = bisect_left(self._by_time, authored_at - _MAX_CALL_MS, key=lambda entry: entry[0])
-        end = bisect_right(self._by_time, authored_at + 1000, key=lambda entry: entry[0])
-        for _, session, call in self._by_time[first:end]:
-            if _is_in_time(call, authored_at):
-                add(session, _CALL_IN_TIME, "ran git commit at the time of the commit")
+        for session, strength in self._in_time.get(commit.sha, {}).items():
+            add(session, strength, "ran git commit at the time of the commit")
         return found
 
 
 def _subject_key(subject: str) -> str:
-    return " ".join(subject.split()).casefold()
+    """Return a subject to compare, without the number of a pull request that a forge appends."""
+    return " ".join(_PULL_REQUEST.sub("", subject).split()).casefold()
 
 
 def _is_in_time(call: CommitCall, authored_at: int) -> bool:
     """Return whether a commit was made while the call was running. Commits have whole seconds."""
     if call.at is None:
         return False
-    until = call.until if call.until is not None else call.at + _MAX_CALL_MS
+    until = call.until if call.until is not None else call.at + _MAX_LAST_CALL_MS
     return call.at - 1000 <= authored_at <= min(until, call.at + _MAX_CALL_MS) + 1000
 
 

@@ -1,10 +1,21 @@
 """Hashes of lines that stay the same when code is reformatted."""
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from zlib import adler32, crc32
 
-__all__ = ["LINE_FORMAT", "MIN_LINE_CHARS", "hash_line", "hash_lines", "line_weight", "normalize_lines"]
+import msgspec
+
+__all__ = [
+    "LINE_FORMAT",
+    "MIN_LINE_CHARS",
+    "code_lines",
+    "hash_each",
+    "hash_line",
+    "hash_lines",
+    "line_weight",
+    "normalize_lines",
+]
 
 LINE_FORMAT = "Q"  # of an array of hashes
 MIN_LINE_CHARS = 4  # shorter lines, such as "}" or "else:", do not distinguish sessions
@@ -26,16 +37,45 @@ def hash_lines(lines: Iterable[bytes]) -> "array[int]":
     hashes = array(LINE_FORMAT)
     for line in dict.fromkeys(text.split(b"\n")):
         line = line.rstrip(b",;")
-        length = len(line)
-        if length >= MIN_LINE_CHARS:
-            hashed = (crc32(line) << 32 | adler32(line)) & ~_LENGTH_MASK
-            hashes.append(hashed | (length if length < _LENGTH_MASK else _LENGTH_MASK))
+        if len(line) >= MIN_LINE_CHARS:
+            hashes.append(_hash(line))
     return hashes
+
+
+def code_lines(path: str, lines: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the lines of a file as an assistant writes them: those of a notebook without JSON syntax."""
+    if not path.endswith(".ipynb"):
+        return lines
+    return [_notebook_line(line) for line in lines]
+
+
+def _notebook_line(line: bytes) -> bytes:
+    text = line.strip().removesuffix(b",")
+    if not text.startswith(b'"') or not text.endswith(b'"'):
+        return line
+    try:
+        return msgspec.json.decode(text, type=str).rstrip("\n").encode("utf-8", "replace")
+    except msgspec.DecodeError:
+        return line  # a field: "key": "value"
 
 
 def normalize_lines(text: bytes) -> list[bytes]:
     """Return the lines of a text as they are hashed."""
     return [line.rstrip(b",;") for line in text.translate(_QUOTES, _WHITE_SPACE).split(b"\n")]
+
+
+def hash_each(lines: Iterable[bytes]) -> "array[int]":
+    """Return the hash of each line, 0 for a line that is too short."""
+    lines = list(lines)
+    return array(LINE_FORMAT, map(_hash, normalize_lines(b"\n".join(lines)) if lines else ()))
+
+
+def _hash(line: bytes) -> int:
+    length = len(line)
+    if length < MIN_LINE_CHARS:
+        return 0
+    hashed = (crc32(line) << 32 | adler32(line)) & ~_LENGTH_MASK
+    return hashed | (length if length < _LENGTH_MASK else _LENGTH_MASK)
 
 
 def hash_line(line: bytes) -> int | None:

@@ -112,6 +112,7 @@ class _Linker:
             paths = [file.path for file in self._graph.files(commit.sha)]
             parts.files = min(1.0, sum(files.strengths.values()) / len(paths))
             parts.has_unknown_edits = bool(files.unknown_edits)
+            parts.pending_files = len(files.pending_edits) / len(paths)
             named = ", ".join([*files.strengths][:_MAX_NAMED_FILES])
             more = ", …" if len(files.strengths) > _MAX_NAMED_FILES else ""
             details["files"] = f"{len(files.strengths)} of {pluralize(len(paths), 'file')}: {named}{more}"

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from backscroll.commits import shell
 from backscroll.commits.lines import LINE_FORMAT, hash_lines
-from backscroll.model import Message, ToolCall
+from backscroll.model import Hunk, Message, ToolCall
 
 __all__ = [
     "SCAN_VERSION",
@@ -23,7 +23,9 @@ __all__ = [
     "scan_messages",
 ]
 
-SCAN_VERSION = 1  # raise it if the result of a scan changes
+SCAN_VERSION = 2  # raise it if the result of a scan changes
+_INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
+_MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _MAX_IDLE_MS = 10 * 60 * 1000  # longer pauses divide the activity of a session
 
 
@@ -75,6 +77,7 @@ def scan_messages(
     folders: dict[str, None] = {}
     branches: dict[str, None] = {}
     positions = [position for position, _ in times]
+    files: dict[str, bytes] = {}  # that may be messages of commits
     for position, message in messages:
         tool = message.tool
         if tool is None:
@@ -83,11 +86,14 @@ def scan_messages(
             folders[message.cwd] = None
         if message.git_branch:
             branches[message.git_branch] = None
-        at = int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None
-        for path, lines, is_shell in message_edits(tool):
+        at = _milliseconds(message)
+        for path, text, is_shell in edit_texts(tool):
+            lines = hash_lines([text])
             scan.edits.append(ScannedEdit(position, at, path, len(lines), is_shell))
             hashes.extend(lines)
-        call = commit_call(tool)
+            if lines and len(text) <= _MAX_MESSAGE_BYTES:
+                files[path] = text
+        call = commit_call(tool, files)
         if call is not None:
             following = bisect_right(positions, position)
             until = times[following][1] if following < len(times) else None
@@ -107,7 +113,7 @@ def edit_texts(tool: ToolCall) -> Iterator[tuple[str, bytes, bool]]:
     if tool.status in ("failed", "cancelled") or tool.decision == "rejected":
         return
     for edit in tool.edits:
-        text = "\n".join(line for hunk in edit.hunks for line in hunk.added).encode("utf-8", "replace")
+        text = "\n".join(line for hunk in edit.hunks for line in _added(hunk)).encode("utf-8", "replace")
         yield edit.path, text, not text.strip() and not any(hunk.removed for hunk in edit.hunks)
     command = "" if tool.edits else _command(tool)
     if not command:
@@ -121,6 +127,21 @@ def edit_texts(tool: ToolCall) -> Iterator[tuple[str, bytes, bool]]:
             yield path, b"", True
 
 
+def _added(hunk: Hunk) -> Iterable[str]:
+    """Return the new lines. A replacement of text, without line numbers, can contain unchanged lines."""
+    if not hunk.removed or hunk.old_start is not None:
+        return hunk.added
+    removed = set(hunk.removed)
+    return (line for line in hunk.added if line not in removed)
+
+
+def _milliseconds(message: Message) -> int | None:
+    if message.timestamp is None:
+        return None
+    at = int(message.timestamp.timestamp() * 1000)
+    return at if message.timestamp_source == "stored" else at - _INFERRED_TIME_MS
+
+
 def _command(tool: ToolCall) -> str:
     command: Any = tool.params.get("command")
     if isinstance(command, list):
@@ -128,8 +149,13 @@ def _command(tool: ToolCall) -> str:
     return command if isinstance(command, str) else ""
 
 
-def commit_call(tool: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the subjects and printed hashes of a call that creates commits."""
+def commit_call(
+    tool: ToolCall, files: Mapping[str, bytes] | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the subjects and printed hashes of a call that creates commits.
+
+    ``files`` are texts that the session wrote before, by path: one can be the message.
+    """
     if tool.status in ("failed", "cancelled") and "] " not in (tool.result or ""):
         return None
     command = _command(tool)
@@ -137,6 +163,11 @@ def commit_call(tool: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]] | Non
         if not shell.is_commit(command):
             return None
         subjects = shell.commit_subjects(command)
+        if not subjects and files:
+            texts = (files.get(path, b"") for path in shell.message_files(command))
+            subjects = [
+                subject for text in texts if (subject := shell.first_line(text.decode("utf-8", "replace")))
+            ]
     else:
         message = tool.params.get("message")  # of a git server
         if "commit" not in tool.name.lower() or not isinstance(message, str):

@@ -15,6 +15,8 @@ _COMMIT, _CONTENT, _FILES, _TIME, _WORKSPACE, _BRANCH = 0.44, 0.30, 0.10, 0.07, 
 MIN_SCORE = 0.2
 _MIN_CONTENT = 0.25  # of a claim without a commit call
 _MIN_FILES = 0.5  # of a claim without comparable content
+_SOME_CONTENT, _SOME_FILES = 0.1, 0.25  # of a claim with little content
+_RECENT = 0.6  # time strength of a session that was active 20 minutes before the commit
 _CERTAIN_LINES = 8.0  # this many rare lines are strong evidence, however large the commit is
 _CHANCE_LINES = 0.8  # one short or common line may match by chance
 _MAX_UNCOMPARABLE_LINES = 1.0
@@ -32,6 +34,7 @@ class Parts(Struct):
     workspace: float = 0.0
     branch: float = 0.0
     has_unknown_edits: bool = False  # files were changed by commands whose effect is not known
+    pending_files: float = 0.0  # share of the files that were edited in a checkout since the parent commit
 
     def weights(self) -> dict[str, float]:
         """Return the weight of each kind."""
@@ -54,6 +57,10 @@ class Parts(Struct):
             return False
         if self.commit or self.content >= _MIN_CONTENT:
             return True
+        if self.time >= _RECENT and (
+            self.pending_files >= _MIN_FILES or (self.content >= _SOME_CONTENT and self.files >= _SOME_FILES)
+        ):
+            return True  # the commit contains the edited files, but the lines were changed again
         # Nothing to compare: a deletion, a rename, a binary file, or a change by a command.
         is_uncomparable = comparable_lines < _MAX_UNCOMPARABLE_LINES or self.has_unknown_edits
         return is_uncomparable and self.files >= _MIN_FILES

@@ -4,7 +4,16 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["ShellWrite", "changed_paths", "commit_subjects", "is_commit", "printed_hashes", "written_texts"]
+__all__ = [
+    "ShellWrite",
+    "changed_paths",
+    "commit_subjects",
+    "first_line",
+    "is_commit",
+    "message_files",
+    "printed_hashes",
+    "written_texts",
+]
 
 _HEREDOC = re.compile(
     r"^(?P<before>[^\n]*?)<<(?P<dash>-?)\s*(?P<quote>['\"]?)(?P<word>\w+)(?P=quote)(?P<after>[^\n]*)\n"
@@ -33,6 +42,7 @@ _MESSAGE = re.compile(
     r"(?:\s-[a-zA-Z]*m|\s--message)(?:\s+|=)?(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s'\"$-][^\s;&|]*))",
     re.DOTALL,
 )
+_MESSAGE_FILE = re.compile(r"\s(?:-[a-zA-Z]*F|--file)(?:\s+|=)?(['\"]?)([^\s'\";&|]+)\1")
 _PRINTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] ", re.MULTILINE)
 _OTHER_HASH = re.compile(r"(?:^|\bcommit |\.\.)([0-9a-f]{7,40})\b", re.MULTILINE)
 _MAX_OTHER_HASHES = 3
@@ -97,8 +107,18 @@ def commit_subjects(command: str) -> list[str]:
             subjects.append(match["body"])
     for match in _MESSAGE.finditer(_HEREDOC.sub(" ", command[:_MAX_COMMAND_CHARS])):
         subjects.append(next(filter(None, match.groups()), "").replace('\\"', '"').replace("\\n", "\n"))
-    first_lines = (subject.strip().partition("\n")[0].strip() for subject in subjects)
+    first_lines = map(first_line, subjects)
     return [line for line in dict.fromkeys(first_lines) if line and not line.startswith("$(")]
+
+
+def message_files(command: str) -> list[str]:
+    """Return the files that contain commit messages."""
+    return [path for _, path in _MESSAGE_FILE.findall(command[:_MAX_COMMAND_CHARS]) if path != "-"]
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a message."""
+    return text.strip().partition("\n")[0].strip()
 
 
 def printed_hashes(output: str) -> list[str]:

@@ -4,6 +4,7 @@ process     run git with settings that do not depend on the user's configuration
 repository  find a repository: its checkouts, branch, first commit and remotes
 log         commits, and the lines that each one adds
 blame       the commit that each line of a file comes from
+hunks       the first-parent history as hunks
 """
 
 from backscroll.git.blame import BlamedLine, blame

@@ -14,6 +14,7 @@
     server_claim.py    one web server per archive
     sync_worker.py     the process that completes a long sync in the background
     recall.py          sessions that help with a task
+    survival_rows.py   lines and costs of sessions, by session, model or month
     demo.py            write the sample history
 
 Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.

@@ -13,9 +13,13 @@ __all__ = [
     "Evidence",
     "EvidenceKind",
     "LinkedSession",
+    "SurvivalBy",
+    "SurvivalRow",
 ]
 
 EvidenceKind = Literal["commit", "content", "files", "time", "workspace", "worktree", "branch"]
+
+SurvivalBy = Literal["session", "model", "month"]
 
 
 class Evidence(Struct, frozen=True, gc=False):
@@ -77,3 +81,21 @@ class BlameLine(Struct, frozen=True, kw_only=True, gc=False):
     author: str | None  # of the commit
     at: datetime | None  # of the author
     subject: str | None
+
+
+class SurvivalRow(Struct, frozen=True, kw_only=True):
+    """Lines that sessions wrote into a repository, and what they cost."""
+
+    key: str | None  # ref of the session, model or month; None if it is not known
+    lines_written: int
+    lines_committed: int
+    lines_alive: int  # in the last commit
+    cost_usd: float | None  # None if it is not known
+    priced_lines_alive: int  # of sessions whose cost is known
+
+    @property
+    def cost_per_alive_line(self) -> float | None:
+        """Dollars per line that is alive, of sessions with a known cost; None if there is none."""
+        if self.cost_usd is None or not self.priced_lines_alive:
+            return None
+        return self.cost_usd / self.priced_lines_alive

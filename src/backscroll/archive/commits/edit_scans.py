@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from backscroll.archive.connection import transaction
 from backscroll.archive.storage.codec import Chunk, decode_chunk
 from backscroll.archive.storage.delta import BodyReader
@@ -128,6 +130,16 @@ class EditScans:
             " and copied_from_string_id is null order by position",
             [fragment_id],
         ).fetchall()
+
+    def models(self, fragment_ids: Iterable[int]) -> dict[tuple[int, int], str]:
+        """Return the models of the messages in these fragments that have one, by fragment and position."""
+        rows = self._db.execute(
+            "select m.fragment_id, m.position, s.text"
+            " from message m join string s on s.id = m.model_string_id"
+            " where m.fragment_id in (select value from json_each(?))",
+            [msgspec.json.encode(list(fragment_ids)).decode()],
+        )
+        return {(fragment_id, position): model for fragment_id, position, model in rows}
 
     def put(self, scans: Iterable[NewScan], version: int) -> None:
         """Store scans in one transaction. Links of commits that they may change are deleted."""

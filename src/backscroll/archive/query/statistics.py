@@ -97,6 +97,10 @@ class Statistics:
         self._first = _bucket(filter_.since) if filter_.since is not None else None
         self._end = _bucket(filter_.until) if filter_.until is not None else None
 
+    def fragment_ids(self) -> list[int]:
+        """Return the fragments that are counted."""
+        return [id_ for (id_,) in self._db.execute("select fragment_id from temp.selected")]
+
     def activity(self) -> Iterator[ActivityTotals]:
         """Return activity by session and bucket. Active time and prompts of subagents do not count."""
         rows = self._db.execute(

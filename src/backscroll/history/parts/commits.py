@@ -1,7 +1,7 @@
-"""Sessions behind commits."""
+"""Sessions behind commits and lines."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from pathlib import Path
 
@@ -9,13 +9,25 @@ from backscroll import git
 from backscroll.commits.blame import blame_file
 from backscroll.commits.commit_graph import read_graph
 from backscroll.commits.link import link_commits
+from backscroll.commits.survival import find_survival
 from backscroll.commits.turns import find_turns
 from backscroll.errors import SessionNotFoundError
 from backscroll.git.repository import find_commit
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
-from backscroll.model import PaginatedResult, Pagination
-from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary, CommitTurn, LinkedSession
+from backscroll.history.survival_rows import survival_rows
+from backscroll.model import Filter, PaginatedResult, Pagination
+from backscroll.model.commit import (
+    BlameLine,
+    CommitDetails,
+    CommitSummary,
+    CommitTurn,
+    LinkedSession,
+    SurvivalBy,
+    SurvivalRow,
+)
+from backscroll.pricing.prices import with_own
+from backscroll.stats.session_costs import session_costs
 
 __all__ = ["Commits"]
 
@@ -104,6 +116,37 @@ class Commits:
         revision = find_commit(opened, ref) if ref is not None else None
         archive = self._stores.archive
         return tuple(blame_file(archive, opened, file, lines=lines, revision=revision, progress=progress))
+
+    def survival(
+        self,
+        repository: str | PathLike[str] = ".",
+        *,
+        by: SurvivalBy = "session",
+        since: datetime | None = None,
+        ref: str | None = None,
+        zone: tzinfo | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[SurvivalRow, ...]:
+        """Return how many lines of sessions were committed and are alive, by session, model or month.
+
+        Sessions that wrote no line into the repository are omitted. With ``since``, only lines written and
+        money spent from then on count. Lines are alive in ``ref``, by default HEAD. Months are those of
+        ``zone``, or of this machine. Raises `RepositoryError` or `CommitNotFoundError`.
+        """
+        opened = git.open_repository(Path(repository))
+        revision = find_commit(opened, ref) if ref is not None else "HEAD"
+        archive = self._stores.archive
+        counted = archive.statistics(Filter(with_unlisted=True, since=since))
+        costs = session_costs(counted, with_own(self._stores.settings.prices), zone=zone)
+        calls = find_survival(
+            archive,
+            opened,
+            ref=revision,
+            since=since,
+            fragment_ids=counted.fragment_ids(),
+            progress=progress,
+        )
+        return survival_rows(calls, costs, by, self._stores.archive, zone)
 
 
 def _folder_of(file: Path) -> Path:

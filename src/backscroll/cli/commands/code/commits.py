@@ -20,12 +20,13 @@ from backscroll.render.commits import commit_document, commit_lines, commits_doc
 from backscroll.render.terminal.session_table import page_footer
 from backscroll.render.terminal.style import Style
 
-__all__ = ["commit", "commits", "find_sessions"]
+__all__ = ["commit", "commits", "find_sessions", "repository_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _repository_option(command: F) -> F:
+def repository_option(command: F) -> F:
+    """Add ``--repo`` to a command."""
     return click.option(
         "--repo",
         "repository",
@@ -37,7 +38,7 @@ def _repository_option(command: F) -> F:
 
 
 @click.command("commits")
-@_repository_option
+@repository_option
 @click.option("--since", type=DateParam(), help="Only commits on or after this date.")
 @click.option("--until", type=DateParam(is_end=True), help="Only commits on or before this date.")
 @click.option("--ref", metavar="REF", help="Only commits that this branch, tag or commit contains.")
@@ -104,7 +105,7 @@ def commits(
 
 @click.command("commit")
 @click.argument("sha")
-@_repository_option
+@repository_option
 @color_option
 @read_options
 @click.pass_obj

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from click.testing import CliRunner
 
 from backscroll.cli.app import app
 from tests.pseudo_terminal import open_terminal, read_terminal
@@ -29,6 +30,7 @@ sys.argv[0] = "backscroll"
 main()
 """
 _TERMINAL_WIDTH = 100  # columns
+_HELP_WIDTH = 78  # of help texts on a terminal with 80 columns
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ELLIPSIS = "…"
 
@@ -202,6 +204,8 @@ class Shell:
             self._environ[name] = self._expand(value)
             return "", 0
         assert program == "backscroll", line
+        if arguments[-1] == "--help":
+            return _help(arguments), 0
         is_on_terminal = arguments[0] in ("list", "search") and not line.endswith(" | cat")
         output, code = (_run_on_terminal if is_on_terminal else _run_in_pipe)(
             [sys.executable, "-c", _MAIN, *map(self._expand, arguments)],
@@ -218,6 +222,13 @@ class Shell:
 
     def _expand(self, word: str) -> str:
         return f"{self.home}{word[1:]}" if word.startswith("~/") else word
+
+
+def _help(arguments: list[str]) -> str:
+    """Return the help of a command, in this process: a third of all examples are help texts."""
+    result = CliRunner().invoke(app, arguments, prog_name="backscroll", terminal_width=_HELP_WIDTH)
+    assert result.exit_code == 0
+    return result.output.rstrip("\n")
 
 
 def _run_in_pipe(command: list[str], folder: Path, environ: dict[str, str]) -> tuple[str, int]:

@@ -12,7 +12,10 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.target;
   if (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) {
-    if (event.key === "Escape") target.blur();
+    if (event.key === "Escape") {
+      event.preventDefault(); // Chromium would clear the search
+      target.blur();
+    }
     return;
   }
   if (document.querySelector("dialog[open]")) return;

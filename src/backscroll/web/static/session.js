@@ -156,7 +156,7 @@ function follow() {
     isScheduled = false;
     let current = null;
     for (const prompt of windows.querySelectorAll(".window > article.user")) {
-      if (prompt.getBoundingClientRect().top > innerHeight * 0.4) break;
+      if (prompt.getBoundingClientRect().top > 200) break;
       current = prompt.id.slice(1);
     }
     if (current === null) return;

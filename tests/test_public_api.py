@@ -226,6 +226,7 @@ PARTS: dict[str, dict[str, list[str]]] = {
     "transcript": {
         "count": ["summary"],
         "find_message": ["summary", "name"],
+        "images": ["summary", "position"],
         "message_at": ["summary", "position"],
         "messages": ["summary", "start"],
         "prompts": ["summary"],

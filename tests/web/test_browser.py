@@ -91,7 +91,7 @@ def test_results_appear_while_typing_and_the_address_follows(tab: BrowserPage) -
     found = page.locator("#results .row-title").filter(has_text="Departures two hours late on the board")
     expect(found).to_be_visible()
     page.wait_for_url("**/search?q=remind+me+clo")
-    page.keyboard.type("xyz")
+    page.locator("#q").fill("xyzzyplugh")
     expect(page.locator("#results")).to_contain_text("Nothing found")
 
 
@@ -194,6 +194,30 @@ def test_dark_mode_follows_the_system(browser: Browser, address: str) -> None:
     with open_page(browser, address, color_scheme="dark") as tab:
         page = tab.open("/")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(25, 24, 22)"
+
+
+def test_new_messages_and_sessions_appear_by_themselves(browser: Browser, tmp_path: Path) -> None:
+    session = Transcript(LONG, seed=4, cwd="/home/zoe/ferry").user("the first ferry").assistant("At nine.")
+    session.write(tmp_path / "claude")
+    roots = [NamedRoot("claude-code", tmp_path / "claude")]
+
+    def open_history() -> History:
+        return History(roots=roots, home=tmp_path / "home")
+
+    with open_history() as history:
+        history.sync()
+    with run_server(lambda: create_app(open_history, TOKEN)) as address, open_page(browser, address) as tab:
+        page = tab.open(f"/sessions/claude-code:{LONG}")
+        tab.wait_for_scripts()
+        session.user("And the second one?").assistant("At ten.").write(tmp_path / "claude")
+        expect(page.get_by_text("At ten.")).to_be_visible(timeout=20_000)
+        expect(page.locator(".outline")).to_contain_text("And the second one?")
+        page = tab.open("/sessions")
+        tab.wait_for_scripts()
+        Transcript(seed=5, cwd="/home/zoe/quay").user("a new quay").assistant("Yes.").write(
+            tmp_path / "claude"
+        )
+        expect(page.get_by_text("a new quay").first).to_be_visible(timeout=20_000)
 
 
 @pytest.mark.parametrize("path", ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}"])

@@ -270,3 +270,13 @@ def test_every_link_of_the_main_pages_leads_somewhere(client: TestClient) -> Non
         found |= set(re.findall(r'(?:href|src|data-src)="(/[^"#]*)', client.get(path).text))
     for url in sorted(found):
         assert client.get(url.replace("&amp;", "&")).status_code == 200, url
+
+
+def test_an_image_in_a_message_is_shown(client: TestClient) -> None:
+    html = client.get("/sessions/5504d379").text
+    (url,) = re.findall(r'<img src="([^"]+)"', html)
+    image = client.get(url)
+    assert image.headers["content-type"] == "image/png"
+    assert image.content.startswith(b"\x89PNG")
+    assert image.headers["content-security-policy"] == "sandbox"
+    assert client.get(url.removesuffix("0") + "1").status_code == 404

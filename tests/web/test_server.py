@@ -153,3 +153,21 @@ def test_an_archive_in_a_read_only_folder_can_be_served(tmp_path: Path) -> None:
     (tmp_path / "home").chmod(0o500)
     with ServerClaim(History(home=tmp_path / "home")) as claim:
         assert claim.is_held
+
+
+def test_changes_are_sent_as_events(home: Path) -> None:
+    with serve(home) as server:
+        server.wait_for("the first ferry")
+        with httpx2.stream("GET", f"{server.address}/events", timeout=TIMEOUT_SECONDS) as response:
+            assert response.headers["content-type"].startswith("text/event-stream")
+            lines = response.iter_lines()
+            assert next(lines) == ": connected"
+            Transcript("5e551011-0000-4000-8000-0000000000dd", seed=2).user("more").write(
+                home.parent / "claude"
+            )
+            for line in lines:
+                if line.startswith("data: ") and "message_count" in line:
+                    break
+        change = json.loads(line.removeprefix("data: "))
+        assert change["ref"] == "claude-code:5e551011-0000-4000-8000-0000000000dd"
+        assert change["is_new"]

@@ -18,10 +18,11 @@ from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.model.sync import SyncStatus
 from backscroll.web import errors
 from backscroll.web.headers import SecurityHeaders
+from backscroll.web.live import ChangeFeed
 from backscroll.web.pages.annotations import annotate, read_form
 from backscroll.web.pages.home import home_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
-from backscroll.web.pages.records import export_file, record_page
+from backscroll.web.pages.records import export_file, image_file, record_page
 from backscroll.web.pages.search import search_page
 from backscroll.web.pages.session import prompts_page, session_page, window_part
 from backscroll.web.pages.sessions import sessions_page
@@ -44,20 +45,29 @@ def create_app(
 ) -> ASGIApp:
     """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs."""
     workers = Workers(open_history)
-    sync = SyncThread(open_history, "backscroll serve") if auto_sync else None
+    sync: SyncThread | None = None
+
+    def sync_status() -> SyncStatus:
+        return sync.status if sync is not None else SyncStatus(is_complete=True)
+
+    feed = ChangeFeed(sync_status)
+    if auto_sync:
+        sync = SyncThread(open_history, "backscroll serve", feed.publish)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        feed.start()
         if sync is not None:
             sync.start()
+        await workers.run(_load_modules)
         yield
         if sync is not None:
             sync.close()
         workers.close()
 
-    app = Starlette(routes=_routes(workers), exception_handlers=errors.HANDLERS, lifespan=lifespan)
+    app = Starlette(routes=_routes(workers, feed), exception_handlers=errors.HANDLERS, lifespan=lifespan)
     app.state.token = token
-    app.state.sync_status = lambda: sync.status if sync is not None else SyncStatus(is_complete=True)
+    app.state.sync_status = sync_status
     app.state.can_write = partial(_can_write, token)
     guard = Guard(
         app,
@@ -70,7 +80,15 @@ def create_app(
     return SecurityHeaders(guard)
 
 
-def _routes(workers: Workers) -> list[Route]:
+def _load_modules(history: History) -> None:
+    """Load what the first page of a session would wait for: Markdown, highlighting, templates."""
+    from backscroll.render.html.markdown import highlight_code, markdown_to_html
+
+    markdown_to_html("`x`")
+    highlight_code("x", "python")
+
+
+def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
     def page(handler: _Handler) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
             return await workers.run(lambda history: handler(history, request))
@@ -90,7 +108,9 @@ def _routes(workers: Workers) -> list[Route]:
         Route("/sessions/{ref}/window", page(window_part)),
         Route("/sessions/{ref}/prompts", page(prompts_page)),
         Route("/sessions/{ref}/messages/{message}", page(record_page)),
+        Route("/sessions/{ref}/messages/{message}/images/{number:int}", page(image_file)),
         Route("/sessions/{ref}/export.{format}", page(export_file)),
+        Route("/events", feed.endpoint),
         Route("/static/{version}/{name}", static_file),
         Route(LAUNCH_PATH, launch),
     ]

@@ -181,8 +181,13 @@ class _Writer:
             if (item.message.copied_from)
             else ""
         )
+        images = sum(attachment.kind == "image" for attachment in item.message.attachments)
+        pictures = "".join(
+            f'<img src="{escape(record)}/images/{number}" alt="Image {number + 1}" loading="lazy">'
+            for number in range(images)
+        )
         return (
-            f'<p class="links">{copied}'
+            (f'<p class="images">{pictures}</p>' if pictures else "") + f'<p class="links">{copied}'
             f'<a href="{escape(link)}" title="Link to this message">#{item.position}</a>'
             f' <a href="{escape(record)}" title="The record that the tool stored">raw</a></p>'
         )

@@ -9,6 +9,7 @@ from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
 from backscroll.model.session import AgentSession
 from backscroll.model.text import pluralize
+from backscroll.readers.embedded_images import embedded_images
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 from backscroll.sources import named
 from backscroll.sources.protocols import RecordLookup
@@ -127,6 +128,16 @@ class Transcript:
         if not isinstance(source, RecordLookup):
             return messages.original_records(summary)
         return messages.original_records(summary, source.row_keys, source.result_call_ids)
+
+    def images(self, summary: SessionSummary, position: int) -> list[tuple[str, bytes]]:
+        """Return media type and content of the images in the original record of a message and its result."""
+        message = self.message_at(summary, position)
+        if message is None:
+            return []
+        records = self.records(summary)
+        result = records.result_of(message)
+        found = [records.of(message), result[0] if result is not None else None]
+        return [image for record in found if record is not None for image in embedded_images(record)]
 
     def agent_session(self, summary: SessionSummary) -> AgentSession:
         """Return a subagent with all its messages."""

@@ -18,7 +18,7 @@ from backscroll.render.html.markdown import highlight_code
 from backscroll.web.pages.session import session_of
 from backscroll.web.templating import render
 
-__all__ = ["export_file", "record_page"]
+__all__ = ["export_file", "image_file", "record_page"]
 
 MAX_SHOWN_CHARS = 2_000_000
 MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of an export; a longer one is written to a temporary file
@@ -66,6 +66,19 @@ def _formatted(record: bytes | None) -> tuple[str | None, str, int]:
     except ValueError:
         return text[:MAX_SHOWN_CHARS], "", len(record)
     return text[:MAX_SHOWN_CHARS], highlight_code(text, "json"), len(record)
+
+
+def image_file(history: History, request: Request) -> Response:
+    """Return an image that is embedded in a message."""
+    summary = session_of(history, request)
+    position = history.transcript.find_message(summary, request.path_params["message"])
+    images = history.transcript.images(summary, position)
+    number = request.path_params["number"]
+    if number >= len(images):
+        raise DataNotFoundError(f"Message {position} of {summary.ref} has no image {number}.", summary.ref)
+    media_type, content = images[number]
+    headers = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "sandbox"}
+    return Response(content, media_type=media_type, headers=headers)
 
 
 def export_file(history: History, request: Request) -> Response:

@@ -1,11 +1,13 @@
 // A session: loads more messages while scrolling, folds, finds, copies.
 import { onKey } from "./keys.js";
+import { onChange } from "./live.js";
 
 const transcript = document.querySelector(".transcript");
 const windows = transcript.querySelector(".windows");
 const MAX_WINDOWS = 9; // with content; others keep their height only
 const keepsAnchor = CSS.supports("overflow-anchor: auto");
 const everything = transcript.dataset.all ? "&all=1" : "";
+const originals = new WeakMap(); // windows as the server sent them
 let isExpanded = false;
 
 // --- more messages --------------------------------------------------------------------------------------
@@ -232,6 +234,7 @@ function copyButton(text) {
 }
 
 function prepare(part) {
+  originals.set(part, part.innerHTML);
   for (const links of part.querySelectorAll(".links")) {
     const message = links.parentElement;
     links.append(copyButton(() => {
@@ -239,6 +242,9 @@ function prepare(part) {
       const blocks = content ? [content] : [...message.querySelectorAll(":scope > pre, :scope > details > pre")];
       return blocks.map((block) => block.innerText).join("\n\n").trim();
     }));
+  }
+  for (const image of part.querySelectorAll(".images img")) {
+    image.addEventListener("error", () => image.remove()); // the tool stored only its name
   }
   if (isExpanded) for (const fold of part.querySelectorAll("details")) fold.open = true;
   highlight(part);
@@ -250,3 +256,54 @@ for (const command of document.querySelectorAll(".copyable")) {
   button.className = "button";
   command.after(button);
 }
+
+// --- new messages ---------------------------------------------------------------------------------------
+
+const ref = transcript.dataset.ref;
+let isUpdating = false;
+let isWanted = false;
+
+// Loads the last window again, if it is shown. What was open stays open, and the end stays in view.
+async function updateEnd() {
+  const last = [...windows.querySelectorAll(".window")].at(-1);
+  if (windows.querySelector(".later") || last?.dataset.empty) return;
+  if (isUpdating) { isWanted = true; return; }
+  isUpdating = true;
+  const added = await load(`from=${last?.dataset.from ?? 0}`);
+  isUpdating = false;
+  if (added && added.dataset.to !== added.dataset.total) {
+    // The window is full. Another one follows.
+    const link = document.createElement("p");
+    link.className = "later";
+    windows.append(link);
+    watch(link);
+  }
+  if (added && last && added.innerHTML !== originals.get(last)) {
+    const isAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 120;
+    const open = new Set([...last.querySelectorAll("details[id]")].filter((fold) => fold.open).map((fold) => fold.id));
+    const closed = new Set([...last.querySelectorAll("details[id]:not([open])")].map((fold) => fold.id));
+    last.replaceWith(added);
+    prepare(added);
+    for (const fold of added.querySelectorAll("details[id]")) {
+      if (open.has(fold.id)) fold.open = true;
+      if (closed.has(fold.id)) fold.open = false;
+    }
+    if (isAtEnd) scrollTo(0, document.documentElement.scrollHeight);
+    updatePrompts();
+  }
+  if (isWanted) { isWanted = false; updateEnd(); }
+}
+
+async function updatePrompts() {
+  const list = outline.querySelector(".prompts");
+  if (!list) return;
+  const response = await fetch(`${transcript.dataset.url}/prompts?part=1`);
+  if (!response.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  list.replaceWith(document.importNode(page.querySelector(".prompts"), true));
+  follow();
+}
+
+onChange((change) => {
+  if (change === null || change.ref === ref || change.parent_ref === ref) updateEnd();
+});

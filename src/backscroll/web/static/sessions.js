@@ -1,5 +1,6 @@
 // The session list: keyboard, and folded filters on small screens.
 import { moveFocus, onKey } from "./keys.js";
+import { onChange, refresher, replaceParts } from "./live.js";
 
 const links = () => [...document.querySelectorAll(".row-link")];
 onKey("j", () => moveFocus(links(), 1));
@@ -12,3 +13,8 @@ if (fold) {
   adapt();
   isSmall.addEventListener("change", adapt);
 }
+
+onChange(refresher((page) => {
+  if (document.querySelector(".empty") && !page.querySelector(".empty")) location.reload();
+  replaceParts(page, [".list", ".recent", ".activity", ".sums", ".notices"]);
+}));

@@ -1,0 +1,77 @@
+// Live updates: changes arrive as server-sent events while the page is visible.
+let source = null;
+const listeners = [];
+
+export function onChange(listener) {
+  listeners.push(listener);
+}
+
+function notify(change) {
+  for (const listener of listeners) listener(change);
+}
+
+function connect(isAgain) {
+  if (source || document.hidden) return;
+  source = new EventSource("/events");
+  source.addEventListener("change", (event) => notify(JSON.parse(event.data)));
+  source.addEventListener("sync", (event) => showStatus(JSON.parse(event.data)));
+  if (isAgain) notify(null); // something may have changed in the meantime
+}
+
+// A hidden page closes its connection: browsers allow only six to one server.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    source?.close();
+    source = null;
+  } else {
+    connect(true);
+  }
+});
+addEventListener("pagehide", () => { source?.close(); source = null; });
+addEventListener("pageshow", (event) => connect(event.persisted));
+
+function showStatus(status) {
+  const banner = document.querySelector(".banner");
+  if (status.is_complete) {
+    banner?.remove();
+    notify(null);
+    return;
+  }
+  const percent = banner?.querySelector(".percent");
+  if (percent && status.percent !== null) percent.textContent = `: ${status.percent} % done`;
+  notify(null);
+}
+
+// Fetches the address of this page, at most once at a time, and passes the new document on.
+export function refresher(apply, delay = 300) {
+  let timer = 0;
+  let isRunning = false;
+  let isWanted = false;
+  async function run() {
+    if (isRunning) { isWanted = true; return; }
+    isRunning = true;
+    try {
+      const response = await fetch(location.href);
+      if (response.ok) apply(new DOMParser().parseFromString(await response.text(), "text/html"));
+    } catch { /* the server has ended; the next event tries again */ }
+    isRunning = false;
+    if (isWanted) { isWanted = false; schedule(); }
+  }
+  function schedule() {
+    clearTimeout(timer);
+    timer = setTimeout(run, delay);
+  }
+  return schedule;
+}
+
+// Replaces parts of the page and keeps the focus on the same link.
+export function replaceParts(page, selectors) {
+  const focused = document.activeElement?.getAttribute("href");
+  for (const selector of selectors) {
+    const before = document.querySelector(selector), after = page.querySelector(selector);
+    if (before && after && before.innerHTML !== after.innerHTML) before.replaceChildren(...after.childNodes);
+  }
+  if (focused) document.querySelector(`main a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
+connect(false);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from backscroll import History
 from backscroll.config import NamedRoot
 from backscroll.errors import ChangeConflictError, DestinationError, ToolRunningError
-from backscroll.model import SessionSummary
+from backscroll.model import Filter, SessionSummary
 from backscroll.sources.claude_code.project_key import project_key
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
 from backscroll.testing.claude_code.generations import GENERATIONS
@@ -21,6 +22,9 @@ from backscroll.testing.claude_code.side_files import (
     write_prompts,
     write_running_process,
     write_session_index,
+    write_tasks,
+    write_todos,
+    write_workflow,
 )
 
 ONE = "10000000-0000-4000-8000-000000000001"
@@ -157,6 +161,28 @@ def test_restored_sessions_have_all_their_files_again(generation: Machine) -> No
         assert time.time() - path.stat().st_mtime < 60
 
 
+def test_a_restored_session_has_its_side_files_again(machine: Machine) -> None:
+    session = Transcript(session_id=ONE, cwd=str(machine.old)).user("Look everywhere")
+    session.spill(tool_calls.bash("cat long.txt"), "a long line\n" * 5000)
+    session.delegate("Look", "Seen.")
+    folder = session.write(machine.root).with_suffix("")
+    write_tasks(machine.root, session, [("Look", "pending")])
+    write_todos(machine.root, session, [("Look", "pending")])
+    write_workflow(machine.root, session, "run1", session.agents)
+    (folder / "custom-title.json").write_text('{"customTitle":"Ferry"}')
+    version = machine.root / "file-history" / ONE / "8c5f@v1"
+    version.parent.mkdir(parents=True)
+    version.write_text("before")
+    machine.history.sync()
+    before = machine.state()
+    for name in ("projects", "tasks", "todos", "file-history"):
+        shutil.rmtree(machine.root / name)
+    machine.history.restore_session(ONE)
+    assert machine.state() == before
+    ages = [time.time() - path.stat().st_mtime for path in machine.root.rglob("*")]
+    assert max(ages) < 60  # the tool deletes files by their modification time
+
+
 # Copy
 
 
@@ -178,6 +204,25 @@ def test_a_copy_has_new_ids_and_the_same_words(machine: Machine) -> None:
     assert {line["cwd"] for line in new} == {str(machine.new)}
     assert lines(copy)[-1]["customTitle"].endswith("(fork)")
     assert oct(copy.stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.parametrize("first_digit", "0369cf")  # the copy has a random id
+def test_the_subagent_of_the_original_is_listed_after_a_copy(machine: Machine, first_digit: str) -> None:
+    session_id = f"{first_digit}{ONE[1:]}"
+    session = Transcript(session_id=session_id, cwd=str(machine.old)).user("Look")
+    session.delegate("Look", "Seen.").assistant("Done.").write(machine.root)
+    machine.history.sync()
+    (before,) = subagents(machine)
+    (copied,) = machine.history.migrate_session(session_id, machine.new).sessions
+    assert subagents(machine) == [before]
+    assert machine.history.find(before.ref) == before
+    copy = machine.history.find(f"{copied.new_ref}/{before.id}")
+    assert (copy.parent_ref, copy.message_count) == (copied.new_ref, before.message_count)
+
+
+def subagents(machine: Machine) -> list[SessionSummary]:
+    listed = machine.history.list_sessions(Filter(with_subagents=True)).data
+    return [one for one in listed if one.parent_ref is not None]
 
 
 def test_a_copied_line_differs_only_in_the_text_of_its_ids_and_folder(machine: Machine) -> None:

@@ -22,7 +22,7 @@ def find_session(archive: Archive, ref: str) -> SessionSummary:
     """Return the session of a ref: an index in the complete list, an id, or an unambiguous prefix of an id.
 
     A prefix of a session's id means the session, even if ids of its subagents start with it. A copied session
-    has subagents with the same ids. Such a ref means the oldest one; ``SESSION/SUBAGENT`` selects any of
+    has subagents with the same ids. Such a ref means the original; ``SESSION/SUBAGENT`` selects any of
     them. If the id of a subagent starts with that of its session, SUBAGENT is the rest.
 
     Raises `SessionNotFoundError`. If several sessions match, the message lists them.
@@ -94,10 +94,10 @@ def _has_parent(summary: SessionSummary, prefix: str) -> bool:
     return summary.parent_ref is not None and summary.parent_ref.partition(":")[2].startswith(prefix)
 
 
-def _age(summary: SessionSummary) -> tuple[bool, str, str]:
+def _age(summary: SessionSummary) -> tuple[bool, str]:
     """Sort key: sessions before subagents, older before newer."""
     created = summary.created_at.isoformat() if summary.created_at is not None else "~"
-    return summary.parent_ref is not None, created, summary.parent_ref or ""
+    return summary.parent_ref is not None, created
 
 
 def find_subagent(archive: Archive, ref: str) -> SessionSummary:

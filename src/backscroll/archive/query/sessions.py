@@ -39,9 +39,16 @@ _SUBAGENTS = (
 )
 _ALL = f"{_SESSIONS} union all {_SUBAGENTS}"
 _ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
+# A copied session has copies of its subagents, with the same ids and times.
+_IS_COPIED_SUBAGENT = (
+    "coalesce((select min(m.copied_from_string_id is not null) from fragment f"
+    " join message m on m.fragment_id = f.id and m.position = 0"
+    " where f.external_id = {id} and f.is_subagent and f.platform = {row}.platform"
+    " and coalesce(f.parent_external_id, f.inferred_parent_external_id) = {row}.parent_external_id), 0)"
+)
 _OLDEST_SUBAGENT = (
-    "first_value(a.id) over (partition by a.platform, a.agent_id"
-    " order by a.started_at is null, a.started_at, a.parent_external_id)"
+    "first_value(a.id) over (partition by a.platform, a.agent_id order by a.started_at is null, a.started_at,"
+    f" {_IS_COPIED_SUBAGENT.format(id='a.agent_id', row='a')}, a.parent_external_id)"
 )
 _USER_TITLE = (
     "(select t.title from user_title t where t.external_id = listed.external_id"
@@ -119,8 +126,15 @@ class SessionQueries:
         return matching, {id_ for (id_,) in rows} - matching
 
     def find(self, external_id: str) -> list[SessionSummary]:
-        """Return the sessions and subagents with this id. If there are none, match the id as a prefix."""
-        rows = self._db.execute(f"select * from ({_ALL}) where external_id = ?", [external_id]).fetchall()  # noqa: S608
+        """Return the sessions and subagents with this id. If there are none, match the id as a prefix.
+
+        Copies of a subagent come after the original.
+        """
+        order = f"{_IS_COPIED_SUBAGENT.format(id='listed.external_id', row='listed')}, parent_external_id"
+        rows = self._db.execute(
+            f"select * from ({_ALL}) listed where external_id = ? order by {order}",  # noqa: S608
+            [external_id],
+        ).fetchall()
         if not rows:
             upper = external_id[:-1] + chr(ord(external_id[-1]) + 1) if external_id else ""
             rows = self._db.execute(

@@ -1,4 +1,4 @@
-"""Files that belong to a transcript: long tool results, tasks, and copies of files before they were edited.
+"""Files that belong to a transcript: long tool results, tasks, workflow runs, versions of edited files.
 
 They are archived as they are, so that a deleted session can be restored with them. None of them is a message.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from backscroll.model import RawRow, Unit
 from backscroll.readers.file_names import is_utf8
+from backscroll.sources.claude_code.folders import SUBAGENTS
 
 __all__ = ["side_files"]
 
@@ -38,8 +39,17 @@ def _paths(unit: Unit, root: Path, path: Path) -> Iterator[str]:
     elif unit.kind == "session":
         folder = path.with_suffix("")
         yield str(folder / "custom-title.json")
-        for one in (root / "tasks" / path.stem, folder / "tool-results", root / "file-history" / path.stem):
+        yield str(root / "todos" / f"{path.stem}.json")  # 0.2
+        yield str(root / "todos" / f"{path.stem}-agent-{path.stem}.json")  # 1.0 to 2.1.15
+        for one in (
+            root / "tasks" / path.stem,
+            folder / "tool-results",
+            root / "file-history" / path.stem,
+            folder / "workflows",
+        ):
             yield from _list(str(one))
+        for run in _list(str(folder / SUBAGENTS / "workflows")):
+            yield from (name for name in _list(run) if name.endswith(f"{os.sep}journal.jsonl"))
 
 
 def _list(folder: str) -> list[str]:

@@ -44,7 +44,6 @@ def test_parallel_nested_and_background_agents_are_linked_to_their_calls(stage: 
     assert_agrees(stage)
 
 
-@pytest.mark.gap("a session lists the models of its inline subagents", since="1.0.60", before="2.0.0")
 def test_agents_of_the_project_have_their_own_model(stage: Stage) -> None:
     stage.write(
         ".claude/agents/taster.md",

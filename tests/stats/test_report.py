@@ -252,6 +252,20 @@ def test_an_inlined_subagent_has_the_models_and_the_summed_tokens_of_its_respons
     assert agent.total_tokens == sum(record.tokens.total for record in records[1:3])
 
 
+def test_the_models_of_a_session_are_without_those_of_its_inlined_subagents(
+    history: History, root: Path
+) -> None:
+    session = Transcript(ONE, version="1.0.69", start=START).user("go")
+    session.delegate("Look", "Seen.").assistant("Done.")
+    for record in session.records:
+        if record.get("isSidechain") and record["type"] == "assistant":
+            record["message"]["model"] = "claude-haiku-4-5"
+    session.write(root)
+    history.sync()
+    assert history.find(ONE).models == (session.release.model,)
+    assert [agent.models for agent in subagents(history)] == [("claude-haiku-4-5",)]
+
+
 def test_the_model_of_a_subagent_is_the_one_in_its_lines(history: History, root: Path) -> None:
     session = Transcript(ONE, version="2.1.212", start=START).user("go").delegate("Look", "Seen.")
     session.records[-1]["toolUseResult"]["resolvedModel"] = "claude-opus-4-8[1m]"

@@ -58,10 +58,10 @@ _EDITS = (
     " from edit e cross join message m on m.fragment_id = e.fragment_id and m.position = e.position"
     " where e.fragment_id = ? and m.is_active order by e.position"
 )
-# Models of responses that have only empty text.
+# Models of responses that have only empty text, as in `_count_groups`.
 _MODELS_WITHOUT_MESSAGE = (
     f"select model_string_id, count(*) from response where fragment_id = ? and record_hash = {NO_MESSAGE}"  # noqa: S608
-    " and model_string_id is not null group by 1"
+    " and model_string_id is not null and is_subagent <= ? group by 1"
 )
 _AT, _TOOL_NAME, _IS_ACTIVE, _SKIPPED = 0, 4, 7, -1  # columns of _MESSAGES
 _GROUP_KEY = itemgetter(slice(1, None))  # all columns except the time
@@ -87,7 +87,7 @@ class FragmentCounts(Struct):
     first_at: int | None = None
     last_at: int | None = None
     tools: list[tuple[int, int | None]] = field(default_factory=list)  # of active calls, with their times
-    models: Counter[int] = field(default_factory=Counter)
+    models: Counter[int] = field(default_factory=Counter)  # without those of inlined subagents
     agents: set[int] = field(default_factory=set)  # inlined subagents, also of messages counted elsewhere
     changes: int = 0
     decisions: list[Decision] = field(default_factory=list)
@@ -122,11 +122,11 @@ def count_fragment(
     rollup = FragmentRollup()
     groups = _group_messages(db.execute(_MESSAGES.format(skipped=skipped), [fragment_id]), counts, rollup)
     typed_kinds = {None, *(id_ for (id_,) in db.execute(_TYPED_KINDS, TYPED_KINDS))}
-    _count_groups(groups, counts, rollup, typed_kinds)
+    _count_groups(groups, counts, rollup, typed_kinds, is_subagent=is_subagent)
     _count_edits(db.execute(_EDITS.format(skipped=skipped), [fragment_id]), counts, rollup)
     rollup_writer.write(fragment_id, rollup)
     counts.tokens, counts.is_lower_bound = rollup_writer.write_tokens(fragment_id)
-    counts.models.update(dict(db.execute(_MODELS_WITHOUT_MESSAGE, [fragment_id])))
+    counts.models.update(dict(db.execute(_MODELS_WITHOUT_MESSAGE, [fragment_id, is_subagent])))
     return counts
 
 
@@ -165,6 +165,8 @@ def _count_groups(
     counts: FragmentCounts,
     rollup: FragmentRollup,
     typed_kinds: set[int | None],
+    *,
+    is_subagent: bool,
 ) -> None:
     """Count groups of equal messages. Only groups without any reason to skip go into the rollup."""
     for (bucket, role, kind, tool, model, agent, is_active, status, skipped), count in groups.items():
@@ -172,7 +174,7 @@ def _count_groups(
             counts.agents.add(agent)
         if skipped >= _EARLIER:
             continue
-        if model is not None:
+        if model is not None and (is_subagent or agent is None):
             counts.models[model] += count
         activity = rollup.activity[bucket] if not skipped else None
         if not is_active or role == _SYSTEM:

@@ -136,6 +136,7 @@ def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
         (3, "0003_message_copy_index"),
         (4, "0004_commit_links"),
         (5, "0005_hooks"),
+        (6, "0006_last_record"),
     ]
 
 

@@ -1,6 +1,7 @@
 """Responses that are empty, cut, refused or without readable thoughts."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,6 @@ def test_redacted_and_signed_thoughts_have_no_words(stage: Stage) -> None:
     assert_agrees(stage)
 
 
-@pytest.mark.gap("a summary that names a tool result has no session", before="2.0.0")
 def test_a_session_stopped_by_the_turn_limit_can_go_on(stage: Stage) -> None:
     call = use("Bash", command="echo 1", description="x")
     stage.expect(call, status="completed", result="1")  # not sent again by all versions
@@ -56,6 +56,45 @@ def test_retries_cost_nothing(stage: Stage) -> None:
     stage.script.on("PROMPT-429", limited, [text("Recovered from the limit.")])
     stage.ask("PROMPT-529 go")
     stage.ask("PROMPT-429 go")
+    assert_agrees(stage)
+
+
+def test_a_response_cut_by_the_network_is_counted_once(stage: Stage) -> None:
+    words = "A sentence that the network cuts. " * 10
+    stage.environment["CLAUDE_CODE_MAX_RETRIES"] = "3"
+
+    def answer(_: dict[str, Any]) -> Reply:
+        is_first = not any(each.blocks == [text(words)] for each in stage.script.exchanges)
+        return Reply([text(words)], chunk_chars=40, cut_after_chars=80 if is_first else None)
+
+    stage.script.on("PROMPT-CUT", answer)
+    stage.ask("PROMPT-CUT go")
+    assert_agrees(stage)
+
+
+def test_searches_of_the_web_are_read(stage: Stage) -> None:
+    page = {
+        "type": "web_search_result",
+        "title": "Tea",
+        "url": "https://tea.example",
+        "encrypted_content": "x",
+    }
+    call = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_judge1",
+        "name": "web_search",
+        "input": {"query": "tea"},
+    }
+    found = {
+        "type": "web_search_tool_result",
+        "tool_use_id": call["id"],
+        "content": [page | {"page_age": None}],
+    }
+    search = use("WebSearch", query="tea leaves")
+    stage.script.on("PROMPT-SERVER", [call, found, text("Searched.")])
+    stage.script.on("PROMPT-CLIENT", [search], [text("Searched here.")])
+    stage.ask("PROMPT-SERVER go")
+    stage.ask("PROMPT-CLIENT go")
     assert_agrees(stage)
 
 

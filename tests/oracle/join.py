@@ -242,6 +242,8 @@ def _add_titles(
             record = _record_key(key, message)
             if owners.get(record, key) == key:
                 locations[record] = (key, message.timestamp or _UNKNOWN_TIME)
+        if session.closing.last_record_id is not None:
+            locations.setdefault(f"{key[0]} {session.closing.last_record_id}", (key, _UNKNOWN_TIME))
     best: dict[Key, tuple[datetime, str]] = {}
     for platform, content in units:
         for hint in content.title_hints:

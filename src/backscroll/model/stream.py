@@ -233,6 +233,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     abandoned: tuple[str, ...] = ()  # ids of messages outside the branch that the tool shows
     tracked_files: tuple[TrackedFile, ...] = ()
     copied: tuple[CopiedLines, ...] = ()
+    last_record_id: str | None = None  # if the last record has no message; a title may name it
     metadata: dict[str, Any] = field(default_factory=dict)
 
 

@@ -30,6 +30,11 @@ _QUERIES = (
     " cross join title_hint h on h.unit_id = own.unit_id"
     " cross join message m on m.record_hash = h.record_hash"
     " join fragment_session s on s.fragment_id = m.fragment_id",
+    "select distinct s.platform, s.session_external_id"
+    " from changed c cross join fragment own on own.id = c.fragment_id"
+    " cross join title_hint h on h.unit_id = own.unit_id"
+    " cross join last_record l on l.record_hash = h.record_hash"
+    " join fragment_session s on s.fragment_id = l.fragment_id",
     # with a subagent for which the unit of a changed fragment has evidence
     "select distinct p.platform, p.external_id"
     " from changed c cross join fragment own on own.id = c.fragment_id"

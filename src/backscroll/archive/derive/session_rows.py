@@ -217,10 +217,12 @@ def _title(
         return closing.title, closing.title_source
     for fragment in content:
         row = db.execute(
-            "select h.title from message m join title_hint h on h.record_hash = m.record_hash"
-            " where m.fragment_id = ? and m.copied_from_string_id is null"
-            " order by m.at desc, h.title desc limit 1",
-            [fragment.id],
+            "select h.title, m.at from message m join title_hint h on h.record_hash = m.record_hash"
+            " where m.fragment_id = :id and m.copied_from_string_id is null"
+            " union all select h.title, 1e18 from last_record l"
+            " join title_hint h on h.record_hash = l.record_hash where l.fragment_id = :id"
+            " order by 2 desc, 1 desc limit 1",
+            {"id": fragment.id},
         ).fetchone()
         if row is not None:
             return row[0], "summary"

@@ -213,11 +213,12 @@ def _mark_related_underived(db: sqlite3.Connection, session: SessionKey, own: li
             f" cross join {table} o on o.{column} = m.{column})"
         )
     for unit in own:
-        db.execute(
-            "update fragment set is_derived = 0 where id in (select m.fragment_id from title_hint h"
-            " cross join message m on m.record_hash = h.record_hash where h.unit_id = ?)",
-            [unit.id],
-        )
+        for table in ("message", "last_record"):
+            db.execute(
+                "update fragment set is_derived = 0 where id in (select m.fragment_id from title_hint h"  # noqa: S608
+                f" cross join {table} m on m.record_hash = h.record_hash where h.unit_id = ?)",
+                [unit.id],
+            )
     id_ = {"id": StringTable(db)[session.id]}
     db.execute(
         "update fragment set is_derived = 0, compared_count = 0 where id in (select fragment_id from message"
@@ -234,12 +235,13 @@ def _mark_related_underived(db: sqlite3.Connection, session: SessionKey, own: li
 
 def _delete_mentions(db: sqlite3.Connection, session: SessionKey) -> None:
     """Delete what other units contain about the session: titles, calls of its subagents, problems."""
-    db.execute(
-        "delete from title_hint where record_hash in"
-        " (select m.record_hash from forgotten_fragment d join message m using (fragment_id))"
-        " and not exists (select 1 from message o where o.record_hash = title_hint.record_hash"
-        " and o.fragment_id not in (select fragment_id from forgotten_fragment))"
-    )
+    for table in ("message", "last_record"):
+        db.execute(
+            "delete from title_hint where record_hash in"  # noqa: S608 - constants
+            f" (select m.record_hash from forgotten_fragment d join {table} m using (fragment_id))"
+            f" and not exists (select 1 from {table} o where o.record_hash = title_hint.record_hash"
+            " and o.fragment_id not in (select fragment_id from forgotten_fragment))"
+        )
     db.execute(
         "delete from subagent_evidence where agent_id in (select f.external_id"
         " from forgotten_fragment d join fragment f on f.id = d.fragment_id where f.is_subagent)"

@@ -304,6 +304,17 @@ class SessionWriter:
             [_encode_closing(closing), self._count, self._preview, self._fragment_id],
         )
 
+        self._write_last_record(closing)
+
+    def _write_last_record(self, closing: Closing) -> None:
+        if self.is_appended:
+            self.db.execute("delete from last_record where fragment_id = ?", [self._fragment_id])
+        if closing.last_record_id is not None:
+            self.db.execute(
+                "insert into last_record values (?, ?)",
+                [self._fragment_id, hash_record(closing.last_record_id)],
+            )
+
     def _update_active(self, closing: Closing) -> None:
         """Set `is_active` where it changed."""
         found = (self._position_of_id(id_) for id_ in closing.abandoned)

@@ -36,6 +36,7 @@ _FRAGMENT_TABLES = (
     "edit",
     "subagent_link",
     "reported_usage",
+    "last_record",
 )
 _STRING_COLUMNS = {
     "message": (

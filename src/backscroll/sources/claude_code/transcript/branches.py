@@ -111,6 +111,10 @@ class Tree:
         """Return the ids of messages that were retracted by id, or removed when their line was rewritten."""
         return self._hidden_message_ids(None)
 
+    def last_id_without_message(self) -> str | None:
+        """Return the id of the last line if it has no message, as the result of a call; else None."""
+        return self.ids[-1] if self.ids and not self.message_counts[-1] else None
+
     def _has_forks(self) -> bool:
         """Return whether any line has two children. Without forks every line is active."""
         if any(parent in self._index_by_id for parent in self.unresolved_parents.values()):

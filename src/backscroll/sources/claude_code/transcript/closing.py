@@ -53,6 +53,7 @@ def build_closing(transcript: "Transcript", *, is_truncated: bool = False) -> Cl
         abandoned=tree.removed_message_ids() if is_agent else tree.inactive_message_ids(),
         tracked_files=tuple(facts.files.values()),
         copied=() if is_agent else tuple(state.copies.spans),
+        last_record_id=None if is_agent else tree.last_id_without_message(),
         metadata=_metadata(transcript, session_id, folder),
     )
 

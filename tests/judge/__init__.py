@@ -9,6 +9,8 @@
     stage.py         one scenario: folders, environment, and runs of the tool
     stream.py        a run that reads prompts and control requests from standard input
     terminal.py      a run in a terminal (tmux)
+    mcp_server.py    MCP server with tools that return text, an image and a resource, or fail
+    safekeeping.py   commands that restore, move and copy sessions, and what the tool sends afterwards
     expectation.py   what a scenario should leave behind, by session and subagent
     comparison.py    differences between that and what Backscroll returns
 

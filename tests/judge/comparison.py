@@ -67,6 +67,9 @@ def _session(
         yield f"title: expected {candidates}, got {summary.title!r}"
     models = {exchange.model for exchange in expected.exchanges}
     models |= {each.model for each in messages if each.copied_from is not None and each.model is not None}
+    branch = stage.branches.get(expected.session_id, stage.branch)
+    if stage.version >= "1.0.0":  # 0.2 does not write it
+        yield from _difference("branch", branch, summary.git_branch)
     yield from _difference("models", sorted(models), sorted(summary.models))
     yield from _agents(stage, history, summary, expected)
 
@@ -98,7 +101,8 @@ def _conversation(stage: Stage, messages: Sequence[Message], expected: Conversat
         words = [each.content.strip() for each in messages if each.role == role]
         return [each for each in words if each]
 
-    yield from _list_difference("prompt", [each.strip() for each in expected.prompts], contents("user"))
+    prompts = [each.strip() for each in expected.prompts if each.strip()]  # without those that are an image
+    yield from _list_difference("prompt", prompts, contents("user"))
     yield from _list_difference("text", [each.strip() for each in expected.texts], contents("assistant"))
     yield from _list_difference("thought", expected.thoughts, contents("thinking"))
     tools = [each.tool for each in messages if each.tool is not None]

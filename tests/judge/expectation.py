@@ -50,7 +50,7 @@ class Conversation:
 
     @property
     def calls(self) -> list[Block]:
-        return self._blocks("tool_use")
+        return [call for exchange in self.exchanges for call in exchange.calls]
 
     @property
     def all_exchanges(self) -> list[Exchange]:
@@ -158,7 +158,13 @@ def result_text(result: Block) -> str:
         ]
         content = "\n".join(words)
     persisted = _PERSISTED.match(content)
-    return Path(persisted[1]).read_text("utf-8") if persisted else content
+    return _current_path(Path(persisted[1])).read_text("utf-8") if persisted else content
+
+
+def _current_path(path: Path) -> Path:
+    """Return where a long result is now, if its session was moved."""
+    projects = path.parents[3]
+    return path if path.exists() else next(projects.glob(f"*/*/tool-results/{path.name}"))
 
 
 def _has_words(block: Block) -> bool:

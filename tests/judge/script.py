@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.judge.blocks import Block, text
+from tests.judge.blocks import Block, text, use
 
-__all__ = ["WARM_UP", "Exchange", "Failure", "Reply", "Script"]
+__all__ = ["WARM_UP", "Exchange", "Failure", "Reply", "Script", "WaitForTool"]
 
 WARM_UP = "Warmup"  # prompt of a subagent that 2.0 starts to fill its cache
 
@@ -42,7 +42,18 @@ class Failure:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-Answer = Reply | Failure | Sequence[Block] | Callable[[dict[str, Any]], Sequence[Block]]
+@dataclass(frozen=True)
+class WaitForTool:
+    """Calls that take a second, until the tool offers one with this name. Then the next answer follows."""
+
+    name: str
+
+    def is_offered(self, request: dict[str, Any]) -> bool:
+        """Return whether a request contains the name, as a definition or in a list of names."""
+        return self.name in json.dumps([request.get(part) for part in ("tools", "system", "messages")])
+
+
+Answer = WaitForTool | Reply | Failure | Sequence[Block] | Callable[[dict[str, Any]], Reply | Sequence[Block]]
 
 
 @dataclass
@@ -72,7 +83,7 @@ class Exchange:
 
     @property
     def calls(self) -> list[Block]:
-        return [block for block in self.blocks if block["type"] == "tool_use"]
+        return [block for block in self.blocks if block["type"] in ("tool_use", "server_tool_use")]
 
 
 class Script:
@@ -124,6 +135,16 @@ class Script:
             answer = [text(self._title(request))]
         elif sequence is not None and number < len(sequence.answers):
             answer = sequence.answers[number]
+        is_waiting = False
+        if isinstance(answer, WaitForTool):
+            assert sequence is not None
+            is_waiting = not answer.is_offered(request)
+            number += not is_waiting
+            answer = (
+                [use("Bash", command="sleep 1", description="wait")]
+                if is_waiting
+                else sequence.answers[number]
+            )
         if isinstance(answer, Failure):
             assert sequence is not None
             if answer.times is None or sequence.failures < answer.times:
@@ -131,16 +152,17 @@ class Script:
                 return answer
             number += 1
             following = sequence.answers[number]
-            assert not isinstance(following, Failure)
+            assert not isinstance(following, Failure | WaitForTool)
             answer = following
-        reply = (
-            answer if isinstance(answer, Reply) else Reply(answer(request) if callable(answer) else answer)
-        )
+        assert not isinstance(answer, WaitForTool)
+        given = answer(request) if callable(answer) else answer
+        reply = given if isinstance(given, Reply) else Reply(given)
         exchange = self._record(
             request, reply, sequence.agent if sequence else self._agent_of(request), is_own
         )
         if sequence is not None:
-            sequence.calls.update(dict.fromkeys((call["id"] for call in exchange.calls), number + 1))
+            next_number = number if is_waiting else number + 1
+            sequence.calls.update(dict.fromkeys((call["id"] for call in exchange.calls), next_number))
         return exchange, reply
 
     def _record(self, request: dict[str, Any], reply: Reply, agent: str | None, is_own: bool) -> Exchange:

@@ -75,6 +75,8 @@ class Stage:
         self.environment: dict[str, str] = {}  # added by a scenario
         self.calls: dict[str, dict[str, Any]] = {}  # id of a call: what is expected of it, if not the default
         self.titles: dict[str, str | None] = {}  # session id: expected title
+        self.branch: str | None = None  # of the repository, expected of all sessions except these
+        self.branches: dict[str, str] = {}  # session id: expected branch
         self._executable = executable
         self._socket = socket
         for path in (self.home, self.config, self.workspace, folder / "tmp"):
@@ -117,6 +119,7 @@ class Stage:
     def init_repository(self, branch: str = "trunk") -> None:
         self.git("init", "-q", "-b", branch)
         self.git("commit", "-q", "--allow-empty", "-m", "x")
+        self.branch = branch
 
     # Expect
 

@@ -7,7 +7,46 @@ import pytest
 
 from tests.judge.blocks import text, use
 from tests.judge.comparison import assert_agrees
+from tests.judge.script import Reply
 from tests.judge.stage import Stage
+
+
+@pytest.mark.since("2.0.76")
+def test_a_prompt_with_an_interrupted_answer_is_kept_if_the_tool_wrote_it(stage: Stage) -> None:
+    slow = Reply([text("Slow words " * 200)], chunk_chars=20, chunk_delay_seconds=0.1)
+    stage.script.on("PROMPT-SLOW", slow)
+
+    def stop() -> None:
+        stage.script.wait_for("PROMPT-SLOW")
+        time.sleep(2.0)  # the tool writes its transcript with a delay
+
+    run = stage.ask("PROMPT-SLOW now", stop=stop)
+    run.session_id = stage.transcripts()[-1].stem
+    stage.expect_as_written(run.exchanges[-1])
+    stage.ask("Next prompt heron")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
+def test_a_session_goes_on_after_its_subagent_was_stopped(stage: Stage) -> None:
+    start = use(stage.agent_tool, description="Slow", prompt="SUB-SLOW work", subagent_type="general-purpose")
+    nap = use("Bash", command="touch napping; sleep 60", description="nap")
+    stage.script.on("PROMPT-AGENT", [text("A long one."), start], Reply([text("Waiting.")], delay_seconds=60))
+    stage.script.on_agent("SUB-SLOW", [text("It starts."), nap])
+
+    def stop() -> None:
+        stage.wait_for_file("napping")
+        time.sleep(1.0)
+
+    run = stage.ask("PROMPT-AGENT now", stop=stop)
+    run.session_id = next(
+        path.stem for path in stage.transcripts() if "PROMPT-AGENT" in path.read_text("utf-8")
+    )
+    for exchange in run.exchanges:
+        if exchange.agent is None:
+            stage.expect_as_written(exchange)
+    stage.ask("Go on after the stop", "--continue")
+    assert_agrees(stage)
 
 
 @pytest.mark.since("2.0.76")
@@ -22,7 +61,9 @@ def test_a_session_goes_on_after_its_tool_was_stopped(stage: Stage, stop_signal:
 
     run = stage.ask("PROMPT-SLEEP now", stop=stop, stop_signal=stop_signal)
     run.session_id = stage.transcripts()[-1].stem
-    is_lost = stage.version < "2.1.282"  # these versions write no result
-    stage.expect(nap, status="pending" if is_lost else "cancelled", decision=None)
     stage.ask("Go on after the stop", "--continue")
+    written = [path.read_text("utf-8") for path in stage.transcripts()]
+    is_lost = not any(f'"tool_use_id":"{nap["id"]}"' in file for file in written)
+    assert not is_lost or stage.version < "2.1.282"  # older versions may end before they write a result
+    stage.expect(nap, status="pending" if is_lost else "cancelled", decision=None)
     assert_agrees(stage)

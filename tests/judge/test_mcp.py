@@ -11,11 +11,12 @@ import pytest
 from backscroll import History
 from backscroll.config import NamedRoot
 from backscroll.mcp.quoting import NOTICE
-from backscroll.mcp.tools.registry import TOOLS
+from backscroll.mcp.tools.registry import TOOLS, WRITE_TOOLS
 from backscroll.testing import demo
 from tests.judge.blocks import Block, text, use
 from tests.judge.comparison import assert_agrees
 from tests.judge.expectation import result_text
+from tests.judge.script import WaitForTool
 from tests.judge.stage import ALL_TOOLS, Stage
 from tests.judge.stream import stream
 
@@ -23,6 +24,8 @@ _PREFIX = "mcp__backscroll__"
 _COMMAND = str(Path(sys.executable).with_name("backscroll"))
 _SESSION = "claude-code:ed6cfe7f"
 _BUDGET_TOKENS = 600
+_ALL_NAMES = TOOLS.keys() | WRITE_TOOLS.keys()
+_CONNECTED = WaitForTool(f"{_PREFIX}recall")  # not all versions wait for a server
 _MIN_CHARS_PER_TOKEN = 3.0  # of English text; code and JSON have fewer
 
 
@@ -35,15 +38,18 @@ def _configure(stage: Stage) -> list[str]:
     with History(roots=named, home=stage.folder / "mcp-home") as history:
         history.sync()
         history.search_sessions("clocks")  # builds the index
+        history.create_backup(stage.folder / "history.zip")
+    (stage.folder / "target").mkdir()
     stage.environment["MCP_TIMEOUT"] = "60000"  # milliseconds to connect
-    server = {"command": _COMMAND, "args": ["mcp"], "env": environment}
+    server = {"command": _COMMAND, "args": ["mcp", "--allow-writes"], "env": environment}
     path = stage.write("mcp.json", json.dumps({"mcpServers": {"backscroll": server}}))
     return ["--mcp-config", str(path)]
 
 
 def _calls(stage: Stage) -> dict[str, Block]:
-    """Return one call of each tool."""
+    """Return one call of each tool. A tool that writes returns its plan."""
     repository = str(stage.folder / "robin" / "projects" / "saltern")
+    backup, target = str(stage.folder / "history.zip"), str(stage.folder / "target")
     arguments: dict[str, dict[str, Any]] = {
         "recall": {"task": "did we ever try asyncio for the poller", "token_budget": _BUDGET_TOKENS},
         "search_sessions": {"query": "clocks"},
@@ -55,21 +61,26 @@ def _calls(stage: Stage) -> dict[str, Block]:
         "stats": {"by": "month"},
         "sessions_for_code": {"repository": repository, "file": "README.md"},
         "sessions_for_commit": {"repository": repository},
+        "create_backup": {},
+        "validate_backup": {"path": backup},
+        "restore_backup": {"path": backup},
+        "migrate_session": {"refs": [_SESSION], "target": target},
+        "migrate_workspace": {"workspace": str(_workspace(stage)), "target": target},
     }
-    assert arguments.keys() == TOOLS.keys()
+    assert arguments.keys() == _ALL_NAMES
     return {name: use(_PREFIX + name, **params) for name, params in arguments.items()}
 
 
-def _wait() -> Block:
-    """Return a call that takes longer than the server needs to connect. Not all versions wait for it."""
-    return use("Bash", command="sleep 8", description="wait")
+def _workspace(stage: Stage) -> Path:
+    """Return the folder of the session, in the demo."""
+    return stage.folder / "robin" / "projects" / "tideline"
 
 
 def _ask(stage: Stage, *calls: Block) -> None:
-    names = ",".join(_PREFIX + name for name in TOOLS)
-    find = use("ToolSearch", query=f"select:{names}", max_results=len(TOOLS))
+    names = ",".join(_PREFIX + name for name in _ALL_NAMES)
+    find = use("ToolSearch", query=f"select:{names}", max_results=len(_ALL_NAMES))
     stage.script.on(
-        "PROMPT-MCP", [text("Searching."), find], *([call] for call in calls), [text("MCP over.")]
+        "PROMPT-MCP", _CONNECTED, [text("Searching."), find], *([call] for call in calls), [text("MCP over.")]
     )
     stage.ask("PROMPT-MCP go", *_configure(stage), allow=f"{ALL_TOOLS},ToolSearch,{names}")
 
@@ -83,6 +94,10 @@ def test_the_model_receives_the_text_of_every_tool(stage: Stage) -> None:
         words = result_text(result)
         assert not words.lstrip().startswith(("{", "[{")), f"{name} returned JSON: {words[:200]}"
         assert bool(result.get("is_error")) == (name == "get_agent_session"), f"{name}: {words[:200]}"
+    for name in ("create_backup", "migrate_session", "migrate_workspace"):
+        assert "plan_id" in result_text(received[name]), name
+    assert "There is nothing to do." in result_text(received["restore_backup"])
+    assert list((stage.folder / "target").iterdir()) == []
     for name in ("recall", "search_sessions", "get_session"):
         words = result_text(received[name])
         assert NOTICE in words and "[end of quote, mark " in words, f"{name}: {words[:200]}"
@@ -94,7 +109,7 @@ def test_the_model_receives_the_text_of_every_tool(stage: Stage) -> None:
 
 @pytest.mark.since("1.0.69")
 def test_recall_is_offered_without_a_search_for_tools(stage: Stage) -> None:
-    stage.script.on("PROMPT-WAIT", [_wait()], [text("Waited.")])
+    stage.script.on("PROMPT-WAIT", _CONNECTED, [text("Waited.")])
     run = stage.ask("PROMPT-WAIT go", *_configure(stage))
     last = [exchange for exchange in run.exchanges if not exchange.is_own and exchange.agent is None][-1]
     assert f"{_PREFIX}recall" in {tool["name"] for tool in last.request["tools"]}
@@ -102,7 +117,7 @@ def test_recall_is_offered_without_a_search_for_tools(stage: Stage) -> None:
 
 @pytest.mark.since("2.0.76")
 def test_a_recall_command_passes_all_words_to_the_model(stage: Stage) -> None:
-    stage.script.on("PROMPT-WAIT", [_wait()], [text("Waited.")])
+    stage.script.on("PROMPT-WAIT", _CONNECTED, [text("Waited.")])
     with stream(stage, *_configure(stage)) as running:
         running.prompt("PROMPT-WAIT go")
         running.wait_for_results(1)

@@ -91,6 +91,7 @@ def test_searches_of_the_web_are_read(stage: Stage) -> None:
         "content": [page | {"page_age": None}],
     }
     search = use("WebSearch", query="tea leaves")
+    stage.expect(call, status="completed", result="Tea\nhttps://tea.example")
     stage.script.on("PROMPT-SERVER", [call, found, text("Searched.")])
     stage.script.on("PROMPT-CLIENT", [search], [text("Searched here.")])
     stage.ask("PROMPT-SERVER go")

@@ -26,6 +26,8 @@ def test_prompts_with_images_are_read_once(stage: Stage) -> None:
         running.wait_for_results(2)
         running.prompt("Third as a string narwhal")
         running.wait_for_results(3)
+        running.prompt([_IMAGE])
+        running.wait_for_results(4)
     assert_agrees(stage)
 
 

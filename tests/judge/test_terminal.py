@@ -50,6 +50,31 @@ def test_decisions_in_dialogs_are_the_users(stage: Stage) -> None:
 
 
 @pytest.mark.since("2.0.76")
+def test_words_typed_into_dialogs_are_the_users(stage: Stage) -> None:
+    write = use("Write", file_path=str(stage.workspace / "w.txt"), content="x\n")
+    options = [{"label": "Green", "description": "g"}, {"label": "Black", "description": "b"}]
+    question = {"question": "Which tea?", "header": "Tea", "multiSelect": False, "options": options}
+    stage.script.on("INT-FEED", [write], [text("Feedback heard.")])
+    stage.script.on("INT-ASK", [use("AskUserQuestion", questions=[question])], [text("Answer heard.")])
+    stage.expect(write, status="cancelled", decision="rejected")
+    with terminal(stage, "--permission-mode", "default") as screen:
+        screen.open_dialog("INT-FEED please")
+        screen.keys("Down", "Down", "Tab")
+        screen.type("use another name please")
+        screen.wait_for("Feedback heard")
+        screen.type("INT-ASK me")
+        screen.wait_for("Which tea")
+        time.sleep(1.0)
+        screen.keys("Down", "Down")
+        screen.type("my own oolong answer")
+        time.sleep(2.0)
+        if "Answer heard" not in screen.screen():  # some versions ask for a confirmation
+            screen.keys("Enter")
+        screen.wait_for("Answer heard")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
 def test_a_prompt_queued_in_a_terminal_is_shown_once(stage: Stage) -> None:
     nap = use("Bash", command=_NAP, description="nap")
     stage.script.on("INT-NAP", [text("Napping."), nap], [text("Nap over.")])

@@ -1,10 +1,16 @@
 """Tool calls, their results and the decisions on them."""
 
 import json
+import sys
 
+import pytest
+
+from tests.judge import mcp_server
 from tests.judge.blocks import text, think, use
 from tests.judge.comparison import assert_agrees
-from tests.judge.stage import Stage
+from tests.judge.expectation import result_text
+from tests.judge.script import WaitForTool
+from tests.judge.stage import ALL_TOOLS, Stage
 
 _NOTEBOOK = {
     "cells": [
@@ -51,6 +57,7 @@ def test_calls_of_all_tools_are_read_with_their_results(stage: Stage) -> None:
         [use("Bash", command="sleep 1; echo bgdone", description="bg", run_in_background=True)],
         [use("TodoWrite", todos=todos)],
         [use("TaskCreate", subject="Brew", description="Brew tea", activeForm="Brewing")],
+        [use("WebFetch", url="http://example.invalid/x", prompt="what")],
         [use("Read", file_path=str(stage.workspace / "missing.txt"))],
         [use("NoSuchTool", x=1)],
         [use("Edit", file_path=file, old_string="not there", new_string="y")],
@@ -89,6 +96,20 @@ def test_questions_that_no_user_can_answer_are_cancelled(stage: Stage) -> None:
     for call in (plan, ask):
         if call["name"] in offered and stage.script.results[call["id"]].get("is_error"):
             stage.expect(call, status="cancelled", decision=None)
+    assert_agrees(stage)
+
+
+@pytest.mark.since("1.0.69")
+def test_results_of_mcp_tools_are_read(stage: Stage) -> None:
+    server = {"command": sys.executable, "args": [mcp_server.__file__]}
+    path = stage.write("mcp.json", json.dumps({"mcpServers": {"kettle": server}}))
+    names = [f"mcp__kettle__{name}" for name in ("boil", "spill", "fail")]
+    boil, spill, fail = map(use, names)
+    find = use("ToolSearch", query=f"select:{','.join(names)}", max_results=3)
+    wait = WaitForTool(names[0])  # not all versions wait for the server
+    stage.script.on("PROMPT-KETTLE", wait, [find], [boil], [spill], [fail], [text("The kettle is off.")])
+    stage.ask("PROMPT-KETTLE go", "--mcp-config", str(path), allow=",".join([ALL_TOOLS, *names]))
+    assert "The water boils." in result_text(stage.script.results[boil["id"]])
     assert_agrees(stage)
 
 

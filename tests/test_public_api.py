@@ -188,10 +188,13 @@ PARTS: dict[str, dict[str, list[str]]] = {
         "verify": [],
     },
     "backups": {
+        "create": ["path", "filter", "sessions", "base", "force", "with_secrets", "progress"],
         "delete": ["backup"],
         "list": ["folder"],
         "prunable": ["keep", "folder"],
         "manifest": ["path"],
+        "plan": ["path", "filter", "sessions", "base", "force"],
+        "plan_restore": ["path", "source", "sessions", "maps", "force", "with_running", "progress"],
     },
     "exports": {
         "find_secrets": ["summaries", "kinds", "progress"],
@@ -235,6 +238,7 @@ PARTS: dict[str, dict[str, list[str]]] = {
         "records": ["summary"],
     },
     "transfers": {
+        "blocking_processes": ["plan"],
         "changes": [],
         "migrate": ["plan"],
         "plan_restore": ["ref"],
@@ -251,6 +255,62 @@ PARTS: dict[str, dict[str, list[str]]] = {
 def test_history_keeps_its_methods(name: str) -> None:
     parameters = list(inspect.signature(getattr(history.History, name)).parameters)[1:]
     assert set(METHODS[name]) <= set(parameters)
+
+
+# Methods of History with their results, and the fields of these values.
+RESULTS = {
+    "list_sessions": "PaginatedResult[SessionSummary]",
+    "get_session": "Session",
+    "get_agent_session": "AgentSession",
+    "search_sessions": "SearchResult",
+    "create_backup": "BackupResult",
+    "validate_backup": "BackupValidation",
+    "restore_backup": "RestoreResult",
+    "restore_session": "RestoreSessionResult",
+    "migrate_session": "MigrateResult",
+    "migrate_workspace": "MigrateResult",
+    "list_changes": "list[Change]",
+    "undo_change": "list[Change]",
+    "list_commits": "PaginatedResult[CommitSummary]",
+    "get_commit": "CommitDetails",
+    "blame_file": "tuple[BlameLine, ...]",
+}
+FIELDS = {
+    "AgentSession": "agent_id parent_session_id prompt model messages total_duration_ms total_tokens"
+    " total_tool_use_count",
+    "BackupManifest": "version created_at platform program has_secrets is_filtered stats roots files skipped"
+    " bases id filter sessions",
+    "BackupPlan": "backup_path roots file_count size stats",
+    "BackupResult": "backup_path manifest",
+    "BackupStats": "session_count message_count file_size",
+    "BackupValidation": "status files problems manifest",
+    "BlameLine": "line text sha session_ref message_id prompt",
+    "Change": "id at what sessions file_count row_count is_undone batch",
+    "CommitDetails": "sha parent author at subject sessions turns",
+    "CommitSummary": "sha parent author at subject sessions",
+    "CommitTurn": "session_ref first last prompt",
+    "Evidence": "kind weight detail",
+    "FileCheck": "path status reason",
+    "LinkedSession": "session_ref session_id score evidence",
+    "MigrateError": "session_id code message",
+    "MigrateResult": "success_count failed_count errors sessions",
+    "MigratedSession": "ref new_ref change",
+    "PaginatedResult": "data pagination",
+    "RestoreResult": "files_restored sessions_restored files change_id warnings blocked_by",
+    "RestoreSessionResult": "ref files row_count change",
+    "RestoredFile": "path action size reason session_id row_count",
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_method_keeps_the_type_of_its_result(name: str) -> None:
+    assert inspect.signature(getattr(history.History, name)).return_annotation == RESULTS[name]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_result_is_in_the_model_and_keeps_its_fields(name: str) -> None:
+    assert name in model.__all__
+    assert set(FIELDS[name].split()) <= set(getattr(model, name).__struct_fields__)
 
 
 @pytest.mark.parametrize("part", PARTS)

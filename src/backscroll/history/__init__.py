@@ -9,7 +9,7 @@
     session_refs.py    find a session by ref
     workspaces.py      find a workspace by name
     sync.py            read changes into the archive
-    tool_changes.py    the contract's methods that change the tools' stores
+    tool_changes.py    the contract's methods for backups and changes of the tools' stores
     sync_thread.py     sync and watch in a thread of a server
     server_claim.py    one web server per archive
     sync_worker.py     the process that completes a long sync in the background

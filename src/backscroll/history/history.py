@@ -26,7 +26,6 @@ from backscroll.readers.file_access import is_entry_denied
 if TYPE_CHECKING:
     from backscroll.history import parts
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
-    from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback
     from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
     from backscroll.model.search import InvalidFilter, RecallResult
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 Progress = Callable[[int, int], None]  # units of work done, and in total
+AnyPath = str | PathLike[str]
 
 
 class History(ToolChanges):
@@ -228,39 +228,7 @@ class History(ToolChanges):
 
     # Backups
 
-    def create_backup(
-        self,
-        path: Path | None = None,
-        *,
-        filter: Filter | None = None,
-        sessions: Sequence[str] = (),
-        base: Path | None = None,
-        force: bool = False,
-        with_secrets: bool = False,
-        progress: ProgressCallback | None = None,
-    ) -> BackupResult:
-        """Back up the tools' histories and the archive into one file, by default in the folder of backups.
-
-        With a ``filter`` or refs of ``sessions``, the backup contains only the sessions that match both. With
-        a ``base``, only files that have changed since that backup are written. Credentials are removed
-        from the copies of databases, unless ``with_secrets``. Call `sync` first to bring the archive in the
-        backup up to date. Raises `BackupError`.
-        """
-        return self.backups.create(
-            path,
-            filter=filter,
-            sessions=sessions,
-            base=base,
-            force=force,
-            with_secrets=with_secrets,
-            progress=progress,
-        )
-
-    def validate_backup(self, path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
-        """Read a whole backup and compare every file with its manifest."""
-        return self.backups.validate(path, progress)
-
-    def open_backup(self, path: Path) -> History:
+    def open_backup(self, path: AnyPath) -> History:
         """Return the sessions in a backup, without restoring it. It has no roots, so `sync` reads nothing.
 
         Its archive is extracted into ``backup-cache`` beside this archive. Raises `InvalidBackupError`.
@@ -273,7 +241,7 @@ class History(ToolChanges):
 
     def list_commits(
         self,
-        repository: str | PathLike[str] = ".",
+        repository: AnyPath = ".",
         *,
         limit: int | None = 20,
         offset: int = 0,
@@ -293,15 +261,15 @@ class History(ToolChanges):
         )
 
     def get_commit(
-        self, sha: str, repository: str | PathLike[str] = ".", *, progress: Progress | None = None
+        self, sha: str, repository: AnyPath = ".", *, progress: Progress | None = None
     ) -> CommitDetails:
         """Return a commit with its sessions, the evidence and the turns that led to it."""
         return self.commits.get(sha, repository, progress)
 
     def blame_file(
         self,
-        path: str | PathLike[str],
-        repository: str | PathLike[str] | None = None,
+        path: AnyPath,
+        repository: AnyPath | None = None,
         *,
         lines: tuple[int, int] | None = None,
         ref: str | None = None,

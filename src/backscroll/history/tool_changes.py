@@ -1,16 +1,18 @@
-"""The contract's methods that change the tools' stores."""
+"""The contract's methods for backups and for changes of the tools' stores."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+    from os import PathLike
 
     from backscroll.history.parts.backups import Backups
     from backscroll.history.parts.transfers import Transfers
-    from backscroll.model.backup import ProgressCallback, RestoreResult
+    from backscroll.model import Filter
+    from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback, RestoreResult
     from backscroll.model.changes import Change
     from backscroll.model.transfer import MigrateResult, Mode, RestoreSessionResult
 
@@ -18,14 +20,51 @@ __all__ = ["ToolChanges"]
 
 
 class ToolChanges:
-    """Methods of `History` that change the tools' stores. Every change is recorded and can be undone."""
+    """Methods of `History` for backups and for changes of the tools' stores.
+
+    Every change is recorded and can be undone.
+    """
 
     backups: Backups
     transfers: Transfers
 
+    def create_backup(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        sessions: Sequence[str] = (),
+        base: str | PathLike[str] | None = None,
+        force: bool = False,
+        with_secrets: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> BackupResult:
+        """Back up the tools' histories and the archive into one file, by default in the folder of backups.
+
+        With a ``filter`` or refs of ``sessions``, the backup contains only the sessions that match both. With
+        a ``base``, only files that have changed since that backup are written. Credentials are removed
+        from the copies of databases, unless ``with_secrets``. Call `sync` first to bring the archive in the
+        backup up to date. Raises `BackupError`.
+        """
+        return self.backups.create(
+            path,
+            filter=filter,
+            sessions=sessions,
+            base=base,
+            force=force,
+            with_secrets=with_secrets,
+            progress=progress,
+        )
+
+    def validate_backup(
+        self, path: str | PathLike[str], progress: ProgressCallback | None = None
+    ) -> BackupValidation:
+        """Read a whole backup and compare every file with its manifest."""
+        return self.backups.validate(path, progress)
+
     def restore_backup(
         self,
-        path: Path,
+        path: str | PathLike[str],
         *,
         source: str | None = None,
         sessions: Sequence[str] = (),
@@ -52,7 +91,12 @@ class ToolChanges:
         return self.transfers.restore(self.transfers.plan_restore(ref))
 
     def migrate_session(
-        self, ref: str | Sequence[str], target: Path, *, mode: Mode = "copy", keep_cwd: bool = False
+        self,
+        ref: str | Sequence[str],
+        target: str | PathLike[str],
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
     ) -> MigrateResult:
         """Move or copy sessions to another folder, so that the tool finds them there.
 
@@ -61,15 +105,20 @@ class ToolChanges:
         """
         refs = [ref] if isinstance(ref, str) else ref
         return self.transfers.migrate(
-            self.transfers.plan_sessions(refs, target, mode=mode, keep_cwd=keep_cwd)
+            self.transfers.plan_sessions(refs, Path(target), mode=mode, keep_cwd=keep_cwd)
         )
 
     def migrate_workspace(
-        self, workspace: str | Path, target: Path, *, mode: Mode = "copy", keep_cwd: bool = False
+        self,
+        workspace: str | PathLike[str],
+        target: str | PathLike[str],
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
     ) -> MigrateResult:
         """Move or copy all sessions of a folder. Raises `WorkspaceNotFoundError` or `DestinationError`."""
         return self.transfers.migrate(
-            self.transfers.plan_workspace(workspace, target, mode=mode, keep_cwd=keep_cwd)
+            self.transfers.plan_workspace(Path(workspace), Path(target), mode=mode, keep_cwd=keep_cwd)
         )
 
     def list_changes(self) -> list[Change]:

@@ -7,6 +7,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from backscroll.model.backup import (
+        BackupManifest,
+        BackupPlan,
+        BackupResult,
+        BackupStats,
+        BackupValidation,
+        FileCheck,
+        RestoredFile,
+        RestoreResult,
+    )
+    from backscroll.model.changes import Change
+    from backscroll.model.commit import (
+        BlameLine,
+        CommitDetails,
+        CommitSummary,
+        CommitTurn,
+        Evidence,
+        LinkedSession,
+    )
     from backscroll.model.merge_messages import (
         ORPHAN_RESULT,
         is_same_response,
@@ -32,6 +51,7 @@ if TYPE_CHECKING:
     from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
     from backscroll.model.search import SearchMatch, SearchResult
     from backscroll.model.session import (
+        AgentSession,
         Completeness,
         Filter,
         Note,
@@ -62,6 +82,12 @@ if TYPE_CHECKING:
         Visibility,
     )
     from backscroll.model.sync import Retention
+    from backscroll.model.transfer import (
+        MigratedSession,
+        MigrateError,
+        MigrateResult,
+        RestoreSessionResult,
+    )
     from backscroll.model.unit import Unit
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalize_path, workspace_hash
 
@@ -71,19 +97,36 @@ __all__ = [
     "STORES",
     "UNKNOWN_WORKSPACE",
     "Agent",
+    "AgentSession",
     "Attachment",
+    "BackupManifest",
+    "BackupPlan",
+    "BackupResult",
+    "BackupStats",
+    "BackupValidation",
+    "BlameLine",
+    "Change",
     "Checkpoint",
     "Closing",
     "ClosingUpdate",
+    "CommitDetails",
+    "CommitSummary",
+    "CommitTurn",
     "Completeness",
     "CopiedLines",
     "Decision",
     "Edit",
+    "Evidence",
     "Fault",
+    "FileCheck",
     "Filter",
     "Hunk",
     "Item",
+    "LinkedSession",
     "Message",
+    "MigrateError",
+    "MigrateResult",
+    "MigratedSession",
     "Note",
     "Opening",
     "Origin",
@@ -95,6 +138,9 @@ __all__ = [
     "Replacement",
     "ReportedState",
     "ReportedTotals",
+    "RestoreResult",
+    "RestoreSessionResult",
+    "RestoredFile",
     "Retention",
     "Role",
     "SearchMatch",
@@ -125,6 +171,10 @@ __all__ = [
 
 # module: the names in it
 _PLACES = {
+    "backup": "BackupManifest BackupPlan BackupResult BackupStats BackupValidation FileCheck RestoreResult"
+    " RestoredFile",
+    "changes": "Change",
+    "commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
     "merge_messages": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
     " with_result",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
@@ -135,7 +185,8 @@ _PLACES = {
     "stream": "STORES Agent Checkpoint Closing ClosingUpdate CopiedLines Item Opening RawRow"
     " RecordCounts Replacement ReportedState ReportedTotals SubagentLink TitleHint"
     " ToolResult TrackedFile UsageReport Visibility",
-    "session": "Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
+    "session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
+    "transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
     "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
 }

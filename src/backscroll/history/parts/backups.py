@@ -1,6 +1,7 @@
 """Create, check and list backups."""
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -52,11 +53,11 @@ class Backups:
 
     def create(
         self,
-        path: Path | None = None,
+        path: str | PathLike[str] | None = None,
         *,
         filter: Filter | None = None,
         sessions: Sequence[str] = (),
-        base: Path | None = None,
+        base: str | PathLike[str] | None = None,
         force: bool = False,
         with_secrets: bool = False,
         progress: ProgressCallback | None = None,
@@ -72,7 +73,7 @@ class Backups:
             self._stores.archive,
             self._stats(selection),
             selection=selection,
-            base=base.absolute() if base is not None else None,
+            base=_absolute(base),
             force=force,
             with_secrets=with_secrets,
             progress=progress,
@@ -80,11 +81,11 @@ class Backups:
 
     def plan(
         self,
-        path: Path | None = None,
+        path: str | PathLike[str] | None = None,
         *,
         filter: Filter | None = None,
         sessions: Sequence[str] = (),
-        base: Path | None = None,
+        base: str | PathLike[str] | None = None,
         force: bool = False,
     ) -> BackupPlan:
         """Return what `create` would write. Raises `BackupError` for an unsuitable path or base."""
@@ -95,13 +96,13 @@ class Backups:
             self._stores.archive,
             self._stats(selection),
             selection=selection,
-            base=base.absolute() if base is not None else None,
+            base=_absolute(base),
             force=force,
         )
 
-    def _target(self, path: Path | None, base: Path | None) -> Path:
-        folder = base.absolute().parent if base is not None else None
-        return (path or self.new_path(folder)).absolute()
+    def _target(self, path: str | PathLike[str] | None, base: str | PathLike[str] | None) -> Path:
+        absolute_base = _absolute(base)
+        return _absolute(path) or self.new_path(absolute_base.parent if absolute_base is not None else None)
 
     def _stats(self, selection: Selection | None) -> BackupStats:
         sessions: Sequence[SessionSummary] = selection.sessions if selection is not None else ()
@@ -138,7 +139,7 @@ class Backups:
 
     def restore(
         self,
-        path: Path,
+        path: str | PathLike[str],
         *,
         source: str | None = None,
         sessions: Sequence[str] = (),
@@ -147,14 +148,14 @@ class Backups:
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
         """Restore a backup, or one source or some sessions of it."""
-        options = self._restore_options(path, source, sessions, maps, force=force)
+        options = self._restore_options(Path(path), source, sessions, maps, force=force)
         self._stores.close()  # the archive may be restored too
         log = ChangeLog(options.archive_folder / "changes")
-        return restore_backup(path.absolute(), options, log, progress=progress)
+        return restore_backup(Path(path).absolute(), options, log, progress=progress)
 
     def plan_restore(
         self,
-        path: Path,
+        path: str | PathLike[str],
         *,
         source: str | None = None,
         sessions: Sequence[str] = (),
@@ -167,8 +168,8 @@ class Backups:
 
         ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
         """
-        options = self._restore_options(path, source, sessions, maps, force=force)
-        return plan_restore(path.absolute(), options, progress, with_running=with_running)
+        options = self._restore_options(Path(path), source, sessions, maps, force=force)
+        return plan_restore(Path(path).absolute(), options, progress, with_running=with_running)
 
     def _restore_options(
         self,
@@ -208,17 +209,19 @@ class Backups:
         finally:
             stores.close()
 
-    def validate(self, path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
+    def validate(
+        self, path: str | PathLike[str], progress: ProgressCallback | None = None
+    ) -> BackupValidation:
         """Read a whole backup and compare it with its manifest."""
-        return verify_backup(path.absolute(), progress)
+        return verify_backup(Path(path).absolute(), progress)
 
-    def manifest(self, path: Path) -> BackupManifest:
+    def manifest(self, path: str | PathLike[str]) -> BackupManifest:
         """Return the table of contents of a backup. Raises `InvalidBackupError`."""
-        return read_manifest(path.absolute())
+        return read_manifest(Path(path).absolute())
 
-    def open(self, path: Path) -> Stores:
+    def open(self, path: str | PathLike[str]) -> Stores:
         """Extract the archive of a backup and return it with an index of its own."""
-        folder = extract_archive(path.absolute(), self._stores.backup_cache)
+        folder = extract_archive(Path(path).absolute(), self._stores.backup_cache)
         return Stores((), folder, self._stores.machine, is_detached=True)
 
     def prunable(self, keep: int, folder: Path | None = None) -> list_[BackupSummary]:
@@ -234,3 +237,7 @@ class Backups:
     def list(self, folder: Path | None = None) -> list[BackupSummary]:
         """Return the backups in a folder, newest first."""
         return list_backups((folder or self.folder).absolute())
+
+
+def _absolute(path: str | PathLike[str] | None) -> Path | None:
+    return Path(path).absolute() if path is not None else None

@@ -11,7 +11,7 @@ LAYERS = [
     ["readers", "config", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
     ["ingest", "search", "stats", "export", "resume", "commits", "backup", "hooks"],
-    ["transfer"],
+    ["transfer", "journal"],
     ["history"],
     ["mcp", "tui", "web"],
     ["cli"],  # also starts the servers and the TUI

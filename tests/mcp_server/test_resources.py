@@ -82,7 +82,12 @@ def test_every_prompt_is_listed_with_its_arguments(mcp_client: McpClient) -> Non
     assert [prompt.name for prompt in prompts] == list(PROMPTS)
     assert all(prompt.title and prompt.description for prompt in prompts)
     arguments = {prompt.name: [each.name for each in prompt.arguments or []] for prompt in prompts}
-    assert arguments == {"recall": [], "handoff": ["ref"], "year-in-review": ["year"]}
+    assert arguments == {
+        "recall": [],
+        "handoff": ["ref"],
+        "year-in-review": ["year"],
+        "commit-story": ["commit", "repository"],
+    }
 
 
 def test_the_recall_prompt_refers_to_the_words_after_the_command(mcp_client: McpClient) -> None:

@@ -68,6 +68,9 @@ def test_annotations_say_what_a_tool_may_change() -> None:
         "restore_backup": (False, True, True),
         "migrate_session": (False, True, False),
         "migrate_workspace": (False, True, False),
+        "journal_write_entry": (False, False, True),
+        "journal_add_reflection": (False, False, False),
+        "journal_capture_context": (False, False, False),
     }
 
 
@@ -75,7 +78,7 @@ def test_the_definitions_are_short() -> None:
     assert sum(
         len(tool["description"]) + len(json.dumps(tool["inputSchema"], separators=(",", ":")))
         for tool in definitions()
-    ) <= 4500  # fmt: skip
+    ) <= 7500  # fmt: skip
 
 
 # Backups

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from anyio.from_thread import start_blocking_portal
 from mcp import Client
@@ -90,9 +90,17 @@ class WriteClient(McpClient):
         return document["result"]
 
 
+class Place(Protocol):
+    """An archive and the histories that it reads."""
+
+    home: Path
+
+    def history(self) -> History: ...
+
+
 @contextmanager
 def start_write_server(
-    stage: Stage, *, client: str = "test", plans: PlanStore | None = None, is_structured: bool = True
+    stage: Place, *, client: str = "test", plans: PlanStore | None = None, is_structured: bool = True
 ) -> Iterator[WriteClient]:
     """Start a server in this process, without a background sync."""
     options = ServerOptions(

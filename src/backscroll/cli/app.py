@@ -47,6 +47,7 @@ _SECTIONS = {
         "commit": ("code.commits:commit", "Show the sessions behind a commit, and the evidence."),
         "survival": ("code.survival:command", "Show how many lines of sessions still exist."),
         "blame": ("code.blame:command", "Show the session and prompt behind each line of a file."),
+        "journal": ("code.journal:command", "Write a journal of commits and their conversations."),
     },
     "Annotate": {
         "rename": ("sessions.annotate:rename", "Change the title of a session."),
@@ -97,7 +98,7 @@ _SECTIONS = {
 _MODULES = {name: place for section in _SECTIONS.values() for name, (place, _) in section.items()}
 
 _BACKUP_COMMANDS = ("list", "search", "show", "export")  # commands that can read a backup
-_GROUPS = ("archive", "backup", "hooks", "mcp")  # commands with subcommands
+_GROUPS = ("archive", "backup", "hooks", "journal", "mcp")  # commands with subcommands
 
 
 class _LazyGroup(CommandGroup):

@@ -3,23 +3,29 @@
 process     run git with settings that do not depend on the user's configuration
 repository  find a repository: its checkouts, branch, first commit and remotes
 log         commits, and the lines that each one adds
+patch       size of a commit's changes, and an id of its content that a rebase keeps
 blame       the commit that each line of a file comes from
 hunks       the first-parent history as hunks
 """
 
 from backscroll.git.blame import BlamedLine, blame
 from backscroll.git.log import Commit, FileChange, list_commits, list_file_commits, read_changes, read_commits
+from backscroll.git.patch import FileSize, is_reachable, patch_id, read_sizes
 from backscroll.git.repository import Repository, open_repository
 
 __all__ = [
     "BlamedLine",
     "Commit",
     "FileChange",
+    "FileSize",
     "Repository",
     "blame",
+    "is_reachable",
     "list_commits",
     "list_file_commits",
     "open_repository",
+    "patch_id",
     "read_changes",
     "read_commits",
+    "read_sizes",
 ]

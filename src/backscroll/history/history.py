@@ -56,6 +56,7 @@ class History(ToolChanges):
     commits: parts.Commits  # sessions behind commits and lines
     exports: parts.Exports  # sessions as files, and the secrets in them
     hooks: parts.Hooks  # events that the tools and git report
+    journal: parts.Journal  # a written record of commits and their conversations
     live: parts.Live  # changes while the tools write
     resume: parts.Resume  # resume a session in its tool, open its files, or hand it over
     source_files: parts.SourceFiles  # audit of the tools' files

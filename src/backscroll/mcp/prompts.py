@@ -1,6 +1,7 @@
-"""MCP prompts: recall a task, continue a session, review a year."""
+"""MCP prompts: recall a task, continue a session, review a year, write the story of a commit."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import mcp_types as types
 from msgspec import Struct
@@ -8,6 +9,7 @@ from msgspec import Struct
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import quote_history
+from backscroll.mcp.tools.arguments import absolute_path
 from backscroll.render.handoff.output import handoff_text
 
 __all__ = ["PROMPTS", "Prompt", "prompt_list"]
@@ -71,6 +73,22 @@ def _year_in_review(call: Call, values: Mapping[str, str]) -> str:
     )
 
 
+def _commit_story(call: Call, values: Mapping[str, str]) -> str:
+    from backscroll.mcp.tools.journal import material_text  # few clients ask for prompts
+
+    named = values.get("repository")
+    repository = absolute_path("repository", named) if named else Path.cwd()
+    context = call.history.journal.context(values.get("commit") or "HEAD", repository)
+    if call.options.allow_writes:
+        end = (
+            "Then save it with journal_write_entry of the server backscroll"
+            f" (mcp__backscroll__journal_write_entry), revision={context.entry.sha}, repository={repository}."
+        )
+    else:
+        end = "Print the entry. The server runs without --allow-writes, so it cannot be saved."
+    return "\n".join([context.instructions, end, "", quote_history(material_text(context))])
+
+
 _PROMPTS = (
     Prompt(
         "recall",
@@ -92,6 +110,16 @@ _PROMPTS = (
         "Figures, topics and projects of a year, as material for a review.",
         (("year", "The year, such as 2026", True),),
         _year_in_review,
+    ),
+    Prompt(
+        "commit-story",
+        "Write the journal entry of a commit",
+        "The commit, its conversations, errors and decisions, as material for a journal entry.",
+        (
+            ("commit", "Hash of the commit, or a name that git knows. Default: HEAD", False),
+            ("repository", "Absolute path of the repository. Default: the folder of the server", False),
+        ),
+        _commit_story,
     ),
 )
 

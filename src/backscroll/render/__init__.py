@@ -10,6 +10,6 @@ events, retention, backups, commits       output of single commands
 token_estimate                            token counts without a tokenizer
 terminal/                                 lists and transcripts for terminals and pipes
 statistics/                               reports of `stats`
-code/                                     lines of code: `blame`, `survival`
+code/                                     lines of code and commits: `blame`, `survival`, `journal`
 handoff/                                  summary of a session for another assistant
 """

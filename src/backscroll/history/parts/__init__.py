@@ -7,6 +7,7 @@ backups          create, check, list
 commits          sessions behind commits
 exports          files, secrets
 hooks            install hooks of the tools and of git
+journal          entries of commits, notes, summaries
 live             watch and follow
 resume           resume, open, hand over
 search           word and pattern search
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from backscroll.history.parts.commits import Commits
     from backscroll.history.parts.exports import Exports
     from backscroll.history.parts.hooks import Hooks
+    from backscroll.history.parts.journal import Journal
     from backscroll.history.parts.live import Live
     from backscroll.history.parts.resume import Resume
     from backscroll.history.parts.search import Search
@@ -44,6 +46,7 @@ __all__ = [
     "Commits",
     "Exports",
     "Hooks",
+    "Journal",
     "Live",
     "Resume",
     "Search",
@@ -64,6 +67,7 @@ _PARTS = {
     "commits": "Commits",
     "exports": "Exports",
     "hooks": "Hooks",
+    "journal": "Journal",
     "live": "Live",
     "resume": "Resume",
     "source_files": "SourceFiles",

@@ -10,5 +10,6 @@ plans          plans that a tool returns before it changes files
 commits        sessions_for_commit, sessions_for_code
 backups        create_backup, validate_backup, restore_backup
 migrations     migrate_session, migrate_workspace
+journal        journal_context, journal_write_entry, journal_add_reflection, journal_capture_context
 sessions       list_sessions, get_session, get_agent_session, export_session, list_workspaces
 """

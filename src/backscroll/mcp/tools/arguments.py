@@ -16,6 +16,9 @@ __all__ = [
     "ExportSession",
     "GetAgentSession",
     "GetSession",
+    "JournalContext",
+    "JournalNote",
+    "JournalWriteEntry",
     "ListSessions",
     "ListWorkspaces",
     "MigrateSession",
@@ -83,6 +86,9 @@ FromChar = Annotated[
 Repository = Annotated[
     str,
     Meta(description="Folder in a git repository, as absolute path.", min_length=1, max_length=4000),
+]
+Revision = Annotated[
+    str, Meta(description="Hash, branch or tag of the commit.", min_length=1, max_length=300)
 ]
 PlanId = Annotated[
     str,
@@ -228,9 +234,7 @@ class Recall(Struct, frozen=True, forbid_unknown_fields=True):
 
 class SessionsForCommit(Struct, frozen=True, forbid_unknown_fields=True):
     repository: Repository
-    revision: Annotated[
-        str, Meta(description="Hash, branch or tag of the commit.", min_length=1, max_length=300)
-    ] = "HEAD"
+    revision: Revision = "HEAD"
 
 
 class SessionsForCode(Struct, frozen=True, forbid_unknown_fields=True):
@@ -296,3 +300,43 @@ class MigrateWorkspace(PlannedArguments, frozen=True, forbid_unknown_fields=True
     ]
     target: Target
     mode: Mode = "copy"
+
+
+_MAX_SECTION_CHARS = 20_000
+
+
+def _section(description: str) -> Meta:
+    return Meta(description=description, max_length=_MAX_SECTION_CHARS)
+
+
+class JournalContext(Struct, frozen=True, forbid_unknown_fields=True):
+    repository: Repository
+    revision: Revision = "HEAD"
+
+
+class JournalWriteEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    repository: Repository
+    revision: Revision = "HEAD"
+    summary: Annotated[
+        str,
+        Meta(
+            description="What was wanted and what came out. Markdown, as all sections.",
+            min_length=1,
+            max_length=_MAX_SECTION_CHARS,
+        ),
+    ]
+    synopsis: Annotated[str, _section("How it works now, and causes that were found.")] | None = None
+    accomplishments: Annotated[str, _section("A list of results, with numbers and tests.")] | None = None
+    frustrations: Annotated[str, _section("A list of errors and corrections, and how they ended.")] | None = (
+        None
+    )
+    decisions: (
+        Annotated[str, _section("A list of decisions with reasons, and dropped alternatives.")] | None
+    ) = None
+    open: Annotated[str, _section("A list of what is left to do.")] | None = None
+    discussion: Annotated[str, _section("Quotes as block quotes, such as '> User: …'.")] | None = None
+
+
+class JournalNote(Struct, frozen=True, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(description="The text to append.", min_length=1, max_length=20_000)]
+    repository: Repository

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools import arguments, backups, commits, migrations, results, search, sessions
+from backscroll.mcp.tools import arguments, backups, commits, journal, migrations, results, search, sessions
 from backscroll.mcp.tools.results import ToolAnswer
 
 __all__ = ["TOOLS", "WRITE_TOOLS", "Tool", "available_tools"]
@@ -141,6 +141,16 @@ _TOOLS = (
         result=results.CommitAnswer,
         run=commits.sessions_for_commit,
     ),
+    Tool(
+        name="journal_context",
+        title="Material for a journal entry",
+        description="Return what is needed to write the journal entry of a commit: its message and files, the"
+        " conversations that led to it, errors, tests, decisions, and the user's own notes.",
+        search_hint="backscroll journal of commits, why was this commit made, commit story",
+        arguments=arguments.JournalContext,
+        result=results.JournalContextAnswer,
+        run=journal.journal_context,
+    ),
 )
 
 _WRITE_TOOLS = (
@@ -199,6 +209,40 @@ _WRITE_TOOLS = (
         result=results.PlanAnswer,
         run=migrations.migrate_workspace,
         effect="changes",
+        is_idempotent=False,
+    ),
+    Tool(
+        name="journal_write_entry",
+        title="Write a journal entry",
+        description="Write the journal entry of a commit. Call journal_context first. Everything in quotation"
+        " marks or block quotes must be verbatim from the conversations. Otherwise nothing is written, and"
+        " the result names the quotes. An entry that the user edited is kept.",
+        search_hint="backscroll write the journal entry of a commit",
+        arguments=arguments.JournalWriteEntry,
+        result=results.JournalWriteAnswer,
+        run=journal.journal_write_entry,
+        effect="adds",
+    ),
+    Tool(
+        name="journal_add_reflection",
+        title="Add a reflection to the journal",
+        description="Append a thought of the user to the journal of today, in the user's words.",
+        search_hint="backscroll journal reflection, note to self",
+        arguments=arguments.JournalNote,
+        result=results.JournalWriteAnswer,
+        run=journal.journal_add_reflection,
+        effect="adds",
+        is_idempotent=False,
+    ),
+    Tool(
+        name="journal_capture_context",
+        title="Capture context in the journal",
+        description="Append context to the journal of today: what a later reader of the code should know.",
+        search_hint="backscroll journal, remember context for later",
+        arguments=arguments.JournalNote,
+        result=results.JournalWriteAnswer,
+        run=journal.journal_capture_context,
+        effect="adds",
         is_idempotent=False,
     ),
 )

@@ -24,6 +24,8 @@ __all__ = [
     "CodeAnswer",
     "CommitAnswer",
     "ExportAnswer",
+    "JournalContextAnswer",
+    "JournalWriteAnswer",
     "MessageItem",
     "PlanAnswer",
     "RecallAnswer",
@@ -314,6 +316,22 @@ class ValidationAnswer(_Answer, kw_only=True):
     files: list[FileCheck]  # the ones that are not valid
     problems: list[str]
     manifest: dict[str, Any] | None
+
+
+class JournalContextAnswer(_Answer, kw_only=True):
+    sha: str
+    path: str | None = None  # of the existing entry
+    material: str
+    sections: dict[str, str]
+    quotes: list[dict[str, Any]]
+    notes: list[dict[str, str]]
+
+
+class JournalWriteAnswer(_Answer, kw_only=True):
+    status: Literal["written", "kept", "rejected"]  # kept: the user edited the entry
+    path: str | None = None
+    result: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = None  # quotes that are not verbatim
 
 
 def json_schema(struct_type: type, *, is_output: bool = False) -> dict[str, Any]:

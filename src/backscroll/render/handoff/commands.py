@@ -10,7 +10,7 @@ from backscroll.model import Status, ToolCall
 from backscroll.render.handoff.types import Candidate
 from backscroll.render.tool_calls import command_param, exit_status
 
-__all__ = ["CommandLog", "CommandRun", "split_words"]
+__all__ = ["CommandLog", "CommandRun", "is_similar", "split_words"]
 
 _COMMIT = re.compile(r"\bgit\b[^&|;\n]*\bcommit\b")
 _MESSAGE_OPTION = re.compile(r"(?:-m|--message=?)\s*(\"(?:[^\"\\]|\\.)+\"|'[^']+')")
@@ -87,7 +87,7 @@ class CommandLog:
                     yield Candidate("open_ends", f"Still running: {run.first_line}", 88, run.position)
             elif run.is_failed:
                 passed_later = any(
-                    not later.is_failed and _is_similar(run, later) for later in runs[index + 1 :]
+                    not later.is_failed and is_similar(run, later) for later in runs[index + 1 :]
                 )
                 weight = 22 if passed_later else 72 if run.is_check else 58 if is_recent else 16
                 label = "failed at first" if passed_later else "failed"
@@ -128,7 +128,7 @@ def _subject(command: str, tool: ToolCall) -> str:
     return found[1].strip("\"'") if found else "(no subject)"
 
 
-def _is_similar(run: CommandRun, other: CommandRun) -> bool:
+def is_similar(run: CommandRun, other: CommandRun) -> bool:
     """Return whether two commands share at least half of their words."""
     first, second = set(split_words(run.command)), set(split_words(other.command))
     return len(first & second) * 2 >= min(len(first), len(second))

@@ -17,7 +17,7 @@ from backscroll.render.handoff.sentences import (
 )
 from backscroll.render.handoff.types import Candidate, SectionName
 
-__all__ = ["Conversation"]
+__all__ = ["Conversation", "question_texts"]
 
 _SPOKEN_KINDS = (*TYPED_KINDS, "task")  # messages written by the user or the assistant
 _MAX_GOAL_CHARS = 1200  # of the first request
@@ -69,8 +69,8 @@ class Conversation:
 
     def _add_choices(self, tool: ToolCall, position: int) -> None:
         """Add questions with their answers, and plans with the user's decision."""
-        if tool.result and any(_questions(tool.params)):
-            for question in _questions(tool.params):
+        if tool.result and any(question_texts(tool.params)):
+            for question in question_texts(tool.params):
                 self._choices.append(
                     Candidate("decisions", f"Asked: {self._clean(question)}", 64, position, 300)
                 )
@@ -149,7 +149,8 @@ def _recency(statement: _Statement, end: int) -> float:
     return 10 * statement.position / max(1, end)
 
 
-def _questions(params: dict[str, Any]) -> Iterator[str]:
+def question_texts(params: dict[str, Any]) -> Iterator[str]:
+    """Yield the questions of a call that asks the user."""
     questions = params.get("questions", params.get("question"))
     for question in questions if isinstance(questions, list) else [questions]:
         if isinstance(question, dict):

@@ -7,7 +7,14 @@ messages: the requests, the last answer, files and commands.
 import re
 from collections.abc import Iterator
 
-__all__ = ["information_score", "is_constraint", "is_open_item", "is_question", "sentences"]
+__all__ = [
+    "information_score",
+    "is_constraint",
+    "is_open_item",
+    "is_question",
+    "sentences",
+    "verbatim_sentences",
+]
 
 _CODE_BLOCK = re.compile(r"^(```|~~~).*?(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|>)\s+")
@@ -15,7 +22,9 @@ _LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|>)\s+")
 _NOT_PROSE = re.compile(r"^\s*(?:\||#{1,6}\s|[-=*_]{3,}\s*$)|:\**\s*$")
 _BOLD = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')*`]*\s+(?=[\"'(`*\[]*[A-Z0-9À-Þ])|(?<=[。！？])"
+    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)"
+    r"(?! (?:Januar|Februar|März|April|Mai|Ju[nl]i|August|September|Oktober|November|Dezember)\b)"  # „3. Mai“
+    r"[\"')*`]*\s+(?=[\"'(*\[]*(?:`|[A-Z0-9À-Þ]))|(?<=[。！？])"
 )
 _MIN_SENTENCE_CHARS = 3
 _MAX_SENTENCE_CHARS = 1000  # the rest of a longer one is ignored
@@ -52,15 +61,35 @@ _IDENTIFIER = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b\w+\.\w{1,4}\b|\b[a-z]+[A-Z]\w+
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text without code. A list item is a sentence of its own."""
-    for line in _CODE_BLOCK.sub("\n", text).splitlines():
-        if _NOT_PROSE.search(line):
-            continue
-        line = _BOLD.sub("", _LIST_MARKER.sub("", line)).strip()
-        for part in _SENTENCE_END.split(line):
+    """Yield the sentences of a text without code and bold type. A list item is a sentence of its own."""
+    for line in _prose_lines(text):
+        for part in _SENTENCE_END.split(_BOLD.sub("", line).strip()):
             part = part.strip(" *_")[:_MAX_SENTENCE_CHARS]
-            if len(part) >= _MIN_SENTENCE_CHARS and any(map(str.isalnum, part)):
+            if _is_sentence(part):
                 yield part
+
+
+def verbatim_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text without code blocks. Each is an exact part of the text."""
+    for line in _prose_lines(text):
+        start = 0
+        ends = [found.start() + len(found[0].rstrip()) for found in _SENTENCE_END.finditer(line)]
+        for end in [*ends, len(line)]:
+            part = line[start:end].strip()
+            start = end
+            if _is_sentence(part):
+                yield part
+
+
+def _prose_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text that are neither code, tables nor headings, without list markers."""
+    for line in _CODE_BLOCK.sub("\n", text).splitlines():
+        if not _NOT_PROSE.search(line):
+            yield _LIST_MARKER.sub("", line).strip()
+
+
+def _is_sentence(part: str) -> bool:
+    return len(part) >= _MIN_SENTENCE_CHARS and any(map(str.isalnum, part))
 
 
 def is_question(sentence: str) -> bool:

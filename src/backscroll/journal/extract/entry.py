@@ -1,0 +1,248 @@
+"""Build the entry of a commit from its material, without a language model."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, tzinfo
+
+from backscroll.journal.extract.conversation import conversation_points, is_choice, outcome, shortened
+from backscroll.journal.extract.exchanges import Exchange, exchanges
+from backscroll.journal.extract.failures import failure_points, passed_checks
+from backscroll.journal.extract.phrases import is_acknowledgement
+from backscroll.journal.extract.points import Point, select
+from backscroll.journal.markup import bullet_list, escape_html, inline_quotes, quote_block, short_time
+from backscroll.journal.material import Material
+from backscroll.model import SessionSummary
+from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote, SectionName
+from backscroll.model.text import one_line, pluralize
+from backscroll.render.handoff.sentences import information_score
+from backscroll.render.markdown_escape import code_span
+from backscroll.render.terminal.humanize import short_id
+
+__all__ = ["build_entry", "commit_section", "files_section"]
+
+_MAX_TITLE_CHARS = 120
+_MAX_PROMPT_CHARS = 700
+_MAX_DISCUSSION = 14  # quotes
+_MAX_REMAINING_SENTENCES = 2  # of one reply, in the discussion
+_MAX_FILES = 20
+_MAX_READ_FILES = 8
+_MAX_SYMBOLS = 8
+_SYMBOL = re.compile(
+    r"^\s*(?:export\s+|default\s+|pub(?:\([a-z]+\))?\s+|public\s+|private\s+|static\s+|async\s+|abstract\s+)*"
+    r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|create table(?: if not exists)?)\s+"
+    r"(?:\([^)]*\)\s*)?([A-Za-z_]\w*)",
+    re.IGNORECASE,
+)
+_TEST_NAME = re.compile(r"^test|_test$|^it_|^should_", re.IGNORECASE)
+
+
+def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
+    """Return the entry of a commit. Every statement is a quote, or a fact of the commit or of a command."""
+    at = datetime.fromtimestamp(material.commit.authored_at, UTC)
+    day = at.astimezone(zone).date()
+    talk = exchanges(material.turns)
+    used: set[str] = set()
+    result = outcome(talk)
+    if result is not None and not is_choice(result.text):
+        used.add(result.text)  # a decision is quoted again, with its reason
+    points = [*failure_points(talk, used), *conversation_points(talk, used)]
+    quotes: list[Quote] = []
+    sections: dict[SectionName, str] = {}
+
+    def put(name: SectionName, text: str) -> None:
+        if text.strip():
+            sections[name] = text
+
+    put("summary", "\n\n".join(_summary(material, talk, result, quotes, day, zone)))
+    for name in ("synopsis", "accomplishments", "frustrations", "decisions", "open"):
+        chosen = select(points, name)
+        quotes += [quote for point in chosen for quote in point.quotes]
+        items = [_item(point, day, zone) for point in chosen]
+        if name == "synopsis":
+            items += _symbols(material)
+        if name == "accomplishments":
+            items += [
+                f"Passed: {code_span(one_line(run.command, 100))}, {text}"
+                for run, text in passed_checks(talk)
+            ]
+        put(name, bullet_list(items))
+    put("discussion", "\n>\n".join(_discussion(talk, quotes, used, day, zone)))
+    put("files", files_section(material))
+    put("commit", commit_section(material, zone))
+    return JournalEntry(
+        sha=material.commit.sha,
+        patch_id=material.patch_id,
+        subject=material.commit.subject,
+        at=at,
+        sections={name: sections[name] for name in SECTION_TITLES if name in sections},
+        quotes=tuple(dict.fromkeys(quotes)),
+    )
+
+
+def _item(point: Point, day: date, zone: tzinfo | None) -> str:
+    if point.is_dialogue:
+        first, *rest = _by_message(point.quotes)
+        label = f"{point.label}: " if point.label else ""
+        lines = [f"{label}{inline_quotes(first, day, zone)}"]
+        return "\n".join([*lines, *(f"  - {inline_quotes(group, day, zone)}" for group in rest)])
+    said = inline_quotes(point.quotes, day, zone)
+    label = f"{point.label}: " if point.label and said and not point.label.endswith(".") else point.label
+    if point.details and point.section == "frustrations":
+        label = label.removesuffix(": ")
+        return ". ".join(filter(None, (label, said.removesuffix("."), *point.details)))
+    return " ".join(filter(None, (label.strip(), said, *point.details)))
+
+
+def _by_message(quotes: Sequence[Quote]) -> list[list[Quote]]:
+    groups: list[list[Quote]] = []
+    for quote in quotes:
+        if groups and (groups[-1][0].session_ref, groups[-1][0].position) == (
+            quote.session_ref,
+            quote.position,
+        ):
+            groups[-1].append(quote)
+        else:
+            groups.append([quote])
+    return groups
+
+
+def _summary(
+    material: Material,
+    talk: Sequence[Exchange],
+    result: Quote | None,
+    quotes: list[Quote],
+    day: date,
+    zone: tzinfo | None,
+) -> Iterator[str]:
+    """Yield the body of the commit message, the topics of the sessions, and what came out."""
+    body = "\n".join(material.commit.message.strip().splitlines()[1:]).strip()
+    if body:
+        yield escape_html(body)
+    titles = dict.fromkeys(
+        one_line(session.title, _MAX_TITLE_CHARS) for session in material.sessions if session.title
+    )
+    topics = [title for title in titles if title.casefold() != material.commit.subject.casefold()]
+    if topics:
+        yield escape_html(f"{'Topics' if len(topics) > 1 else 'Topic'}: {'; '.join(topics)}")
+    if result is not None:
+        quotes.append(result)
+        yield f"Outcome: {inline_quotes([result], day, zone)}"
+
+
+def _symbols(material: Material) -> list[str]:
+    """Return what the commit defines, by file."""
+    items = []
+    for change in material.changes:
+        names = [
+            found[1]
+            for line in change.added
+            if (found := _SYMBOL.match(line.decode("utf-8", "replace"))) is not None
+        ]
+        tests = [name for name in names if _TEST_NAME.search(name)]
+        others = list(dict.fromkeys(name for name in names if name not in tests))
+        parts = [code_span(name) for name in others[:_MAX_SYMBOLS]]
+        if len(others) > _MAX_SYMBOLS:
+            parts.append(f"{len(others) - _MAX_SYMBOLS} more")
+        if tests:
+            parts.append(pluralize(len(tests), "test"))
+        if parts:
+            items.append(f"{code_span(change.path)} defines {', '.join(parts)}")
+    return items[:_MAX_FILES]
+
+
+def _discussion(
+    talk: Sequence[Exchange], quotes: list[Quote], used: set[str], day: date, zone: tzinfo | None
+) -> Iterator[str]:
+    """Yield the prompts and replies that no other section quotes."""
+    found: list[tuple[float, Quote]] = []
+    quoted = {(quote.session_ref, quote.position): quote.text for quote in quotes if quote.speaker == "user"}
+    for exchange in talk:
+        rest = list(_remaining(exchange, used))
+        prompt = exchange.prompt
+        if prompt is not None:
+            quote = prompt.quote(shortened(prompt.text, _MAX_PROMPT_CHARS))
+            is_known = quoted.get((quote.session_ref, quote.position)) == quote.text
+            if not is_known or rest:
+                found.append((3.0 if exchange.is_first else 2.0, quote))
+        found += rest
+    limit = sorted((weight for weight, _ in found), reverse=True)[:_MAX_DISCUSSION]
+    count = 0
+    for weight, quote in found:
+        if weight >= limit[-1] and count < _MAX_DISCUSSION:
+            count += 1
+            quotes.append(quote)
+            yield quote_block(quote, day, zone)
+
+
+def _remaining(exchange: Exchange, used: set[str]) -> Iterator[tuple[float, Quote]]:
+    """Yield informative sentences of the assistant that no section quotes, with their weight."""
+    for statement in (*exchange.notes, exchange.reply):
+        if statement is None:
+            continue
+        rest = [
+            s
+            for s in statement.sentences
+            if s not in used and information_score(s) and not is_acknowledgement(s)
+        ]
+        best = sorted(rest, key=lambda s: -information_score(s))[:_MAX_REMAINING_SENTENCES]
+        for sentence in (s for s in rest if s in best):
+            yield 1 + 0.2 * information_score(sentence), statement.quote(sentence)
+
+
+def files_section(material: Material) -> str:
+    """Return the files of the commit, and those that the conversation read besides."""
+    changed = {size.path for size in material.sizes}
+    items = []
+    for size in material.sizes[:_MAX_FILES]:
+        counts = (
+            f"+{size.added:,} −{size.removed:,}"
+            if size.added is not None and size.removed is not None
+            else "binary"
+        )
+        items.append(f"{code_span(size.path)} ({counts})")
+    if len(material.sizes) > _MAX_FILES:
+        items.append(f"{len(material.sizes) - _MAX_FILES:,} more")
+    read = _read_files(material, changed)
+    if read:
+        items.append(f"Read: {', '.join(code_span(path) for path in read)}")
+    return bullet_list(items)
+
+
+def _read_files(material: Material, changed: set[str]) -> list[str]:
+    """Return files in the workspaces that calls name and the commit does not change."""
+    found: dict[str, None] = {}
+    for turn in material.turns:
+        root = (turn.session.workspace_path or "").rstrip("/")
+        for part in turn.parts:
+            tool = part.message.tool
+            if tool is None or tool.edits or not root:
+                continue
+            for key in ("file_path", "filePath", "target_file", "targetFile", "path"):
+                path = tool.params.get(key)
+                if isinstance(path, str) and path.startswith(f"{root}/"):
+                    found[path.removeprefix(f"{root}/")] = None
+    return [path for path in found if path not in changed][:_MAX_READ_FILES]
+
+
+def commit_section(material: Material, zone: tzinfo | None) -> str:
+    """Return hash, author, time, size and sessions."""
+    commit = material.commit
+    at = datetime.fromtimestamp(commit.authored_at, UTC).astimezone(zone)
+    added = sum(size.added or 0 for size in material.sizes)
+    removed = sum(size.removed or 0 for size in material.sizes)
+    branch = f" on {code_span(material.branch)}" if material.branch else ""
+    items = [
+        f"{code_span(commit.sha)} by {escape_html(commit.author)}, {at:%Y-%m-%d %H:%M}{branch}",
+        f"{pluralize(len(material.sizes), 'file')} changed, +{added:,} −{removed:,}",
+    ]
+    for session in material.sessions:
+        title = escape_html(one_line(session.title or session.first_message_preview or "", 80))
+        models = ", ".join(session.models)
+        start = short_time(session.created_at, at.date(), zone)
+        facts = ", ".join(filter(None, (models, start)))
+        items.append(f"Session {code_span(_short_ref(session))} {title}" + (f" ({facts})" if facts else ""))
+    return bullet_list(items)
+
+
+def _short_ref(session: SessionSummary) -> str:
+    return f"{session.ref.partition(':')[0]}:{short_id(session.id)}"

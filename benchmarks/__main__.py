@@ -30,6 +30,7 @@ BENCHMARKS = (
     "mcp_latency",
     "export",
     "backup_speed",
+    "hook_latency",
     "append_latency",
     "cursor_sync",
     "multilingual_sync",

@@ -232,7 +232,7 @@ def test_the_commands_install_show_and_remove_hooks(tmp_path: Path, monkeypatch:
     refused = backscroll(*home, "hooks", "install", "claude-code")
     assert (refused.code, (tmp_path / ".claude").exists()) == (2, False)
     assert backscroll(*home, "hooks", "install", "claude-code", "--yes").code == 0
-    (status, other) = json.loads(backscroll(*home, "hooks", "status", "--json").out)["data"]
+    status, other = json.loads(backscroll(*home, "hooks", "status", "--json").out)["data"][:2]
     assert (status["target"], status["is_installed"], status["problems"]) == ("claude-code", True, [])
     assert other["is_installed"] is False
     assert str(tmp_path / "archive" / "spool") in status["command"]

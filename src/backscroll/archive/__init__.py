@@ -10,6 +10,7 @@ storage/            compressed chunks, raw files, interned strings
 maintenance/        verify, compact, forget, back up, import of older databases
 commits/            derived tables that link commits and sessions
 annotations.py      tags, stars, notes and titles of users
+hook_commits.py     commits that the git hook reported
 hook_events.py      events that hooks recorded
 index_queue.py      sessions that the search index does not contain yet
 pending_erasure.py  marker file of an unfinished `forget`

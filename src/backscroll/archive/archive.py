@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backscroll.archive.annotations import Annotations
     from backscroll.archive.commits.commit_cache import CommitCache
     from backscroll.archive.commits.edit_scans import EditScans
+    from backscroll.archive.hook_commits import HookCommits
     from backscroll.archive.hook_events import HookEvents
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
@@ -111,6 +112,12 @@ class Archive:
         from backscroll.archive.annotations import Annotations
 
         return Annotations(self._db)
+
+    @cached_property
+    def hook_commits(self) -> HookCommits:
+        from backscroll.archive.hook_commits import HookCommits
+
+        return HookCommits(self._db)
 
     @cached_property
     def hook_events(self) -> HookEvents:

@@ -1,6 +1,6 @@
 """Find the sessions of commits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
 import msgspec
@@ -53,7 +53,8 @@ def link_commits(
     graph = read_graph(
         archive, repository, commits, since=first_edit // 1000 - _SLACK_SECONDS, progress=progress
     )
-    linker = _Linker(graph, missing, load_sessions(archive))
+    reported = archive.hook_commits.sessions(key)
+    linker = _Linker(graph, missing, load_sessions(archive), reported)
     batch: list[tuple[str, int, bytes]] = []
     for sha in missing:
         commit = graph.commits[sha]
@@ -67,9 +68,17 @@ def link_commits(
 class _Linker:
     """Indexes of all evidence for some commits of a repository."""
 
-    def __init__(self, graph: CommitGraph, shas: Sequence[str], sessions: Sequence[SessionWork]) -> None:
+    def __init__(
+        self,
+        graph: CommitGraph,
+        shas: Sequence[str],
+        sessions: Sequence[SessionWork],
+        reported: Mapping[str, str],
+    ) -> None:
         self._graph = graph
         self._sessions = sessions
+        self._reported = reported  # commit: id of the session that made it, from the git hook
+        self._numbers = {session.id: number for number, session in enumerate(sessions)}
         self._lines = LineIndex(graph, shas, sessions)
         self._files = FileIndex(graph, sessions)
         self._workspaces = WorkspaceIndex(graph, sessions)
@@ -79,7 +88,10 @@ class _Linker:
         """Return the sessions of a commit with their evidence, best first."""
         content = self._lines.match(commit)
         files = self._files.match(commit, self._workspaces)
-        calls = self._calls.match(commit)
+        calls = dict(self._calls.match(commit))
+        reporter = self._numbers.get(self._reported.get(commit.sha, ""))
+        if reporter is not None:
+            calls[reporter] = CallMatch(1.0, "made by the session, says the git hook")
         claims = [
             claim
             for number in {*content.matched, *files, *calls}

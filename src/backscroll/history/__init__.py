@@ -13,6 +13,7 @@
     sync_thread.py     sync and watch in a thread of a server
     server_claim.py    one web server per archive
     sync_worker.py     the process that completes a long sync in the background
+    commit_worker.py   the process that links commits after the git hook
     recall.py          sessions that help with a task
     survival_rows.py   lines and costs of sessions, by session, model or month
     demo.py            write the sample history

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from backscroll.archive.errors import is_archive_failure, is_busy, to_archive_error
@@ -74,7 +75,28 @@ def sync(
     if archive.index_queue.is_pending or not stores.index_path.exists():
         stores.index.update()
     archive.sync_state.mark_complete()
+    if report.hook_events and archive.hook_commits.is_pending:
+        _start_commit_worker(stores)
     return report
+
+
+def _start_commit_worker(stores: Stores) -> None:
+    """Process reported commits in the background, unless a process does it already."""
+    import subprocess  # start-up: needed with the git hook only
+
+    from backscroll.hooks.backscroll_hook import WORK
+    from backscroll.hooks.command_line import program
+
+    roots = [f"{root.source}={root.path}" for root in stores.named_roots]
+    with suppress(OSError):  # the next sync tries again
+        process = subprocess.Popen(
+            [*program(), str(stores.spool_path.absolute()), WORK, *roots],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        process.returncode = 0  # it outlives this process; without a return code, Popen would warn
 
 
 def _finish_erasure(stores: Stores) -> None:

@@ -1,6 +1,11 @@
-"""Append an event of an assistant's hook to the spool. Assistants run this file as a program.
+"""Append an event of a hook to the spool. Assistants and git run this file as a program.
 
     python -I -S backscroll_hook.py SPOOL < event
+    python -I -S backscroll_hook.py SPOOL EVENT FOLDER HEAD [SOURCE=DIR...]
+    python -I -S backscroll_hook.py SPOOL --work [SOURCE=DIR...]
+
+The second form records a commit. Then it becomes the process that links commits, as the third form does,
+unless one is running already.
 
 Uses the standard library only and imports nothing else of Backscroll: it takes about 15 ms, and 40 ms with an
 event of 6 MB. It prints nothing and sends nothing. Contents of files, outputs of tools, the environment and
@@ -22,7 +27,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # `json`, `re` and `typing` would double the time of a start
     from typing import Any
 
-__all__ = ["ACTIVE_FILE", "MAX_FILE_BYTES", "append", "main", "make_record", "sealed_name"]
+__all__ = [
+    "ACTIVE_FILE",
+    "LOCK_FILE",
+    "MAX_FILE_BYTES",
+    "WORK",
+    "append",
+    "commit_record",
+    "main",
+    "make_record",
+    "sealed_name",
+    "start_worker",
+]
 
 ACTIVE_FILE = "events.jsonl"
 MAX_FILE_BYTES = 4 * 1024 * 1024  # then the file is renamed and a new one begins
@@ -33,6 +49,9 @@ MAX_TEXT_CHARS = 16_000  # of a prompt, and of an answer that is in no transcrip
 MAX_DEPTH = 6
 MAX_MEMBERS = 60  # of an object or a list
 _ATTEMPTS = 5
+WORK = "--work"
+LOCK_FILE = "hooks.lock"  # beside the spool; held by the process that processes commits
+_SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"  # set by Claude Code 2.1.325 for the commands that it runs
 
 _PROMPT = "prompt"
 # Kept of a record that is too large.
@@ -51,8 +70,19 @@ _BODIES = {
 
 
 def main() -> None:
-    """Read an event from standard input and append it to the spool in the folder of the first argument."""
-    append(sys.argv[1], make_record(_read_input()))
+    """Append an event from standard input, or a commit from the arguments, to the spool."""
+    spool, *commit = sys.argv[1:]
+    if not commit:
+        append(spool, make_record(_read_input()))
+        return
+    if commit[0] == WORK:
+        start_worker(spool, commit[1:])
+        return
+    event, folder, head, *roots = commit
+    if hasattr(os, "setsid") and os.getpid() != os.getpgrp():
+        os.setsid()  # the end of the terminal does not end this process
+    if append(spool, commit_record(event, folder, head)):
+        start_worker(spool, roots)
 
 
 def _read_input() -> bytes:
@@ -73,6 +103,40 @@ def make_record(data: bytes) -> dict[str, Any]:
     if isinstance(payload, dict):
         return record | _reduce(payload)
     return record | {"unreadable": len(data)}
+
+
+def commit_record(event: str, folder: str, head: str) -> dict[str, Any]:
+    """Return the record of a commit. ``head`` is the output of ``git rev-parse HEAD --git-common-dir``."""
+    sha, _, git_folder = head.strip("\n").partition("\n")
+    commit = {
+        "event": "post-rewrite" if event in ("amend", "rebase") else event,
+        "folder": folder,
+        "sha": sha,
+        "git_folder": os.path.realpath(os.path.join(folder, git_folder)),
+    }
+    if session := os.environ.get(_SESSION_VARIABLE):
+        commit["session_id"] = session
+    return {"id": os.urandom(12).hex(), "at": time.time_ns() // 1_000_000, "commit": commit}
+
+
+def start_worker(spool: str, roots: list[str]) -> None:
+    """Replace this process by the one that processes commits; return if it is running already."""
+    try:
+        import fcntl  # not on Windows, where the next sync processes the commits
+    except ImportError:
+        return
+    home = os.path.dirname(spool)
+    lock = os.open(os.path.join(home, LOCK_FILE), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return  # the running process reads the record
+    os.set_inheritable(lock, True)  # the lock is held until that process exits
+    os.nice(19)
+    os.chdir(home)
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    code = f"import sys; sys.path[0] = {package!r}; from backscroll.history.commit_worker import main; main()"
+    os.execv(sys.executable, [sys.executable, "-c", code, home, str(lock), *roots])
 
 
 class _ScannerOptions:

@@ -8,11 +8,12 @@ discards all output and always succeeds, also after Backscroll was moved or dele
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from backscroll.hooks import backscroll_hook
 
-__all__ = ["hook_command", "is_own_command", "missing_files", "program"]
+__all__ = ["git_hook_command", "hook_command", "is_own_command", "missing_files", "program"]
 
 PROGRAM_NAME = "backscroll_hook.py"
 # The program as an argument, in any folder. Its quotes depend on the folder.
@@ -34,6 +35,20 @@ def hook_command(spool: Path) -> str:
     """
     words = [*program(), str(spool.absolute())]
     return f"{' '.join(map(shlex.quote, words))} >/dev/null 2>&1 || true"
+
+
+def git_hook_command(spool: Path, roots: Sequence[str] = ()) -> str:
+    """Return the command for a git hook: it records the commit in the background.
+
+    HEAD is read first, because it may have moved when the program starts. ``|| :`` is for ``set -e``.
+    """
+    words = [*program(), str(spool.absolute())]
+    run = f'{" ".join(map(shlex.quote, words))} "${{1:-post-commit}}" "$PWD" "$backscroll_head"'
+    run = " ".join([run, *map(shlex.quote, roots)])
+    return (
+        "backscroll_head=$(git rev-parse HEAD --git-common-dir 2>/dev/null) || :;"
+        f" ( {run} & ) </dev/null >/dev/null 2>&1 || :"
+    )
 
 
 def is_own_command(command: object) -> bool:

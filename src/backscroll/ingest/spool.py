@@ -8,6 +8,7 @@ record can be read twice, but neither lost nor stored twice.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backscroll import sources
-from backscroll.model import Unit
-from backscroll.model.hooks import HookRecord
+from backscroll.model import Unit, Workspace
+from backscroll.model.hooks import HookCommit, HookRecord
 from backscroll.sources.protocols import HookEvents
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
     from backscroll.archive.write.exclusions import Exclusions
     from backscroll.sources import Source
 
-__all__ = ["ingest_spool", "parse_record"]
+__all__ = ["ingest_spool", "parse_commit", "parse_record"]
 
 ACTIVE_FILE = "events.jsonl"  # as in hooks/backscroll_hook.py
 SETTLE_SECONDS = 10.0  # a file that ends with an incomplete line and is not older may still be written
 BATCH_LINES = 1000
 MAX_UNREADABLE_BYTES = 4096  # kept of a line that is not valid
 UNREADABLE = "unreadable"
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def ingest_spool(archive: Archive, folder: Path) -> int:
@@ -67,8 +69,11 @@ def _store(archive: Archive, file: Path) -> int:
             is_complete = batch[-1].endswith(b"\n")
             # An incomplete line at the end is stored in a later sync, if it is still there.
             whole = batch if is_complete or _is_settled(file) else batch[:-1]
-            count += archive.hook_events.add(
-                _allowed(map(parse_record, filter(bytes.strip, whole)), exclusions)
+            commits = {line: commit for line in whole if (commit := parse_commit(line)) is not None}
+            events = [line for line in whole if line.strip() and line not in commits]
+            count += archive.hook_events.add(_allowed(map(parse_record, events), exclusions))
+            count += archive.hook_commits.add(
+                [one for one in commits.values() if not exclusions.is_excluded(Workspace(one.folder))]
             )
     if is_complete or _is_settled(file):
         file.unlink()
@@ -77,6 +82,40 @@ def _store(archive: Archive, file: Path) -> int:
 
 def _is_settled(file: Path) -> bool:
     return time.time() - file.stat().st_mtime > SETTLE_SECONDS
+
+
+class _CommitFields(msgspec.Struct):
+    event: str
+    folder: str
+    sha: str
+    git_folder: str
+    session_id: str | None = None
+
+
+class _CommitRecord(msgspec.Struct):
+    at: int
+    commit: _CommitFields
+
+
+def parse_commit(line: bytes) -> HookCommit | None:
+    """Return the commit in a line of the spool; None if it is the record of something else."""
+    if b'"commit"' not in line:
+        return None
+    try:
+        record = msgspec.json.decode(line, type=_CommitRecord)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    commit = record.commit
+    if not _SHA.fullmatch(commit.sha) or not _is_time(record.at):
+        return None
+    return HookCommit(
+        repository=commit.git_folder,
+        sha=commit.sha,
+        at=record.at,
+        folder=commit.folder,
+        event=commit.event,
+        session_id=commit.session_id,
+    )
 
 
 def parse_record(line: bytes) -> tuple[HookRecord, dict[str, Any]]:

@@ -70,9 +70,10 @@ def sync(
         report.is_deferred = True
     try:
         if spool is not None and is_folder(spool) and not report.is_deferred:
-            from backscroll.ingest.spool import ingest_spool  # start-up: needed with hooks only
+            from backscroll.ingest.new_commits import find_new_commits  # start-up: needed with hooks only
+            from backscroll.ingest.spool import ingest_spool
 
-            report.hook_events = ingest_spool(archive, spool)
+            report.hook_events = ingest_spool(archive, spool) + find_new_commits(archive)
         if (changed or markers) and not report.is_deferred:
             from backscroll.ingest.read_units import read_units  # start-up: needed for changes only
 

@@ -1,17 +1,23 @@
 """Hooks of assistants and of git."""
 
+from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 
-from backscroll import sources
+from backscroll import git, sources
+from backscroll.commits.link import link_commits
 from backscroll.config.settings_file import SettingsChange
-from backscroll.errors import UsageError
+from backscroll.errors import RepositoryError, UsageError
 from backscroll.history.stores import Stores
-from backscroll.hooks.command_line import hook_command
+from backscroll.hooks import git_hooks
+from backscroll.hooks.command_line import git_hook_command, hook_command
+from backscroll.hooks.git_hooks import GitHookChange
 from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
-from backscroll.model.hooks import HookFile, HookStatus
+from backscroll.ingest.new_commits import repository_fingerprint
+from backscroll.model.hooks import HookCommit, HookFile, HookStatus, SpoolStatus
 from backscroll.sources.protocols import HookSettings
 
-__all__ = ["Hooks"]
+__all__ = ["GitHookChange", "Hooks"]
 
 
 class Hooks:
@@ -49,6 +55,81 @@ class Hooks:
         """Return the state of the hooks of every tool."""
         return [hook_status(tool, self._file(tool), self._command) for tool in self.tools()]
 
+    def spool_status(self) -> SpoolStatus:
+        """Return what hooks have recorded: in the archive, and waiting for the next sync."""
+        spool = self._stores.spool_path
+        pending = [file.stat().st_size for file in spool.glob("*.jsonl")] if spool.is_dir() else []
+        counts = (
+            self._stores.archive.hook_events.counts() if self._stores.archive_path.exists() else (0, 0, None)
+        )
+        events, unreadable, last_at = counts
+        return SpoolStatus(
+            path=str(spool),
+            pending_bytes=sum(pending),
+            event_count=events,
+            unreadable_count=unreadable,
+            last_event_at=datetime.fromtimestamp(last_at / 1000, UTC) if last_at else None,
+        )
+
+    def process_commits(self) -> int:
+        """Link the commits that the git hook reported to their sessions. Return their number."""
+        archive = self._stores.archive
+        pending = archive.hook_commits.pending()
+        for repository, commits in groupby(sorted(pending, key=_by_repository), key=_by_repository):
+            self._link(Path(repository), list(commits))
+        return len(pending)
+
+    def processed_commit_count(self) -> int:
+        """Return how many reported commits were processed."""
+        return self._stores.archive.hook_commits.done_count
+
+    def _link(self, git_folder: Path, reported: list[HookCommit]) -> None:
+        hook_commits = self._stores.archive.hook_commits
+        try:
+            opened = git.open_repository(git_folder)
+            commits = git.list_commits(opened)
+        except RepositoryError:  # deleted or moved
+            hook_commits.mark_done(reported)
+            return
+        existing = {commit.sha for commit in commits}
+        shas = [one.sha for one in reported if one.sha in existing]  # others were amended or rebased
+        link_commits(self._stores.archive, opened, commits, shas)
+        hook_commits.mark_done(reported)
+
+    # Git
+
+    def plan_git_install(self, repository: Path, *, is_global: bool = False) -> GitHookChange:
+        """Return the change that installs the git hook in a repository or, with a new git, in all of them.
+
+        Raises `RepositoryError`, or `UsageError` if the hooks are part of the repository.
+        """
+        return git_hooks.plan_install(repository, self._git_command, is_global=is_global)
+
+    def plan_git_uninstall(self, repository: Path, *, is_global: bool = False) -> GitHookChange:
+        """Return the change that removes the git hook."""
+        return git_hooks.plan_uninstall(repository, is_global=is_global)
+
+    def apply_git_change(self, change: GitHookChange) -> None:
+        """Apply a change of git hooks. From then on, a sync finds commits for which git runs no hook."""
+        change.apply()
+        if change.git_folder is None:
+            return
+        hook_commits = self._stores.archive.hook_commits
+        if change.is_removal:
+            hook_commits.delete_repository(str(change.git_folder))
+        else:
+            self._stores.spool_path.mkdir(mode=0o700, exist_ok=True)
+            hook_commits.set_fingerprint(str(change.git_folder), repository_fingerprint(change.git_folder))
+
+    def git_status(self, repository: Path) -> list[HookStatus]:
+        """Return the state of the git hook in a repository, and in the user's configuration."""
+        return git_hooks.status(repository, self._git_command)
+
+    @property
+    def _git_command(self) -> str:
+        roots = [f"{root.source}={root.path}" for root in self._stores.named_roots]
+        return git_hook_command(self._stores.spool_path, roots)
+
     @property
     def _command(self) -> str:
         return hook_command(self._stores.spool_path)
@@ -61,3 +142,7 @@ class Hooks:
 
     def _given_root(self, tool: str) -> Path | None:
         return next((root.path for root in self._stores.named_roots if root.source == tool), None)
+
+
+def _by_repository(commit: HookCommit) -> str:
+    return commit.repository

@@ -1,21 +1,42 @@
 """``backscroll hooks``: install, show and remove hooks of the tools."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+from msgspec import to_builtins
 
 from backscroll.cli.command_group import CommandGroup
 from backscroll.cli.commands.safekeeping.confirmation import confirm
 from backscroll.cli.global_options import Setup
 from backscroll.cli.output.json_documents import write_json
-from backscroll.config.settings_file import SettingsChange
-from backscroll.model.hooks import HookStatus
+from backscroll.model.text import pluralize
+
+if TYPE_CHECKING:
+    from backscroll.config.settings_file import SettingsChange
+    from backscroll.history import History
+    from backscroll.history.parts.hooks import GitHookChange
+    from backscroll.model.hooks import HookStatus, SpoolStatus
 
 __all__ = ["command"]
 
-_TARGETS = ("claude-code", "cursor")
+_TARGETS = ("claude-code", "cursor", "git")
 
 _target = click.argument("target", type=click.Choice(_TARGETS))
 _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change; change nothing.")
+_repo = click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Repository of the git hook. Default: the current folder.",
+)
+_global = click.option(
+    "--global", "is_global", is_flag=True, help="Git hook of all repositories. Needs git 2.54 or newer."
+)
 
 
 @click.group("hooks", cls=CommandGroup)
@@ -28,65 +49,89 @@ def command() -> None:
     \b
     Examples:
       backscroll hooks install claude-code
+      backscroll hooks install git --repo ~/projects/tideline
       backscroll hooks status
     """
 
 
 @command.command("install")
 @_target
+@_repo
+@_global
 @_yes
 @_dry_run
 @click.pass_obj
-def install(setup: Setup, target: str, yes: bool, dry_run: bool) -> None:
-    """Add the hooks to the settings of a tool.
+def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, dry_run: bool) -> None:
+    """Add the hooks to the settings of a tool, or to a repository.
 
-    Shows the entries, asks for confirmation and writes a backup next to the settings file. Other entries and
-    comments are kept. Only events are used that every version of the tool knows.
+    Shows the change and asks for confirmation. Other settings, comments and hooks are kept; a backup of the
+    settings file is written next to it. Only events are used that every version of the tool knows.
+
+    The git hook links each commit to its sessions, in the background. Existing hooks run as before.
 
     \b
     Examples:
       backscroll hooks install claude-code
       backscroll hooks install cursor --dry-run
+      backscroll hooks install git
     """
     with setup.history() as history:
-        change = history.hooks.plan_install(target)
+        if target == "git":
+            change = history.hooks.plan_git_install(repo, is_global=is_global)
+            if not change.is_needed:
+                click.echo(f"{change.place}: the hook is already installed.")
+            else:
+                _apply_git(history, change, "Install the git hook?", yes=yes, dry_run=dry_run)
+            return
+        settings = history.hooks.plan_install(target)
         title = history.hooks.title(target)
-        if not change.is_needed:
-            click.echo(f"{change.path} already contains the hooks.")
+        if not settings.is_needed:
+            click.echo(f"{settings.path} already contains the hooks.")
             return
         # The hook creates only the spool: without an archive, it records nothing.
-        if _apply(change, f"Add the hooks to {title}?", yes=yes, dry_run=dry_run):
+        if _apply(settings, f"Add the hooks to {title}?", yes=yes, dry_run=dry_run):
             history.archive_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             click.echo(f"Restart {title} to use the hooks.")
 
 
 @command.command("uninstall")
 @_target
+@_repo
+@_global
 @_yes
 @_dry_run
 @click.pass_obj
-def uninstall(setup: Setup, target: str, yes: bool, dry_run: bool) -> None:
-    """Remove the hooks from the settings of a tool.
+def uninstall(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, dry_run: bool) -> None:
+    """Remove the hooks from the settings of a tool, or from a repository.
 
     If the file has not changed since the installation, it is restored to the byte. What the hooks have
     recorded stays in the archive.
 
     \b
-    Example:
+    Examples:
       backscroll hooks uninstall claude-code
+      backscroll hooks uninstall git
     """
     with setup.history() as history:
-        change = history.hooks.plan_uninstall(target)
-        if not change.is_needed:
-            click.echo(f"{change.path} does not contain the hooks.")
+        if target == "git":
+            change = history.hooks.plan_git_uninstall(repo, is_global=is_global)
+            if not change.is_needed:
+                click.echo(f"{change.place}: there is no hook of Backscroll.")
+            else:
+                _apply_git(history, change, "Remove the git hook?", yes=yes, dry_run=dry_run)
             return
-        _apply(change, f"Remove the hooks from {history.hooks.title(target)}?", yes=yes, dry_run=dry_run)
+        settings = history.hooks.plan_uninstall(target)
+        if not settings.is_needed:
+            click.echo(f"{settings.path} does not contain the hooks.")
+            return
+        _apply(settings, f"Remove the hooks from {history.hooks.title(target)}?", yes=yes, dry_run=dry_run)
 
 
 @command.command("status")
+@_repo
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def status(setup: Setup, as_json: bool) -> None:
+def status(setup: Setup, repo: Path, as_json: bool) -> None:
     """Show which hooks are installed, and whether they work.
 
     \b
@@ -94,12 +139,14 @@ def status(setup: Setup, as_json: bool) -> None:
       backscroll hooks status
     """
     with setup.history() as history:
-        found = history.hooks.status()
+        found = [*history.hooks.status(), *history.hooks.git_status(repo)]
+        spool = history.hooks.spool_status()
     if as_json:
-        write_json({"data": [_document(one) for one in found]})
+        write_json({"data": [_document(one) for one in found], "spool": to_builtins(spool)})
         return
     for one in found:
         click.echo("\n".join(_lines(one)))
+    click.echo(_spool_line(spool))
 
 
 def _apply(change: SettingsChange, question: str, *, yes: bool, dry_run: bool) -> bool:
@@ -116,6 +163,29 @@ def _apply(change: SettingsChange, question: str, *, yes: bool, dry_run: bool) -
     if backup is not None:
         click.echo(f"  backup: {backup}")
     return True
+
+
+def _apply_git(history: History, change: GitHookChange, question: str, *, yes: bool, dry_run: bool) -> None:
+    click.echo(f"{change.place}:")
+    for line in (*change.lines, *change.notes):
+        click.echo(line)
+    if dry_run:
+        click.echo("Nothing was changed (dry run).")
+        return
+    confirm(question, yes=yes)
+    history.hooks.apply_git_change(change)
+    click.echo("Removed." if change.is_removal else "Installed.")
+
+
+def _spool_line(spool: SpoolStatus) -> str:
+    parts = [f"{pluralize(spool.event_count, 'event')} in the archive"]
+    if spool.last_event_at is not None:
+        parts.append(f"last {spool.last_event_at:%Y-%m-%d %H:%M} UTC")
+    if spool.pending_bytes:
+        parts.append(f"{spool.pending_bytes:,} bytes wait for the next sync")
+    if spool.unreadable_count:
+        parts.append(f"{pluralize(spool.unreadable_count, 'record')} could not be parsed")
+    return f"Recorded: {', '.join(parts)}."
 
 
 def _document(status: HookStatus) -> dict[str, object]:

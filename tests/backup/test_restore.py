@@ -193,7 +193,7 @@ def test_folders_are_mapped_on_component_boundaries(backup: Path, tmp_path: Path
     history.restore_backup(
         backup,
         source="claude-code",
-        maps=[(str(tmp_path / "claude"), str(tmp_path / "wrong")), (f"{tmp_path}/claude-code/", str(target))],
+        path_map={str(tmp_path / "claude"): str(tmp_path / "wrong"), f"{tmp_path}/claude-code/": str(target)},
     )
     assert not (tmp_path / "wrong").exists()
     restored = file_contents(target)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from backscroll.history.parts.backups import Backups
@@ -68,19 +68,22 @@ class ToolChanges:
         *,
         source: str | None = None,
         sessions: Sequence[str] = (),
-        maps: Sequence[tuple[str, str]] = (),
+        path_map: Mapping[str, str] | None = None,
         force: bool = False,
         is_dry_run: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
         """Restore the valid files of a backup to where they were: all, those of a source, or of sessions.
 
-        Files that exist and differ are kept unless ``force``. ``maps`` are pairs of an old and a new folder.
-        The change log keeps what was replaced. Raises `BackupError`, `ToolRunningError` or
-        `ChangeConflictError`; then nothing is changed.
+        Files and sessions that exist and differ are kept unless ``force``. ``path_map`` has new folders by
+        old ones: files below them go to the new place, and workspaces below them are renamed. The change log
+        keeps what was replaced. Raises `BackupError`, `ToolRunningError` or `ChangeConflictError`; then
+        nothing is changed.
         """
         restore = self.backups.restore if not is_dry_run else self.backups.plan_restore
-        return restore(path, source=source, sessions=sessions, maps=maps, force=force, progress=progress)
+        return restore(
+            path, source=source, sessions=sessions, path_map=path_map, force=force, progress=progress
+        )
 
     def restore_session(self, ref: str) -> RestoreSessionResult:
         """Write a session that its tool has lost back to the tool's store, so that the tool can resume it.

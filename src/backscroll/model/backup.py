@@ -1,6 +1,6 @@
 """Backups: content, manifest, validation and results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from backscroll.model.session import Filter
 __all__ = [
     "BackupBase",
     "BackupFile",
+    "BackupFolder",
     "BackupManifest",
     "BackupPlan",
     "BackupProgress",
@@ -51,6 +52,14 @@ class SelectedFiles(NamedTuple):
 
     files: tuple[SourceFile, ...]
     session_ids: frozenset[str]  # the sessions, and their subagents if these have ids of their own
+
+
+class BackupFolder(NamedTuple):
+    """The files of one root in a backup, to read, and what is known about their sessions."""
+
+    paths: tuple[str, ...]  # relative to the root, with forward slashes
+    read: Callable[[str], Iterator[bytes]]
+    workspaces: tuple[str, ...]  # folders of the sessions in the backup
 
 
 class BackupRoot(Struct, frozen=True):

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
-    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.hooks import HookEvent, HookFile
+    from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 
@@ -35,10 +36,12 @@ __all__ = [
     "HookEvents",
     "HookSettings",
     "PathLookup",
+    "PathMapping",
     "ProcessLookup",
     "RawRecords",
     "RawRows",
     "RecordLookup",
+    "Relocation",
     "ResumeCommands",
     "RetentionPolicy",
     "SessionSelection",
@@ -224,6 +227,32 @@ class SessionSelection(ABC):
         The copy contains only files with several sessions. Existing sessions that differ are replaced only
         with ``force``. Other sessions are never changed.
         """
+
+
+class Relocation(ABC):
+    """New paths and contents of the files of one root, when a backup is restored onto another machine."""
+
+    warnings: tuple[str, ...]  # sentences for users
+
+    @abstractmethod
+    def path(self, path: str) -> str:
+        """Return the new path of a file, relative to the root, with forward slashes."""
+
+    @abstractmethod
+    def content(self, path: str, blocks: Iterable[bytes]) -> Iterable[bytes] | None:
+        """Return the new content of a file; None if it does not change."""
+
+    @abstractmethod
+    def edit_database(self, path: str, connection: Connection) -> None:
+        """Change the paths in a private copy of a database."""
+
+
+class PathMapping(ABC):
+    """Replaces the paths of one machine by those of another in files that are restored."""
+
+    @abstractmethod
+    def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+        """Return the new paths and contents of the files of a root."""
 
 
 class ResumeCommands(ABC):

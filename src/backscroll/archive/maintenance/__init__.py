@@ -3,6 +3,7 @@
 maintenance     the archive's interface to the modules below
 forget          erase sessions and exclude them from later syncs
 selection       reduce a copy of the archive to some sessions
+relocation      change the paths of units for another machine
 compact         reduce the size of the file
 status          counts and sizes
 verify          check hashes and counts

@@ -9,6 +9,7 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session
+from backscroll.archive.maintenance.relocation import NewUnitPath, relocate_units
 from backscroll.archive.maintenance.selection import keep_sessions
 from backscroll.archive.maintenance.status import Status, read_status
 from backscroll.archive.maintenance.verify import verify
@@ -70,6 +71,10 @@ class Maintenance:
                 copy.execute("vacuum into ?", [str(target)])
         finally:
             complete.unlink(missing_ok=True)
+
+    def relocate(self, new_path: NewUnitPath) -> int:
+        """Change root and path of units in a private copy for another machine. Return their number."""
+        return relocate_units(self._db, new_path)
 
     def compact(self) -> CompactResult:
         """Reduce the file to its minimum size."""

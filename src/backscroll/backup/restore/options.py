@@ -1,14 +1,14 @@
 """What to restore, and where."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from backscroll.errors import RestoreError
 from backscroll.model.backup import BackupFile, BackupManifest, BackupRoot
+from backscroll.model.path_maps import PathMaps
 
-__all__ = ["RestoreOptions", "involved_roots", "is_selected", "mapped_path", "target_root", "wanted_sessions"]
+__all__ = ["RestoreOptions", "involved_roots", "is_selected", "target_root", "wanted_sessions"]
 
 
 class RestoreOptions(Struct, frozen=True, kw_only=True):
@@ -20,6 +20,10 @@ class RestoreOptions(Struct, frozen=True, kw_only=True):
     maps: tuple[tuple[str, str], ...] = ()  # old and new folder
     is_resolved: bool = False  # the sessions are refs with complete ids
     force: bool = False  # replace what differs
+
+    @property
+    def path_maps(self) -> PathMaps:
+        return PathMaps((old, str(Path(new).absolute())) for old, new in self.maps)
 
 
 def wanted_sessions(manifest: BackupManifest, options: RestoreOptions) -> frozenset[str] | None:
@@ -68,7 +72,7 @@ def is_selected(
 
 def target_root(root: BackupRoot, options: RestoreOptions) -> Path:
     """Return the folder to which the files of a root are restored. Raises `RestoreError`."""
-    folder = Path(mapped_path(root.path, options.maps))
+    folder = Path(options.path_maps.path(root.path) or root.path)
     if not folder.is_absolute():
         raise RestoreError(
             f"{root.path} is not a folder on this system.",
@@ -76,17 +80,3 @@ def target_root(root: BackupRoot, options: RestoreOptions) -> Path:
             hint=f"Name the new folder with --map '{root.path}=NEW'.",
         )
     return folder
-
-
-def mapped_path(path: str, maps: Sequence[tuple[str, str]]) -> str:
-    """Replace the start of a path, at the end of a component. The longest match wins."""
-    parts = _parts(path)
-    for old, new in sorted(maps, key=lambda pair: -len(_parts(pair[0]))):
-        start = _parts(old)
-        if parts[: len(start)] == start:
-            return str(Path(new).absolute().joinpath(*parts[len(start) :]))
-    return path
-
-
-def _parts(path: str) -> list[str]:
-    return path.replace("\\", "/").rstrip("/").split("/")

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.restore.options import (
@@ -15,6 +16,7 @@ from backscroll.backup.restore.options import (
     target_root,
     wanted_sessions,
 )
+from backscroll.backup.restore.relocation import Relocations
 from backscroll.backup.restore.session_copies import extract_all, reduce_folder
 from backscroll.backup.verify import check_files
 from backscroll.changes.files import file_hash
@@ -92,53 +94,55 @@ def make_plan(
     ]
     if not files:
         raise RestoreError(f"{reader.path} contains nothing that was selected.", reader.path)
+    relocations = Relocations(reader, options, folder)
     planned: list[PlannedFile] = []
     shared: dict[str, list[BackupFile]] = {}
     for file, check in zip(files, check_files(reader, tuple(files), progress), strict=True):
-        one = _planned_file(reader, file, roots[file.root], options)
+        one = _planned_file(reader, file, roots[file.root], options, relocations)
         if check.status == "invalid":
-            planned.append(_with_action(one, "damaged", check.reason))
+            planned.append(replace(one, action="damaged", reason=check.reason))
         elif is_partial and file.is_shared:
             shared.setdefault(file.root, []).append(file)
         else:
-            planned.append(_compare(one, options, is_partial=is_partial))
+            content, digest = relocations.content(roots[file.root], file)
+            planned.append(_compare(replace(one, content=content), digest, options, is_partial=is_partial))
     _check_targets(planned, reader.path)
     inserts = [
-        _plan_insert(reader, roots[name], found, wanted, options, folder / str(number))
+        _plan_insert(reader, roots[name], found, wanted, options, relocations, folder / str(number))
         for number, (name, found) in enumerate(shared.items())
     ]
-    return RestorePlan(tuple(planned), tuple(inserts))
+    return RestorePlan(tuple(planned), tuple(inserts), relocations.warnings)
 
 
 def _planned_file(
-    reader: BackupReader, file: BackupFile, root: BackupRoot, options: RestoreOptions
+    reader: BackupReader,
+    file: BackupFile,
+    root: BackupRoot,
+    options: RestoreOptions,
+    relocations: Relocations,
 ) -> PlannedFile:
-    """Return where a file goes: its root, mapped, with its relative path. The archive goes to its folder."""
+    """Return where a file goes: its root and its path, both mapped. The archive goes to its folder."""
     folder = options.archive_folder if file.kind == "archive" else target_root(root, options)
-    target = folder.joinpath(*PurePosixPath(file.path).parts)
+    target = folder.joinpath(*PurePosixPath(relocations.path(root, file)).parts)
     return PlannedFile(file, root.source, folder, target, "create", partial(reader.blocks, file))
 
 
-def _with_action(
-    one: PlannedFile, action: RestoreAction, reason: str | None = None, current: str | None = None
-) -> PlannedFile:
-    return PlannedFile(one.file, one.source, one.root, one.target, action, one.content, current, reason)
-
-
-def _compare(one: PlannedFile, options: RestoreOptions, *, is_partial: bool) -> PlannedFile:
+def _compare(one: PlannedFile, digest: str, options: RestoreOptions, *, is_partial: bool) -> PlannedFile:
+    """Compare a file with the one at its target. ``digest`` is the SHA-256 of its content."""
     try:
         current = file_hash(one.target)
     except (OSError, ChangeConflictError) as error:
-        return _with_action(one, "kept", str(error))
+        return replace(one, action="kept", reason=str(error))
     if current is None:
         return one
-    if current == one.file.sha256:
-        return _with_action(one, "unchanged", current=current)
+    if current == digest:
+        return replace(one, action="unchanged", current_hash=current)
     if one.file.kind == "archive" and is_partial:
-        return _with_action(one, "kept", "the archive contains other sessions", current)
+        reason = "the archive contains other sessions"
+        return replace(one, action="kept", reason=reason, current_hash=current)
     if options.force:
-        return _with_action(one, "replace", current=current)
-    return _with_action(one, "kept", "exists and differs", current)
+        return replace(one, action="replace", current_hash=current)
+    return replace(one, action="kept", reason="exists and differs", current_hash=current)
 
 
 def _check_targets(planned: Iterable[PlannedFile], backup: Path) -> None:
@@ -157,6 +161,7 @@ def _plan_insert(
     files: list[BackupFile],
     wanted: frozenset[str] | None,
     options: RestoreOptions,
+    relocations: Relocations,
     folder: Path,
 ) -> PlannedInsert:
     """Plan to add the sessions of a root to files that may contain others."""
@@ -167,5 +172,6 @@ def _plan_insert(
     if wanted is not None:
         ids = wanted
         copy = reduce_folder(source, copy, ids, folder / "selected")
+    copy = relocations.relocate_folder(root, copy, folder / "mapped")
     target = target_root(root, options)
     return PlannedInsert(root.source, target, ids, source.plan_insert(copy, target, force=options.force))

@@ -1,6 +1,6 @@
 """Create, check and list backups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -143,12 +143,12 @@ class Backups:
         *,
         source: str | None = None,
         sessions: Sequence[str] = (),
-        maps: Sequence[tuple[str, str]] = (),
+        path_map: Mapping[str, str] | None = None,
         force: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
         """Restore a backup, or one source or some sessions of it."""
-        options = self._restore_options(Path(path), source, sessions, maps, force=force)
+        options = self._restore_options(Path(path), source, sessions, path_map, force=force)
         self._stores.close()  # the archive may be restored too
         log = ChangeLog(options.archive_folder / "changes")
         return restore_backup(Path(path).absolute(), options, log, progress=progress)
@@ -159,7 +159,7 @@ class Backups:
         *,
         source: str | None = None,
         sessions: Sequence[str] = (),
-        maps: Sequence[tuple[str, str]] = (),
+        path_map: Mapping[str, str] | None = None,
         force: bool = False,
         with_running: bool = False,
         progress: ProgressCallback | None = None,
@@ -168,7 +168,7 @@ class Backups:
 
         ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
         """
-        options = self._restore_options(Path(path), source, sessions, maps, force=force)
+        options = self._restore_options(Path(path), source, sessions, path_map, force=force)
         return plan_restore(Path(path).absolute(), options, progress, with_running=with_running)
 
     def _restore_options(
@@ -176,7 +176,7 @@ class Backups:
         path: Path,
         source: str | None,
         sessions: Sequence[str],
-        maps: Sequence[tuple[str, str]],
+        path_map: Mapping[str, str] | None,
         *,
         force: bool,
     ) -> RestoreOptions:
@@ -188,7 +188,7 @@ class Backups:
             source=source,
             sessions=refs if refs is not None else tuple(sessions),
             is_resolved=refs is not None,
-            maps=tuple(maps),
+            maps=tuple((path_map or {}).items()),
             force=force,
         )
 

@@ -119,7 +119,7 @@ def restore_backup(call: Call, arguments: RestoreBackup) -> ToolAnswer:
             path,
             source=arguments.source,
             sessions=arguments.refs or (),
-            maps=maps,
+            path_map=dict(maps),
             force=arguments.force,
             with_running=True,
             progress=_progress(call),
@@ -195,7 +195,7 @@ class _RestorePlan(Plan):
             self._path,
             source=given.source,
             sessions=given.refs or (),
-            maps=self._maps,
+            path_map=dict(self._maps),
             force=given.force,
             progress=_progress(call),
         )

@@ -18,10 +18,12 @@ from backscroll.sources.protocols import (
     HookEvents,
     HookSettings,
     PathLookup,
+    PathMapping,
     ProcessLookup,
     RawRecords,
     RawRows,
     RecordLookup,
+    Relocation,
     ResumeCommands,
     RetentionPolicy,
     SessionSelection,
@@ -37,8 +39,9 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
-    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.hooks import HookEvent, HookFile
+    from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.claude_code.reader import UnitReader
@@ -52,6 +55,7 @@ class ClaudeCode(
     HookEvents,
     HookSettings,
     PathLookup,
+    PathMapping,
     ProcessLookup,
     RawRecords,
     RawRows,
@@ -146,6 +150,11 @@ class ClaudeCode(
         from backscroll.sources.claude_code.writing.insert import plan_insert  # start-up: loads msgspec
 
         return plan_insert(copy, root)
+
+    def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+        from backscroll.sources.claude_code.writing.relocation import ClaudeCodeRelocation  # start-up time
+
+        return ClaudeCodeRelocation(files, maps, root)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.claude_code.resume import resume_command  # start-up time

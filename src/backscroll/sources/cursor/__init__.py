@@ -38,9 +38,11 @@ from backscroll.sources.protocols import (
     FolderIds,
     HookEvents,
     HookSettings,
+    PathMapping,
     RawRecords,
     RawRows,
     RecordLookup,
+    Relocation,
     ResumeCommands,
     SessionSelection,
     SessionWriter,
@@ -54,8 +56,9 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Workspace
-    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
     from backscroll.model.hooks import HookEvent, HookFile
+    from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor.reader import UserDataReader
@@ -70,6 +73,7 @@ class Cursor(
     FolderIds,
     HookEvents,
     HookSettings,
+    PathMapping,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -164,6 +168,11 @@ class Cursor(
         from backscroll.sources.cursor.writing.insert import plan_insert  # start-up: loads msgspec
 
         return plan_insert(copy, root, force=force)
+
+    def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+        from backscroll.sources.cursor.writing.relocation import CursorRelocation  # start-up time
+
+        return CursorRelocation(files, maps, old_root, root)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command:
         from backscroll.sources.cursor.resume import resume_command  # start-up: loads msgspec

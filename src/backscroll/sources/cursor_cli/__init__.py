@@ -35,9 +35,11 @@ from backscroll.sources.protocols import (
     BackupContents,
     Closeable,
     PathLookup,
+    PathMapping,
     RawRecords,
     RawRows,
     RecordLookup,
+    Relocation,
     ResumeCommands,
     SessionSelection,
     SessionWriter,
@@ -50,7 +52,8 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
-    from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.sources.cursor_cli.reader import RootReader
@@ -62,6 +65,7 @@ class CursorCli(
     BackupContents,
     Closeable,
     PathLookup,
+    PathMapping,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -145,6 +149,11 @@ class CursorCli(
         from backscroll.sources.cursor_cli.backup import plan_insert  # start-up: loads msgspec
 
         return plan_insert(copy, root)
+
+    def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+        from backscroll.sources.cursor_cli.writing import CursorCliRelocation  # start-up time
+
+        return CursorCliRelocation(files, maps)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.cursor_cli.resume import resume_command  # start-up: loads msgspec

@@ -59,7 +59,7 @@ class RootCatalog:
         The active one is in the project of the session's folder; if the folder is unknown, it is the newest.
         """
         cwd = self._cwds.get(parsed.parent or parsed.id)
-        slugs = workspace.project_slugs(cwd) if cwd is not None else set()
+        slugs = workspace.project_slugs(cwd) if cwd is not None else ()
         found = self._transcripts.get((parsed.parent, parsed.id), [path])
         return sorted(
             found if path in found else [*found, path],

@@ -43,19 +43,19 @@ def _hash(path: str) -> str:
     return md5(path.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def project_slugs(path: str) -> set[str]:
-    """Return the possible names of a path below ``projects/``. Versions replace different characters."""
+def project_slugs(path: str) -> tuple[str, ...]:
+    """Return the possible names of a path below ``projects/``, one per rule of a version."""
     stripped = path.strip("/\\")
     if len(stripped) > 1 and stripped[1] == ":":
         stripped = stripped[0].lower() + stripped[1:]
     without_separators = _SEPARATORS.sub("-", stripped)
     without_punctuation = _NOT_ALNUM.sub("-", stripped)
-    return {
+    return (
         without_separators,
         _HYPHENS.sub("-", without_separators).strip("-"),
         without_punctuation.strip("-"),
         _HYPHENS.sub("-", without_punctuation).strip("-"),
-    }
+    )
 
 
 def project_workspace(

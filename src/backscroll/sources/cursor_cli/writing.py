@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from hashlib import md5
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 import msgspec
@@ -15,14 +15,18 @@ from msgspec import Raw
 
 from backscroll.errors import ChangeConflictError, SessionNotFoundError, UnknownStoreVersionError
 from backscroll.model import RawRow
+from backscroll.model.backup import BackupFolder
 from backscroll.model.changes import Content, FileChange
+from backscroll.model.path_maps import PathMaps
 from backscroll.readers.file_hash import file_sha256
 from backscroll.readers.sqlite import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources.cursor_cli.metadata import decode_hex_text, is_hex
+from backscroll.sources.cursor_cli.workspace import project_slugs
+from backscroll.sources.protocols import Relocation
 from backscroll.sources.restore_rows import RowRestorer
 
-__all__ = ["copy_files", "move_files", "restore_files", "session_folder"]
+__all__ = ["CursorCliRelocation", "copy_files", "move_files", "restore_files", "session_folder"]
 
 _BLOCK_BYTES = 1 << 20
 _STORE = "store.db"
@@ -107,8 +111,7 @@ def restore_files(root: Path, file: str, rows: Iterable[RawRow]) -> list[FileCha
 def _new_folder(root: Path, folder: Path, session_id: str, target: Path) -> Path:
     if folder.parent.name == "acp-sessions":
         return folder.with_name(session_id)
-    hashed = md5(str(target).encode(), usedforsecurity=False).hexdigest()
-    return root / "chats" / hashed / session_id
+    return root / "chats" / _folder_hash(str(target)) / session_id
 
 
 def _check_free(folder: Path) -> None:
@@ -225,3 +228,59 @@ def _content_of(path: Path) -> Content:
             yield from iter(lambda: file.read(_BLOCK_BYTES), b"")
 
     return content
+
+
+class CursorCliRelocation(Relocation):
+    """New paths and contents of files that are restored from a backup onto another machine."""
+
+    def __init__(self, files: BackupFolder, maps: PathMaps) -> None:
+        self._maps = maps
+        self._folders: dict[tuple[str, str], str] = {}  # names below ``chats`` and ``projects``
+        self.warnings = ()
+        workspaces = {*files.workspaces, *_recorded_folders(files)}
+        mapped = {one: new for one in sorted(workspaces) if (new := maps.path(one)) is not None}
+        names = {PurePosixPath(path).parts[:2] for path in files.paths}
+        for folder, new in mapped.items():
+            self._folders["chats", _folder_hash(folder)] = _folder_hash(new)
+            for old_slug, new_slug in zip(project_slugs(folder), project_slugs(new), strict=True):
+                if ("projects", old_slug) in names:
+                    self._folders.setdefault(("projects", old_slug), new_slug)
+
+    def path(self, path: str) -> str:
+        first, *rest = PurePosixPath(path).parts
+        if len(rest) > 1 and (new := self._folders.get((first, rest[0]))) is not None:
+            return "/".join((first, new, *rest[1:]))
+        return path
+
+    def content(self, path: str, blocks: Iterable[bytes]) -> Iterable[bytes] | None:
+        if PurePosixPath(path).name != _META:
+            return None
+        content = b"".join(blocks)
+        new = self._maps.path(_cwd_of(content))
+        if new is None:
+            return [content]
+        fields = msgspec.json.decode(content, type=dict[str, Raw])
+        return [msgspec.json.encode({**fields, "cwd": new})]
+
+    def edit_database(self, path: str, connection: sqlite3.Connection) -> None:
+        """Do nothing: a store names its folder only in what the model has seen."""
+
+
+def _recorded_folders(files: BackupFolder) -> Iterator[str]:
+    """Yield the working directories in the metadata of sessions."""
+    for path in files.paths:
+        if PurePosixPath(path).name == _META and (cwd := _cwd_of(b"".join(files.read(path)))):
+            yield cwd
+
+
+def _cwd_of(content: bytes) -> str:
+    try:
+        fields = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return ""
+    cwd = fields.get("cwd") if isinstance(fields, dict) else None
+    return cwd if isinstance(cwd, str) else ""
+
+
+def _folder_hash(folder: str) -> str:
+    return md5(folder.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

@@ -238,7 +238,7 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     "maps",
     multiple=True,
     metavar="OLD=NEW",
-    help="Restore files from below the folder OLD to the folder NEW. Repeatable.",
+    help="Replace the folder OLD by NEW in places of files, and of workspaces in them. Repeatable.",
 )
 @click.option(
     "--force",
@@ -269,6 +269,9 @@ def restore(
     Single sessions, and everything in a filtered backup, are inserted into existing databases. Other sessions
     stay as they are. 'backscroll --backup FILE list' shows the sessions in a backup.
 
+    --map restores onto another machine: workspaces below OLD are renamed, so that the tools find their
+    sessions below NEW. Message text keeps the old paths.
+
     \b
     Examples:
       backscroll backup restore history.zip --dry-run
@@ -279,7 +282,7 @@ def restore(
     options: dict[str, Any] = {
         "source": source,
         "sessions": sessions,
-        "maps": [_parse_map(item) for item in maps],
+        "path_map": dict(map(_parse_map, maps)),
         "force": force,
     }
     with setup.history() as history:

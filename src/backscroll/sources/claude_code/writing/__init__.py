@@ -8,4 +8,5 @@ fork.py            new ids for the lines of a copy
 side_stores.py     the prompt log and the session index
 plans.py           the plans themselves
 insert.py          add the prompts and index entries of sessions in a backup
+relocation.py      paths and contents of a backup that is restored onto another machine
 """

@@ -8,5 +8,6 @@ path_map.py           replace the path of a folder in URIs and tool parameters
 session_keys.py       the rows of a session, and its subagents
 move.py copy.py restore.py
 insert.py             add the sessions of a backup
+relocation.py         paths and contents of a backup that is restored onto another machine
 session_writer.py     the plans, as the transfer package uses them
 """

@@ -52,6 +52,10 @@ class PathMap:
             return self._new + rest
         return text
 
+    def uri(self, document: Any) -> Any:
+        """Map a URI: a text, or the editor's URI object."""
+        return self._map_uris(document)
+
     def bubble(self, value: bytes) -> bytes:
         """Map the paths of a bubble: tool parameters, code blocks, context."""
         fields = _fields(value)

@@ -1,0 +1,154 @@
+"""Restore onto another machine: new paths of files, and new paths in their contents."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from functools import cached_property, partial
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from backscroll.archive import Archive
+from backscroll.backup.reader import BackupReader, FileDamagedError
+from backscroll.backup.restore.options import RestoreOptions, target_root
+from backscroll.backup.restore.session_copies import extract
+from backscroll.errors import ArchiveError
+from backscroll.model.backup import BackupFile, BackupFolder, BackupRoot
+from backscroll.model.changes import Content
+from backscroll.readers.file_hash import file_sha256
+from backscroll.sources import named
+from backscroll.sources.protocols import PathMapping, Relocation
+from backscroll.sources.row_inserts import file_blocks
+
+__all__ = ["Relocations"]
+
+
+class Relocations:
+    """New paths and contents of the files in a backup. Without maps, everything stays as it is."""
+
+    def __init__(self, reader: BackupReader, options: RestoreOptions, folder: Path) -> None:
+        self._reader = reader
+        self._options = options
+        self._folder = folder  # for private copies
+        self._by_root: dict[str, Relocation | None] = {}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        found = [one.warnings for one in self._by_root.values() if one is not None]
+        return tuple(dict.fromkeys(warning for warnings in found for warning in warnings))
+
+    def path(self, root: BackupRoot, file: BackupFile) -> str:
+        """Return the new path of a file below its root."""
+        relocation = self._of(root)
+        return relocation.path(file.path) if relocation is not None else file.path
+
+    def content(self, root: BackupRoot, file: BackupFile) -> tuple[Content, str]:
+        """Return the content of a valid file and its SHA-256, with new paths."""
+        if file.kind == "archive" and self._options.maps:
+            return self._archive_content(file)
+        relocation = self._of(root)
+        if relocation is None:
+            return partial(self._reader.blocks, file), file.sha256
+        if file.kind == "database":
+            number = self._reader.manifest.files.index(file)
+            copy = extract(self._reader, file, self._folder / f"mapped-{number}.db")
+            _edit(relocation, file.path, copy)
+            return partial(file_blocks, copy), file_sha256(copy)
+        if relocation.content(file.path, ()) is None:
+            return partial(self._reader.blocks, file), file.sha256
+        content = partial(_new_content, relocation, file.path, partial(self._reader.blocks, file))
+        digest = sha256()
+        for block in content():
+            digest.update(block)
+        return content, digest.hexdigest()
+
+    def _archive_content(self, file: BackupFile) -> tuple[Content, str]:
+        copy = extract(self._reader, file, self._folder / "mapped-archive.db")
+        try:
+            with closing(Archive(copy)) as archive:
+                archive.maintenance.relocate(self._new_unit_path)
+        except ArchiveError:  # of a newer version; it is restored as it is
+            return partial(self._reader.blocks, file), file.sha256
+        return partial(file_blocks, copy), file_sha256(copy)
+
+    def _new_unit_path(self, root: str, path: str) -> tuple[str, str] | None:
+        """Return where a unit of the archive is on this machine."""
+        found = next((one for one in self._reader.manifest.roots if one.source and one.path == root), None)
+        relocation = self._of(found) if found is not None else None
+        if found is None or relocation is None:
+            return None
+        relative = path[len(root) :].replace("\\", "/").strip("/")
+        new_root = target_root(found, self._options)
+        return str(new_root), str(new_root.joinpath(*PurePosixPath(relocation.path(relative)).parts))
+
+    def relocate_folder(self, root: BackupRoot, folder: Path, target: Path) -> Path:
+        """Move the private copies of a root's files to their new paths in another folder, and edit them."""
+        relocation = self._of(root)
+        if relocation is None:
+            return folder
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            name = path.relative_to(folder).as_posix()
+            moved = target.joinpath(*PurePosixPath(relocation.path(name)).parts)
+            moved.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("rb") as file:
+                is_database = file.read(16) == b"SQLite format 3\0"
+            if is_database:
+                _edit(relocation, name, path)
+                path.replace(moved)
+                continue
+            blocks = _new_content(relocation, name, partial(file_blocks, path))
+            moved.write_bytes(b"".join(blocks))
+        return target
+
+    def _of(self, root: BackupRoot) -> Relocation | None:
+        if not self._options.maps or not root.source:
+            return None
+        if root.name not in self._by_root:
+            source = named(root.source)
+            files = [file for file in self._reader.manifest.files if file.root == root.name]
+            by_path = {file.path: file for file in files}
+            folder = BackupFolder(tuple(by_path), partial(self._read, by_path), self._workspaces)
+            self._by_root[root.name] = (
+                source.relocate(folder, self._options.path_maps, root.path, target_root(root, self._options))
+                if isinstance(source, PathMapping)
+                else None
+            )
+        return self._by_root[root.name]
+
+    def _read(self, files: dict[str, BackupFile], path: str) -> Iterator[bytes]:
+        """Yield the content of a file; a damaged one up to the damage."""
+        try:
+            yield from self._reader.blocks(files[path])
+        except FileDamagedError:
+            return
+
+    @cached_property
+    def _workspaces(self) -> tuple[str, ...]:
+        """The folders of all sessions in the archive of the backup; none if it is missing or damaged."""
+        file = next((file for file in self._reader.manifest.files if file.kind == "archive"), None)
+        if file is None:
+            return ()
+        try:
+            copy = extract(self._reader, file, self._folder / "archive" / "archive.db")
+            with closing(Archive(copy)) as archive:
+                found = archive.sessions.workspaces()
+        except (FileDamagedError, ArchiveError):
+            return ()
+        return tuple(workspace.path for workspace in found if workspace.host is None)
+
+
+def _edit(relocation: Relocation, path: str, copy: Path) -> None:
+    """Change the paths in a private copy of a database. It keeps its journal mode."""
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.text_factory = bytes
+        (mode,) = connection.execute("pragma journal_mode").fetchone()
+        connection.execute("pragma journal_mode = delete")
+        connection.execute("begin")
+        relocation.edit_database(path, connection)
+        connection.execute("commit")
+        if mode == b"wal":
+            connection.execute("pragma journal_mode = wal")
+
+
+def _new_content(relocation: Relocation, path: str, read: Content) -> Iterable[bytes]:
+    new = relocation.content(path, read())
+    return read() if new is None else new

@@ -3,6 +3,7 @@
     server.py             listen, open a browser, shut down; one server per archive
     app.py                routes and middleware
     pages/                one module per page
+    api/                  the JSON API and its OpenAPI description
     live.py               changes as server-sent events
     transcript_window.py  a part of a session as HTML
     charts.py             calendars and bars as SVG

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import anyio
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -17,6 +18,8 @@ from backscroll.history.sync_thread import SyncThread
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.model.sync import SyncStatus
 from backscroll.web import errors
+from backscroll.web.api.openapi import API_PATH, openapi_document
+from backscroll.web.api.operations import OPERATIONS, error_response, run_operation
 from backscroll.web.headers import SecurityHeaders
 from backscroll.web.live import ChangeFeed
 from backscroll.web.pages.annotations import annotate, read_form
@@ -30,6 +33,8 @@ from backscroll.web.static_files import static_file
 from backscroll.web.workers import Workers
 
 __all__ = ["create_app"]
+
+LOAD_DELAY_SECONDS = 1.0  # lets the first page be rendered first
 
 _Handler = Callable[[History, Request], Response]
 _Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -59,8 +64,10 @@ def create_app(
         feed.start()
         if sync is not None:
             sync.start()
-        await workers.run(_load_modules)
-        yield
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_load_modules_later, workers)
+            yield
+            tasks.cancel_scope.cancel()
         if sync is not None:
             sync.close()
         workers.close()
@@ -78,6 +85,11 @@ def create_app(
         open_paths=[LAUNCH_PATH],
     )
     return SecurityHeaders(guard)
+
+
+async def _load_modules_later(workers: Workers) -> None:
+    await anyio.sleep(LOAD_DELAY_SECONDS)
+    await workers.run(_load_modules)
 
 
 def _load_modules(history: History) -> None:
@@ -110,10 +122,21 @@ def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
         Route("/sessions/{ref}/messages/{message}", page(record_page)),
         Route("/sessions/{ref}/messages/{message}/images/{number:int}", page(image_file)),
         Route("/sessions/{ref}/export.{format}", page(export_file)),
+        *(Route(API_PATH + one.path, page(partial(run_operation, one))) for one in OPERATIONS),
+        Route(f"{API_PATH}/openapi.json", _description),
+        Route("/api/{path:path}", _unknown_operation),
         Route("/events", feed.endpoint),
         Route("/static/{version}/{name}", static_file),
         Route(LAUNCH_PATH, launch),
     ]
+
+
+async def _description(request: Request) -> Response:
+    return JSONResponse(openapi_document())
+
+
+async def _unknown_operation(request: Request) -> Response:
+    return error_response(404, f"Unknown path. {API_PATH}/openapi.json describes the API.")
 
 
 def _can_write(token: str, request: Request) -> bool:

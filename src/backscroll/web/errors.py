@@ -17,7 +17,7 @@ from backscroll.errors import (
 )
 from backscroll.web.templating import render
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "status_of"]
 
 _STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
     (SessionNotFoundError, 404, "Session not found"),
@@ -29,12 +29,17 @@ _STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
 _HTTP_TITLES = {404: "Page not found", 405: "Not allowed"}
 
 
-async def _history_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BackscrollError)
+def status_of(error: BackscrollError) -> tuple[int, str]:
+    """Return the status code of an error, and a title."""
     for kind, status_code, title in _STATUS_CODES:
         if isinstance(error, kind):
-            return _page(request, status_code, title, error.reason)
-    return _page(request, 500, "Something failed", error.reason)
+            return status_code, title
+    return 500, "Something failed"
+
+
+async def _history_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BackscrollError)
+    return _page(request, *status_of(error), error.reason)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -37,9 +37,16 @@ function showStatus(status) {
     notify(null);
     return;
   }
-  const percent = banner?.querySelector(".percent");
-  if (percent && status.percent !== null) percent.textContent = `: ${status.percent} % done`;
+  const progress = banner?.querySelector(".progress");
+  if (progress) progress.textContent = progressText(status);
   notify(null);
+}
+
+function progressText({ percent, remaining_seconds: seconds }) {
+  if (percent === null) return "";
+  const left = seconds === null ? ""
+    : seconds < 90 ? `, about ${Math.max(5, 5 * Math.round(seconds / 5))} s left` : `, about ${Math.round(seconds / 60)} min left`;
+  return `: ${percent} % done${left}`;
 }
 
 // Fetches the address of this page, at most once at a time, and passes the new document on.

@@ -1,0 +1,153 @@
+"""The JSON API returns the documents of the command line, as its description says."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from backscroll.model import Filter
+from backscroll.render.json import message_document, page_document, search_document
+from backscroll.render.statistics.json import report_document
+from backscroll.web.api.openapi import API_PATH, openapi_document
+from backscroll.web.api.operations import OPERATIONS
+from tests.web.conftest import CLOCKS, TOKEN, OpenHistory
+
+EXAMPLES = {
+    "listSessions": "/sessions?limit=100",
+    "getSession": f"/sessions/{CLOCKS}",
+    "listMessages": f"/sessions/{CLOCKS}/messages",
+    "search": "/search?q=two+clocks",
+    "getFacets": "/facets",
+    "listWorkspaces": "/workspaces",
+    "getStatistics": "/statistics?by=month",
+    "getStatus": "/status",
+}
+
+
+def get(client: TestClient, path: str) -> Any:
+    response = client.get(API_PATH + path)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/json"
+    return response.json()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_a_response_matches_its_schema(client: TestClient, operation: Any) -> None:
+    document = get(client, EXAMPLES[operation.name])
+    assert document["is_complete"] is True
+    schema = {
+        "$ref": f"#/components/schemas/{operation.schema}",
+        "components": client.get(f"{API_PATH}/openapi.json").json()["components"],
+    }
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
+def test_messages_of_every_session_match_their_schema(client: TestClient, demo_history: OpenHistory) -> None:
+    components = openapi_document()["components"]
+    validator = jsonschema.Draft202012Validator(
+        {"$ref": "#/components/schemas/MessagePage", "components": components}
+    )
+    with demo_history() as history:
+        refs = [summary.ref for summary in history.all_sessions(Filter(with_subagents=True))]
+    for ref in refs[::6]:
+        validator.validate(get(client, f"/sessions/{ref}/messages?limit=1000"))
+
+
+def test_every_path_and_parameter_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "web-api.md").read_text(encoding="utf-8")
+    for operation in OPERATIONS:
+        assert f"`{API_PATH}{operation.path}`" in page
+        for parameter in operation.parameters:
+            assert f"`{parameter.name}`" in page, parameter.name
+
+
+def test_sessions_are_those_of_the_library(client: TestClient, demo_history: OpenHistory) -> None:
+    with demo_history() as history:
+        filter_ = Filter(source="cursor", has_edits=True)
+        expected = page_document(history.list_sessions(filter_, limit=3, offset=1, sort="title"))
+    found = get(client, "/sessions?source=cursor&has_edits=true&limit=3&offset=1&sort=title")
+    found.pop("is_complete")
+    assert found == _as_json(expected)
+
+
+def test_messages_are_paged(client: TestClient, demo_history: OpenHistory) -> None:
+    with demo_history() as history:
+        messages = list(history.transcript.messages(history.find(CLOCKS)))
+    expected = [message_document(message, position) for position, message in enumerate(messages)]
+    found, offset = [], 0
+    while True:
+        page = get(client, f"/sessions/{CLOCKS}/messages?limit=4&offset={offset}")
+        found += page["data"]
+        offset += len(page["data"])
+        assert page["pagination"]["total"] == len(messages)
+        if not page["pagination"]["has_more"]:
+            break
+    assert found == _as_json(expected)
+    assert get(client, f"/sessions/{CLOCKS}/messages?offset=500")["data"] == []
+
+
+def test_search_and_statistics_are_those_of_the_library(
+    client: TestClient, demo_history: OpenHistory
+) -> None:
+    with demo_history() as history:
+        matches = search_document(history.search_sessions("clocks", by="message", limit=5))
+        report = report_document(history.statistics.report(by="source"))
+    found = get(client, "/search?q=clocks&by=message&limit=5")
+    assert found["data"] == _as_json(matches["data"])
+    assert get(client, "/statistics?by=source")["data"] == _as_json(report["data"])
+
+
+def _as_json(document: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(document))
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/sessions?limit=0", 400),
+        ("/sessions?limit=1001", 400),
+        ("/sessions?limit=x", 400),
+        ("/sessions?sort=weight", 400),
+        ("/sessions?since=soon", 400),
+        ("/sessions?gone=maybe", 400),
+        ("/sessions?unknown=1", 400),
+        ("/search", 400),
+        ("/search?q=", 400),
+        ("/search?q=(&mode=regex", 400),
+        ("/statistics?by=century", 400),
+        ("/sessions/missing", 404),
+        ("/sessions/~%2f", 404),
+        ("/sessions/missing/messages", 404),
+        ("/nothing", 404),
+    ],
+)
+def test_an_error_is_a_document(client: TestClient, path: str, status: int) -> None:
+    response = client.get(API_PATH + path)
+    assert response.status_code == status
+    error = response.json()["error"]
+    assert error["status"] == status
+    assert error["message"]
+
+
+def test_the_api_is_read_only(client: TestClient) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    for method in ("POST", "PUT", "DELETE"):
+        assert client.request(method, f"{API_PATH}/sessions", headers=headers).status_code == 405
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_no_request_causes_an_internal_error(client: TestClient, data: st.DataObject) -> None:
+    operation = data.draw(st.sampled_from(OPERATIONS))
+    texts = st.text(max_size=30) | st.sampled_from(["1", "true", "7d", "*", "claude-code", "\x00", "\ud7ff"])
+    names = [parameter.name for parameter in operation.parameters]
+    query = data.draw(st.dictionaries(st.sampled_from(names), texts, max_size=4)) if names else {}
+    ref = data.draw(st.sampled_from([CLOCKS, "1", "a", "~x", "é"]))
+    response = client.get(API_PATH + operation.path.replace("{ref}", ref), params=query)
+    assert response.status_code in (200, 400, 404)
+    assert isinstance(response.json(), dict)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shlex
 import statistics
 import subprocess
@@ -40,13 +41,26 @@ def _measure_events(folder: Path) -> Iterator[Result]:
     for key, label, event in (("hook", "hook of an assistant", small), ("hook-6mb", "the same, 6 MB", large)):
         data = json.dumps(event).encode()
         times = [_run_hook(folder, data) for _ in range(RUNS)]
-        yield Result(key=key, label=label, value=statistics.median(times) * 1000, unit="ms", target=50)
+        yield Result(
+            key=key,
+            label=label,
+            value=statistics.median(wall for wall, _ in times) * 1000,
+            unit="ms",
+            target=50,
+            cpu_seconds=statistics.median(cpu for _, cpu in times),
+        )
 
 
-def _run_hook(folder: Path, data: bytes) -> float:
-    started = time.perf_counter()
+def _run_hook(folder: Path, data: bytes) -> tuple[float, float]:
+    """Return the time and the processor time of a hook, with the start of its interpreter."""
+    started, cpu = time.perf_counter(), _cpu_seconds()
     subprocess.run(["sh", "-c", hook_command(folder / "spool")], input=data, check=True)
-    return time.perf_counter() - started
+    return time.perf_counter() - started, _cpu_seconds() - cpu
+
+
+def _cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _measure_commits(folder: Path) -> Iterator[Result]:
@@ -104,8 +118,8 @@ def _commit(folder: Path, number: int) -> float:
 
 
 def _wait_for_links(home: Path, roots: list[NamedRoot]) -> int:
-    """Return the number of commits that were processed in the background within a minute."""
-    deadline = time.monotonic() + 60
+    """Return the number of commits that were processed in the background within five minutes."""
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with History(home=home, roots=roots) as history:
             done = history.hooks.processed_commit_count()

@@ -337,6 +337,32 @@ def test_a_commit_is_linked_to_the_session_that_made_it(repo: Repo) -> None:
     assert found[other] == ()
 
 
+def test_every_commit_gets_its_journal_entry_once(repo: Repo) -> None:
+    repo.install()
+    shas = [repo.commit() for _ in range(3)]
+    repo.wait_for_records(3)
+    with repo.open() as history:
+        history.sync()
+        history.hooks.process_commits()
+        history.hooks.process_commits()
+        text = history.journal.read("today", repo.folder)
+    assert text is not None
+    assert [text.count(f"commit {number}") > 0 for number in (1, 2, 3)] == [True] * 3
+    assert not (repo.folder / "journal").exists()
+    assert all(text.count(f"sha={sha}") <= 1 for sha in shas)
+
+
+def test_no_entry_is_written_if_the_settings_say_so(repo: Repo) -> None:
+    (repo.home / "config.toml").write_text("[journal]\non_commit = false\n")
+    repo.install()
+    repo.commit()
+    repo.wait_for_records(1)
+    with repo.open() as history:
+        history.sync()
+        assert history.hooks.process_commits() == 1
+        assert history.journal.read("today", repo.folder) is None
+
+
 def test_commits_of_a_deleted_repository_are_skipped(repo: Repo) -> None:
     repo.install()
     repo.commit()

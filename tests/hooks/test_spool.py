@@ -1,6 +1,7 @@
 """A sync moves the records of hooks into the archive, each exactly once, and doubles nothing."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from backscroll.testing.claude_code import Transcript
 from backscroll.testing.hooks import CLAUDE_SESSION, CURSOR_SESSION, claude_event, cursor_event, write_record
 
 NOON = int(datetime(2026, 10, 30, 12, tzinfo=UTC).timestamp() * 1000)
+KILLS = int(os.environ.get("KILLS", "3"))
 STOP = {"status": "completed", "input_tokens": 20152, "output_tokens": 15, "cache_read_tokens": 8704}
 
 
@@ -366,7 +368,8 @@ def test_killed_syncs_lose_and_double_nothing(home: Home) -> None:
             home.spool, claude_event("UserPromptSubmit", prompt=f"prompt {number}"), at=NOON + number
         )
     arguments = [sys.executable, "-m", "backscroll", "--home", str(home.folder), "--root"]
-    for delay in (0.15, 0.25, 0.35):
+    for number in range(KILLS):
+        delay = 0.1 + 0.3 * number / KILLS
         process = subprocess.Popen(
             [*arguments, f"claude-code={home.claude}", "sync"],
             stdout=subprocess.DEVNULL,

@@ -70,6 +70,29 @@ def test_deny_rules_stay_in_force_with_hooks(stage: Stage) -> None:
     assert "UserPromptSubmit" in _spooled(stage)
 
 
+def test_the_git_hook_links_a_commit_to_the_session_that_made_it(stage: Stage) -> None:
+    stage.init_repository()
+    home = stage.folder / "archive"
+    with History(home=home, roots=[NamedRoot("claude-code", stage.config)]) as history:
+        history.hooks.apply_git_change(history.hooks.plan_git_install(stage.workspace))
+    commit = "git add a.txt && git -c user.name=J -c user.email=j@example.invalid commit -q -m 'Add a file'"
+    stage.script.on(
+        "PROMPT-COMMIT",
+        [use("Write", file_path=str(stage.workspace / "a.txt"), content="one\n")],
+        [use("Bash", command=commit, description="commit")],
+        [text("Committed.")],
+    )
+    run = stage.ask("PROMPT-COMMIT")
+    with stage.history() as history:
+        history.hooks.process_commits()
+        newest = history.list_commits(stage.workspace).data[0]
+        assert (newest.subject, newest.sessions[0].session_id) == ("Add a file", run.id)
+        details = [evidence.detail for evidence in newest.sessions[0].evidence]
+        assert history.journal.read("today", stage.workspace) is not None
+    if stage.version >= "2.1.325":  # older versions do not name the session to the commands that they run
+        assert any("git hook" in detail for detail in details)
+
+
 def test_a_deleted_program_does_not_block_the_user(stage: Stage) -> None:
     settings = _install(stage)
     settings.write_text(settings.read_text().replace("backscroll_hook.py", "gone/backscroll_hook.py"))

@@ -73,6 +73,7 @@ class Settings(NamedTuple):
     backup_dir: Path | None = None  # the folder of backups
     journal_folders: tuple[tuple[Path, Path], ...] = ()  # checkout, and its journal relative to it
     journal_model: str | None = None  # the language model that writes the journal
+    is_journal_on_commit: bool = True  # the git hook writes an entry for each commit
     unknown: tuple[str, ...] = ()  # keys that are not settings
 
 
@@ -106,33 +107,36 @@ def settings(home: Path, machine: Machine) -> Settings:
         raise UsageError(
             f'{path}: backup_dir must be the path of a folder, such as backup_dir = "~/backups".'
         )
-    folders, model, unknown = _journal_settings(values.pop("journal", {}), path, machine)
+    folders, model, on_commit, unknown = _journal_settings(values.pop("journal", {}), path, machine)
     return Settings(
         exclude=tuple(str(machine.expanded(pattern)) for pattern in exclude),
         prices=home / machine.expanded(prices) if prices is not None else None,
         backup_dir=home / machine.expanded(backup_dir) if backup_dir is not None else None,
         journal_folders=folders,
         journal_model=model,
+        is_journal_on_commit=on_commit,
         unknown=tuple(sorted([*values, *unknown])),
     )
 
 
 def _journal_settings(
     table: object, path: Path, machine: Machine
-) -> tuple[tuple[tuple[Path, Path], ...], str | None, list[str]]:
-    """Return folders, model and unknown keys of the table ``[journal]``."""
+) -> tuple[tuple[tuple[Path, Path], ...], str | None, bool, list[str]]:
+    """Return folders, model, whether the git hook writes entries, and unknown keys of ``[journal]``."""
     if not isinstance(table, dict):
         raise UsageError(f"{path}: journal must be a table, such as [journal].")
-    folders, model = table.get("folders", {}), table.get("model")
+    folders, model, on_commit = table.get("folders", {}), table.get("model"), table.get("on_commit", True)
     if not isinstance(folders, dict) or not all(isinstance(name, str) and name for name in folders.values()):
         raise UsageError(
             f'{path}: journal.folders must be a table of repositories, such as "~/projects/shop" = "journal".'
         )
     if model is not None and (not isinstance(model, str) or not model):
         raise UsageError(f'{path}: journal.model must be the name of a model, such as model = "gpt-5-mini".')
+    if not isinstance(on_commit, bool):
+        raise UsageError(f"{path}: journal.on_commit must be true or false.")
     named = tuple((machine.expanded(checkout), machine.expanded(name)) for checkout, name in folders.items())
-    unknown = [f"journal.{key}" for key in table if key not in ("folders", "model")]
-    return named, model, unknown
+    unknown = [f"journal.{key}" for key in table if key not in ("folders", "model", "on_commit")]
+    return named, model, on_commit, unknown
 
 
 class NamedRoot(NamedTuple):

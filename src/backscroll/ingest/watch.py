@@ -42,10 +42,11 @@ FULL_CHECK_SECONDS = 60.0  # between checks of everything, in case an event was 
 class Watcher:
     """Keeps an archive and its index up to date while the caller iterates over changes."""
 
-    def __init__(self, archive: Archive, index: Index, roots: Roots) -> None:
+    def __init__(self, archive: Archive, index: Index, roots: Roots, spool: Path | None = None) -> None:
         self._archive = archive
         self._index = index
         self._all_roots = roots
+        self._spool = spool  # records of hooks, read with every full check
         self._sources: dict[str, Source] = {}  # reused for their caches
         self._last_event_id = archive.last_event_id()
         self._is_behind = True  # a full check is needed
@@ -124,7 +125,7 @@ class Watcher:
             if archive is None:
                 return False
             try:
-                sync(archive, roots, paths=paths)
+                sync(archive, roots, paths=paths, spool=self._spool if paths is None else None)
             except IntegrityError:
                 return False
             except sqlite3.OperationalError as error:

@@ -7,7 +7,8 @@ from pathlib import Path
 from backscroll import git, sources
 from backscroll.commits.link import link_commits
 from backscroll.config.settings_file import SettingsChange
-from backscroll.errors import RepositoryError, UsageError
+from backscroll.errors import BackscrollError, RepositoryError, UsageError
+from backscroll.history.parts.journal import Journal
 from backscroll.history.stores import Stores
 from backscroll.hooks import git_hooks
 from backscroll.hooks.command_line import git_hook_command, hook_command
@@ -72,18 +73,20 @@ class Hooks:
         )
 
     def process_commits(self) -> int:
-        """Link the commits that the git hook reported to their sessions. Return their number."""
-        archive = self._stores.archive
-        pending = archive.hook_commits.pending()
+        """Link the commits that the git hook reported to their sessions, and write their journal entries.
+
+        Return the number of commits. After an interruption, the next call continues.
+        """
+        pending = self._stores.archive.hook_commits.pending()
         for repository, commits in groupby(sorted(pending, key=_by_repository), key=_by_repository):
-            self._link(Path(repository), list(commits))
+            self._process(Path(repository), sorted(commits, key=lambda commit: commit.at))
         return len(pending)
 
     def processed_commit_count(self) -> int:
         """Return how many reported commits were processed."""
         return self._stores.archive.hook_commits.done_count
 
-    def _link(self, git_folder: Path, reported: list[HookCommit]) -> None:
+    def _process(self, git_folder: Path, reported: list[HookCommit]) -> None:
         hook_commits = self._stores.archive.hook_commits
         try:
             opened = git.open_repository(git_folder)
@@ -92,9 +95,26 @@ class Hooks:
             hook_commits.mark_done(reported)
             return
         existing = {commit.sha for commit in commits}
-        shas = [one.sha for one in reported if one.sha in existing]  # others were amended or rebased
-        link_commits(self._stores.archive, opened, commits, shas)
-        hook_commits.mark_done(reported)
+        current = [one for one in reported if one.sha in existing]  # others were amended or rebased
+        link_commits(self._stores.archive, opened, commits, [one.sha for one in current])
+        hook_commits.mark_done(one for one in reported if one.sha not in existing)
+        for number, one in enumerate(current):
+            if self._stores.settings.is_journal_on_commit:
+                # Only the first one may continue a conversation whose entry exists.
+                self._write_entry(one, is_refreshed=not number)
+            hook_commits.mark_done([one])
+
+    def _write_entry(self, commit: HookCommit, *, is_refreshed: bool) -> None:
+        """Write the journal entry of a commit. An error is added to ``journal.log``."""
+        folder = Path(commit.folder)
+        repository = folder if folder.is_dir() else Path(commit.repository)
+        model = self._stores.settings.journal_model
+        try:
+            Journal(self._stores).write(commit.sha, repository, model=model, is_refreshed=is_refreshed)
+        except BackscrollError as error:
+            log = self._stores.archive_path.with_name("journal.log")
+            with log.open("a", encoding="utf-8") as file:
+                file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {repository} {commit.sha}: {error}\n")
 
     # Git
 

@@ -55,4 +55,5 @@ class Live:
         return _UUID.fullmatch(id_) is not None and not self._stores.archive.sessions.find(id_)
 
     def _watcher(self) -> Watcher:
-        return Watcher(self._stores.archive, self._stores.index.index, self._stores.roots)
+        stores = self._stores
+        return Watcher(stores.archive, stores.index.index, stores.roots, stores.spool_path)

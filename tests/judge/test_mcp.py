@@ -2,9 +2,12 @@
 
 import json
 import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -128,3 +131,38 @@ def test_a_recall_command_passes_all_words_to_the_model(stage: Stage) -> None:
     assert f"({_PREFIX}recall)" in sent
     if stage.version >= "2.1.0":  # 2.0 writes the title of the command in place of its name
         assert_agrees(stage)
+
+
+@pytest.mark.since("2.0.76")
+def test_a_session_that_moves_itself_gets_the_command_to_run_later(stage: Stage) -> None:
+    target, session_id = stage.folder / "target", str(uuid4())
+    target.mkdir()
+    environment = {
+        "BACKSCROLL_HOME": str(stage.folder / "mcp-home"),
+        "BACKSCROLL_ROOTS": f"claude-code={stage.config}",
+    }
+    server = {"command": _COMMAND, "args": ["mcp", "--allow-writes"], "env": environment}
+    config = stage.write("mcp.json", json.dumps({"mcpServers": {"backscroll": server}}))
+    stage.environment["MCP_TIMEOUT"] = "60000"
+    name = f"{_PREFIX}migrate_session"
+    find = use("ToolSearch", query=f"select:{name}", max_results=1)
+    call = use(name, refs=[session_id], target=str(target), mode="move")
+    stage.script.on("PROMPT-MOVE", _CONNECTED, [text("Searching."), find], [call], [text("Not moved.")])
+    stage.ask(
+        "PROMPT-MOVE go",
+        "--session-id",
+        session_id,
+        "--mcp-config",
+        str(config),
+        allow=f"{ALL_TOOLS},ToolSearch,{name}",
+    )
+    answer = result_text(stage.script.results[call["id"]])
+    assert "Move 1 session to " in answer and "Nothing was changed." in answer
+    assert "plan_id" not in answer
+    (transcript,) = stage.config.glob(f"projects/*/{session_id}.jsonl")
+    (command,) = (line.partition(": ")[2] for line in answer.splitlines() if line.startswith("Then the user"))
+    subprocess.run(
+        [*shlex.split(command), "--yes"], env=os.environ | environment, capture_output=True, check=True
+    )
+    (moved,) = stage.config.glob(f"projects/*/{session_id}.jsonl")
+    assert moved.parent != transcript.parent

@@ -108,6 +108,25 @@ def test_an_incremental_backup_names_its_base(client: WriteClient, stage: Stage)
     assert base_needed["name"] == Path(base).name
 
 
+@pytest.mark.parametrize(
+    ("arguments", "session_count"),
+    [({"source": "cursor"}, 1), ({"refs": [CLAUDE_ID]}, 1), ({"workspace": "ferry"}, 2)],
+)
+def test_a_backup_of_some_sessions_contains_only_these(
+    client: WriteClient, arguments: dict[str, Any], session_count: int
+) -> None:
+    planned = client.document("create_backup", **arguments)
+    assert planned["plan"]["stats"]["session_count"] == session_count
+    manifest = client.apply("create_backup", **arguments)["manifest"]
+    assert manifest["is_filtered"] and len(manifest["sessions"]) == session_count
+
+
+def test_a_backup_of_no_session_is_refused(client: WriteClient) -> None:
+    assert client.error("create_backup", refs=["ffff"])["type"] == "session_not_found"
+    assert client.error("create_backup", workspace="nowhere")["type"] == "workspace_not_found"
+    assert client.error("create_backup", source="cursor-cli")["type"] == "invalid_arguments"
+
+
 def test_an_existing_file_is_never_replaced_by_a_backup(client: WriteClient, stage: Stage) -> None:
     path = stage.folder / "one.zip"
     plan_id = client.plan("create_backup", path=str(path))

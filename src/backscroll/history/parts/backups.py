@@ -125,7 +125,9 @@ class Backups:
                 found = archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
             found = [session for session in found if session.ref in named_refs]
         if not found:
-            raise UsageError("No session matches. Run 'backscroll list' with the same options to see all.")
+            raise UsageError(
+                "No session matches.", hint="Run 'backscroll list' with the same options to see all."
+            )
         return Selection(tuple(found), filter_)
 
     def _find_session(self, ref: str) -> SessionSummary:

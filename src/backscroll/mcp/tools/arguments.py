@@ -268,6 +268,9 @@ class PlannedArguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 class CreateBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
     path: NewFile | None = None
+    workspace: Workspace | None = None
+    source: Source | None = None
+    refs: Refs | None = None
     base: BaseBackup | None = None
 
 

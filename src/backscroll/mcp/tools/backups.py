@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -13,6 +13,7 @@ from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import CreateBackup, RestoreBackup, ValidateBackup, absolute_path
 from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
+from backscroll.model import Filter
 from backscroll.model.backup import BackupPlan, BackupProgress, ProgressCallback, RestoredFile, RestoreResult
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.backups import manifest_document, manifest_lines, validation_document, validation_lines
@@ -39,28 +40,38 @@ def create_backup(call: Call, arguments: CreateBackup) -> ToolAnswer:
 
     def make_plan() -> Plan:
         call.history.sync(call.report_progress)
-        return _CreatePlan(call.history.backups.plan(path, base=base), base)
+        filter_ = call.filter(workspace=arguments.workspace, source=arguments.source)
+        selection: _Selection = {
+            "filter": filter_ if filter_ != Filter() else None,
+            "sessions": arguments.refs or (),
+            "base": base,
+        }
+        return _CreatePlan(call.history.backups.plan(path, **selection), selection)
 
     return run_planned(call, "create_backup", arguments, make_plan)
 
 
+class _Selection(TypedDict):
+    """What a backup contains."""
+
+    filter: Filter | None
+    sessions: Sequence[str]
+    base: Path | None
+
+
 class _CreatePlan(Plan):
-    """A backup to create."""
+    """A backup to create. The tools may be running, so nothing blocks it."""
 
     is_empty = False
 
-    def __init__(self, planned: BackupPlan, base: Path | None) -> None:
+    def __init__(self, planned: BackupPlan, selection: _Selection) -> None:
         self._planned = planned
-        self._base = base
+        self._selection = selection
 
     @property
     def paths(self) -> list[str | Path]:
-        return [self._planned.backup_path, *([self._base] if self._base is not None else [])]
-
-    @property
-    def command(self) -> Sequence[str]:
-        base = ["--base", str(self._base)] if self._base is not None else []
-        return ["backup", "create", "--output", self._planned.backup_path, *base]
+        base = self._selection["base"]
+        return [self._planned.backup_path, *([base] if base is not None else [])]
 
     def describe(self, call: Call) -> ToolAnswer:
         planned = self._planned
@@ -71,19 +82,18 @@ class _CreatePlan(Plan):
             f" {_size(planned.size)} before compression",
             *(f"  {root.name} from {one_line(root.path, MAX_PATH_CHARS)}" for root in planned.roots),
         ]
-        if self._base is not None:
-            lines.append(f"  only what changed since {self._base}")
+        if (base := self._selection["base"]) is not None:
+            lines.append(f"  only what changed since {base}")
+        if self._selection["filter"] is not None or self._selection["sessions"]:
+            lines.append("  only the selected sessions")
         if not (folder := Path(planned.backup_path).parent).exists():
             lines.append(f"  creates the folder {folder}")
         return ToolAnswer("\n".join(lines), msgspec.to_builtins(planned))
 
-    def find_obstacle(self, call: Call) -> str | None:
-        return None  # the tools may be running
-
     def apply(self, call: Call) -> ToolAnswer:
         call.history.sync(call.report_progress)
         result = call.history.create_backup(
-            Path(self._planned.backup_path), base=self._base, progress=_progress(call)
+            self._planned.backup_path, **self._selection, progress=_progress(call)
         )
         document = {
             "backup_path": result.backup_path,

@@ -50,17 +50,17 @@ class Plan(ABC):
         """The files on which the plan depends. If one of them changes, the plan is refused."""
 
     @property
-    @abstractmethod
     def command(self) -> Sequence[str]:
-        """Arguments of the command line that do the same."""
+        """Arguments of the command line that do the same. A plan with an obstacle needs them."""
+        return ()
 
     @abstractmethod
     def describe(self, call: "Call") -> ToolAnswer:
         """Return the plan as text and document."""
 
-    @abstractmethod
     def find_obstacle(self, call: "Call") -> str | None:
         """Return why the plan cannot be applied now: a sentence with the next step."""
+        return None
 
     @abstractmethod
     def apply(self, call: "Call") -> ToolAnswer:

@@ -12,6 +12,7 @@ from backscroll.journal.extract.choices import choice_points
 from backscroll.journal.extract.exchanges import Exchange, Statement, joined
 from backscroll.journal.extract.phrases import (
     is_acknowledgement,
+    is_continuation,
     is_correction,
     is_dropped,
     is_open,
@@ -265,10 +266,14 @@ def _classified(
 ) -> Iterator[Point]:
     """Yield the sentences of a message in the sections where they belong."""
     sections: dict[SectionName, list[str]] = {}
+    section: SectionName | None = None
     for sentence in statement.sentences:
         if sentence in used or is_acknowledgement(sentence) or is_question(sentence):
+            section = None
             continue
-        section = _section(sentence, kind, is_last=is_last)
+        before, section = section, _section(sentence, kind, is_last=is_last)
+        if before is not None and section in ("synopsis", None) and is_continuation(sentence):
+            section = before
         if (
             section == "decisions"
             and is_explaining

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, tzinfo
 
-from backscroll.journal.extract.conversation import conversation_points, is_choice, outcome, shortened
+from backscroll.journal.extract.conversation import conversation_points, outcome, shortened
 from backscroll.journal.extract.exchanges import Exchange, exchanges
 from backscroll.journal.extract.failures import failure_points, passed_checks
-from backscroll.journal.extract.phrases import is_acknowledgement
+from backscroll.journal.extract.phrases import is_acknowledgement, is_dropped, is_reasoned
 from backscroll.journal.extract.points import Point, select
 from backscroll.journal.markup import bullet_list, escape_html, inline_quotes, quote_block, short_time
 from backscroll.journal.material import Material
@@ -43,8 +43,8 @@ def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
     talk = exchanges(material.turns)
     used: set[str] = set()
     result = outcome(talk)
-    if result is not None and not is_choice(result.text):
-        used.add(result.text)  # a decision is quoted again, with its reason
+    if result is not None and not is_reasoned(result.text) and not is_dropped(result.text):
+        used.add(result.text)  # a decision is quoted again, with what belongs to it
     points = [*failure_points(talk, used), *conversation_points(talk, used)]
     quotes: list[Quote] = []
     sections: dict[SectionName, str] = {}

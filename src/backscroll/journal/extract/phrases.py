@@ -10,6 +10,7 @@ from backscroll.render.handoff.sentences import is_open_item
 
 __all__ = [
     "is_acknowledgement",
+    "is_continuation",
     "is_correction",
     "is_dropped",
     "is_open",
@@ -81,7 +82,7 @@ _DROPPED = _words(
 _OPEN = _words(
     r"not (?:written|set|done|handled|shown|converted|imported|covered)|to be done|on hold|until then|"
     r"for now|waits? (?:for|until)|open:",
-    r"offen|noch nicht|ungelöst|fehlt noch|steht aus|todo|später|bleibt zu",
+    r"offen|noch nicht|ungelöst|fehlt noch|steht aus|später|bleibt zu",
     r"pas encore|reste à|non résolu|à faire|plus tard",
     r"todavía no|aún no|pendiente|falta|sin resolver|por hacer",
     r"ainda não|pendente|por resolver|falta",
@@ -92,7 +93,7 @@ _OPEN = _words(
     "아직|미해결|남아|나중에",
 )
 _RESULT = _words(
-    r"now|became|fixed|works?|done|passes|pass|green|added|removed|corrected|imports?|takes? [\d.,]+|"
+    r"now|became|fixed|works?|done|passes|pass|green|added|removed|corrected|takes? [\d.,]+|"
     r"instead of \d|"
     r"is (?:in|back|on)|are (?:in|read|checked|covered)|finished|faster",
     r"jetzt|nun|fertig|behoben|läuft|funktioniert|erledigt|ergänzt",
@@ -156,6 +157,12 @@ _WHY = _words(
     "为什么|为何",
     "왜",
 )
+_STILL_DID = re.compile(r"\bstill \w+ed\b", re.IGNORECASE)  # in the past
+_PRONOUN = re.compile(
+    r"(?:they|it|that|this|these|those|both|which|sie|das|dies\w*|es|beides|ils?|elles?|ça|cela|eso|esto|ellos|"
+    r"isso|isto|questo|они|это|он[аи]?)\b|これ|それ|この|その|这|它|그것|이것",
+    re.IGNORECASE,
+)
 _MAX_OPEN_CHARS = 400
 
 
@@ -181,7 +188,14 @@ def is_open(sentence: str) -> bool:
 
 def is_perhaps_open(sentence: str) -> bool:
     """Return whether a sentence mentions unfinished work if it is in the last answer of a session."""
-    return len(sentence) <= _MAX_OPEN_CHARS and is_open_item(sentence, is_last=True)
+    if len(sentence) > _MAX_OPEN_CHARS or _STILL_DID.search(sentence):
+        return False
+    return is_open_item(sentence, is_last=True)
+
+
+def is_continuation(sentence: str) -> bool:
+    """Return whether a sentence starts with a pronoun, so that it belongs to the one before."""
+    return _PRONOUN.match(sentence) is not None
 
 
 def is_rationale_question(text: str) -> bool:

@@ -24,7 +24,7 @@ _BOLD = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)"
     r"(?! (?:Januar|Februar|März|April|Mai|Ju[nl]i|August|September|Oktober|November|Dezember)\b)"  # „3. Mai“
-    r"[\"')*`]*\s+(?=[\"'(*\[]*(?:`|[A-Z0-9À-Þ]))|(?<=[。！？])"
+    r"[\"')*`]*\s+(?=[\"'(*\[]*(?:`|(?![a-zß-öø-ÿа-яёα-ω_])\w))|(?<=[。！？])"
 )
 _MIN_SENTENCE_CHARS = 3
 _MAX_SENTENCE_CHARS = 1000  # the rest of a longer one is ignored
@@ -32,7 +32,7 @@ _MAX_SENTENCE_CHARS = 1000  # the rest of a longer one is ignored
 _OPEN = re.compile(
     r"\bopen(?:: | is | for | question)|\b(?:is|are|remains?|stays?|left) open\b|"
     r"\bnot\b[^.;]{0,40}\byet\b|"
-    r"\b(?:todo|fixme|yet to|unresolved|undecided|follow[- ]?ups?|missing|untested|blocked|"
+    r"\b(?:(?-i:TODO|FIXME)|yet to|unresolved|undecided|follow[- ]?ups?|missing|untested|blocked|"
     r"(?:is|are|was|were|has been|have been) not (?:done|tested|committed|pushed|fixed|written|imported)|"
     r"still (?:has|have|needs?|carr\w+|fails?|missing|open|to)|remain(?:s|ing)|"
     r"some(?:one|body) (?:has|needs|must|should))\b|(?:^|\b)left: ",

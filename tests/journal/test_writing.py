@@ -201,6 +201,14 @@ def test_a_commit_with_code_and_journal_lists_only_the_code(journal: Journal, wo
     assert entry is not None and entry.sections["files"] == "- `README.md` (+1 −1)"
 
 
+def test_an_unknown_commit_does_not_keep_others_from_being_written(
+    journal: Journal, workplace: Workplace
+) -> None:
+    errors = journal.write_commits(["0" * 40, workplace.second], workplace.repository / ".git")
+    assert len(errors) == 1 and "No commit of" in errors[0]
+    assert len(list((journal.folder(workplace.repository) / "daily").iterdir())) == 1
+
+
 def test_backfilling_writes_missing_entries_once(journal: Journal, workplace: Workplace) -> None:
     steps: list[tuple[int, int]] = []
     first = journal.backfill(
@@ -286,6 +294,7 @@ def test_work_before_the_parent_commit_is_not_repeated(history: History, workpla
     session.transcript.wait(60)
     session.transcript.assistant("Now the VAT, because invoices need it.")
     session.write("vat.py", "def vat_of(price_in_cents):\n    return price_in_cents * 25 // 100\n")
+    session.transcript.assistant("Invoices now have VAT.")
     third = session.commit("Add VAT")
     workplace.save()
     history.sync()
@@ -293,4 +302,5 @@ def test_work_before_the_parent_commit_is_not_repeated(history: History, workpla
     assert entry is not None
     assert "because invoices need it" in entry.sections["decisions"]
     assert REASON not in "".join(entry.sections.values())
+    assert "Topic" not in entry.sections["summary"]
     assert entry.at - session.now < timedelta(minutes=1)

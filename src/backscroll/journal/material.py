@@ -37,6 +37,7 @@ class Turn(Struct, frozen=True):
     session: SessionSummary
     parts: tuple[Part, ...]
     has_edits: bool
+    is_start: bool = False  # of its session, without what a resume or fork copied
 
 
 class Material(Struct, frozen=True, kw_only=True):
@@ -108,6 +109,8 @@ class _SessionReader:
         self._bounds = list(zip(starts, [*starts[1:], len(self._messages)], strict=True))
         if starts and starts[0] > 0:
             self._bounds.insert(0, (0, starts[0]))
+        own = [number for number, (first, _) in enumerate(self._bounds) if self._is_own_prompt(first)]
+        self._first = own[0] if own else 0
         self._found = {bisect_right([first for first, _ in self._bounds], first) - 1 for first, _ in found}
         self._paths = {
             normalize(edit.path)
@@ -117,11 +120,16 @@ class _SessionReader:
             for edit in message.tool.edits
         }
 
+    def _is_own_prompt(self, position: int) -> bool:
+        message = self._messages[position]
+        return message.role == "user" and message.copied_from is None
+
     def turns(self) -> Iterator[Turn]:
         for number in sorted(self._selected()):
             parts = tuple(self._parts(number))
             if parts:
-                yield Turn(self._summary, parts, any(_has_edits(part.message) for part in parts))
+                has_edits = any(_has_edits(part.message) for part in parts)
+                yield Turn(self._summary, parts, has_edits, number == self._first)
 
     def _selected(self) -> set[int]:
         selected = set(self._found)
@@ -212,7 +220,7 @@ def _redacted(turn: Turn, redactor: Redactor | None) -> Turn:
         if redactor is not None:
             message = redactor.redact_message(message, turn.session.ref, part.position)
         parts.append(Part(part.position, message, part.is_report))
-    return Turn(turn.session, tuple(parts), turn.has_edits)
+    return Turn(turn.session, tuple(parts), turn.has_edits, turn.is_start)
 
 
 def _shortened(message: Message) -> Message:

@@ -1,12 +1,12 @@
 """The journal: entries of commits, notes, and summaries of periods."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from pathlib import Path
 
 from backscroll import git
-from backscroll.errors import SessionNotFoundError, UsageError
+from backscroll.errors import BackscrollError, SessionNotFoundError, UsageError
 from backscroll.git.repository import find_commit
 from backscroll.history.parts.commits import Commits
 from backscroll.history.parts.search import Search
@@ -89,6 +89,20 @@ class Journal:
             entry = writer.build(self._material(writer, details))
             return JournalResult(sha=sha, path=known[0], is_new=False, is_changed=False, entry=entry)
         return self._write(writer, details, model)
+
+    def write_commits(self, shas: Iterable[str], repository: Folder) -> list[str]:
+        """Write the entries of commits that a hook reported, oldest first. Return the errors as sentences.
+
+        Uses the model of the settings, if there is one. An error does not keep the other entries from being
+        written.
+        """
+        errors: list[str] = []
+        for sha in shas:
+            try:
+                self.write(sha, repository, model=self._stores.settings.journal_model)
+            except (BackscrollError, OSError) as error:
+                errors.append(f"{sha}: {error}")
+        return errors
 
     def backfill(
         self,

@@ -118,8 +118,12 @@ def _summary(
     body = "\n".join(material.commit.message.strip().splitlines()[1:]).strip()
     if body:
         yield escape_html(body)
+    # The title of a session describes its start; a later commit may be about something else.
+    started = {turn.session.ref for turn in material.turns if turn.is_start}
     titles = dict.fromkeys(
-        one_line(session.title, _MAX_TITLE_CHARS) for session in material.sessions if session.title
+        one_line(session.title, _MAX_TITLE_CHARS)
+        for session in material.sessions
+        if session.title and session.ref in started
     )
     topics = [title for title in titles if title.casefold() != material.commit.subject.casefold()]
     if topics:

@@ -26,6 +26,8 @@ BENCHMARKS = (
     "search_quality",
     "recall_quality",
     "retrieval_quality",
+    "commit_links",
+    "commit_speed",
     "token_cost",
     "mcp_latency",
     "export",

@@ -15,7 +15,7 @@ from backscroll.commits.commit_graph import CommitGraph
 from backscroll.commits.content import SLACK_MS, Adder, Writer, find_adders, find_writers, is_committed
 from backscroll.commits.evidence import repository_names
 from backscroll.commits.lines import code_lines, hash_line, line_weight, normalize_lines
-from backscroll.commits.paths import base_name, implied_root, normalize
+from backscroll.commits.paths import base_name, implied_root, is_inside, normalize
 from backscroll.commits.scan import edit_texts
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import BlamedLine, Repository
@@ -55,7 +55,8 @@ def attribute_lines(
 class PathIndex:
     """Compares paths of edits with paths in the repository."""
 
-    SAME_FILE, SAME_PATH, SAME_NAME, OTHER_PATH = 3, 2, 1, 0
+    # The file itself; in a folder with the repository's name; in any folder; other paths.
+    SAME_FILE, SAME_CLONE, SAME_PATH, SAME_NAME, OTHER_PATH = 4, 3, 2, 1, 0
 
     def __init__(self, repository: Repository, sessions: Sequence[SessionWork]) -> None:
         self._checkouts = [normalize(str(path)) for path in repository.checkouts]
@@ -63,12 +64,23 @@ class PathIndex:
         self._sessions = sessions
         self._ranks: dict[tuple[int, str, str], int] = {}
 
+    def is_local(self, session: int) -> bool:
+        """Return whether a session worked in a checkout of the repository."""
+        folders = self._sessions[session].folders
+        return any(is_inside(folder, checkout) for folder in folders for checkout in self._checkouts)
+
     def rank(self, session: int, edited: str, tracked: str) -> int:
-        """Return how well an edited path matches a file of the repository, at most 3."""
+        """Return how well an edited path matches a file of the repository, at most 4."""
         key = session, edited, tracked
         if key not in self._ranks:
             self._ranks[key] = self._rank(session, edited, tracked)
         return self._ranks[key]
+
+    def best_sessions(self, writers: Sequence[Writer], tracked: str) -> set[int]:
+        """Return the sessions whose path matches a file best. Their lines support each other."""
+        ranks = [self.rank(writer.session, writer.path, tracked) for writer in writers]
+        best = max(ranks, default=0)
+        return {writer.session for writer, rank in zip(writers, ranks, strict=True) if rank == best}
 
     def _rank(self, session: int, edited: str, tracked: str) -> int:
         if not edited:
@@ -78,8 +90,9 @@ class PathIndex:
         if any(f"{folder}{edited}" in files for folder in folders):
             return self.SAME_FILE
         root = implied_root(edited, tracked)
-        # Every project has a README: without a folder in the path, the name of the clone must be the same.
-        if root is not None and ("/" in tracked or base_name(root) in self._names):
+        if root is not None and base_name(root) in self._names:
+            return self.SAME_CLONE
+        if root is not None and "/" in tracked:  # every project has a README
             return self.SAME_PATH
         return self.SAME_NAME if base_name(edited) == base_name(tracked) else self.OTHER_PATH
 
@@ -111,7 +124,7 @@ class _LineMatcher:
         candidates = [self._candidates(number) for number in range(len(self._lines))]
         support: dict[tuple[str | None, int], float] = defaultdict(float)
         for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True):
-            sessions = {writer.session for writer in writers}
+            sessions = self._paths.best_sessions(writers, line.path)
             for session in sessions:
                 assert hashed is not None
                 support[line.sha, session] += line_weight(hashed) / (1 + log2(len(sessions)))
@@ -135,8 +148,11 @@ class _LineMatcher:
             assert hashed is not None
             rank = self._paths.rank(writer.session, writer.path, line.path)
             supported = support[line.sha, writer.session]
-            if rank < PathIndex.SAME_PATH:
-                is_accepted = supported >= _MIN_OTHER_PATH_SUPPORT
+            if rank == PathIndex.SAME_PATH:  # perhaps of another project
+                is_accepted = supported >= _MIN_SUPPORT
+            elif rank < PathIndex.SAME_PATH:
+                is_script = not writer.path and writer.at >= start and self._paths.is_local(writer.session)
+                is_accepted = supported >= (_MIN_SUPPORT if is_script else _MIN_OTHER_PATH_SUPPORT)
             else:
                 is_accepted = (
                     writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or supported >= _MIN_SUPPORT

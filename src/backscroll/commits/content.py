@@ -1,7 +1,9 @@
 """Attribute the lines that a commit adds to the sessions that wrote them."""
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, compress
 from math import log2
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from backscroll.commits.sessions import SessionWork
 from backscroll.git import Commit
 
 __all__ = [
+    "MAX_WRITERS",
     "SLACK_MS",
     "Adder",
     "ContentMatch",
@@ -24,7 +27,7 @@ __all__ = [
 
 SLACK_MS = 2_000  # commits have whole seconds
 # A line that more edits or commits add is common. It says nothing about the session.
-_MAX_WRITERS, _MAX_ADDERS = 60, 40
+MAX_WRITERS, _MAX_ADDERS = 60, 40
 _COMMON_LINE = 0.05
 # A line counts in full for the session that wrote it last, and less for sessions that wrote it before.
 _EARLIER_WRITER = 0.3
@@ -86,7 +89,7 @@ class LineIndex:
                     all_lines += line_weight(line)
                     continue
                 adders = self._adders.get(line, [])
-                if len(writers) > _MAX_WRITERS or len(adders) > _MAX_ADDERS:
+                if len(writers) > MAX_WRITERS or len(adders) > _MAX_ADDERS:
                     all_lines += _COMMON_LINE
                     continue
                 weight = self._rarity(line, writers, adders, commit.sha)
@@ -154,31 +157,38 @@ def _path_strength(edited: str, tracked: str) -> float:
 
 
 def find_writers(
-    wanted: set[int], sessions: Sequence[SessionWork], names: Container[str] = ()
+    wanted: set[int], sessions: Sequence[SessionWork], names: Collection[str] = ()
 ) -> dict[int, list[Writer]]:
     """Return the edits that add these lines, oldest first. Of a common line, only some.
 
     Of edits to files with one of these names, all are returned.
     """
     found: dict[int, list[Writer]] = {}
+    uncommon = set(wanted)
     for number, session in enumerate(sessions):
         for fragment in session.fragments:
             lines = fragment.lines()
-            hits = wanted.intersection(lines)
+            is_named = bool(names) and any(
+                base_name(normalize(edit.path)) in names for edit in fragment.edits
+            )
+            hits = (wanted if is_named else uncommon).intersection(lines)
             if not hits:
                 continue
-            offset = 0
-            for edit in fragment.edits:
-                if not edit.line_count:
-                    continue
-                path = normalize(edit.path)
-                writer = Writer(edit.at or 0, number, path, fragment.id, edit.position)
-                max_writers = 1 << 60 if base_name(path) in names else _MAX_WRITERS
-                for line in hits.intersection(lines[offset : offset + edit.line_count]):
-                    writers = found.setdefault(line, [])
-                    if len(writers) <= max_writers:  # one more marks the line as common
-                        writers.append(writer)
-                offset += edit.line_count
+            ends = list(accumulate(edit.line_count for edit in fragment.edits))
+            end, is_own = -1, False
+            for index in compress(range(len(lines)), map(hits.__contains__, lines)):
+                if index >= end:  # the next edit with one of the lines
+                    place = bisect_right(ends, index)
+                    edit, end = fragment.edits[place], ends[place]
+                    path = normalize(edit.path)
+                    writer = Writer(edit.at or 0, number, path, fragment.id, edit.position)
+                    is_own = is_named and base_name(path) in names
+                line = lines[index]
+                writers = found.setdefault(line, [])
+                if is_own or len(writers) <= MAX_WRITERS:  # one more marks the line as common
+                    writers.append(writer)
+                else:
+                    uncommon.discard(line)
     for writers in found.values():
         writers.sort()
     return found

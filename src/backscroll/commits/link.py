@@ -8,14 +8,30 @@ import msgspec
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph, read_graph
 from backscroll.commits.content import ContentMatch, LineIndex
-from backscroll.commits.evidence import CallIndex, CallMatch, FileIndex, FileMatch, WorkspaceIndex, idle_time
-from backscroll.commits.score import Parts, content_strength
+from backscroll.commits.evidence import (
+    CallIndex,
+    CallMatch,
+    FileIndex,
+    FileMatch,
+    TrackingIndex,
+    TrackingMatch,
+    WorkspaceIndex,
+    idle_time,
+)
+from backscroll.commits.score import (
+    MIN_CONTENT,
+    MIN_FILES,
+    TRACKING_WEIGHT,
+    Parts,
+    content_strength,
+    time_strength,
+)
 from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
 from backscroll.git import Commit, Repository
-from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession
+from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
 from backscroll.model.text import pluralize
 
-__all__ = ["link_commits"]
+__all__ = ["add_tracking", "link_commits"]
 
 _MAX_SESSIONS = 20  # per commit
 _MAX_NAMED_FILES = 3
@@ -65,6 +81,52 @@ def link_commits(
     return found
 
 
+def add_tracking(
+    archive: Archive,
+    repository: Repository,
+    commits: Sequence[Commit],
+    links: dict[str, tuple[LinkedSession, ...]],
+    tracked: TrackedCode,
+) -> dict[str, tuple[LinkedSession, ...]]:
+    """Return the links with the evidence that a tool tracks itself. It is read each time, not stored."""
+    index = TrackingIndex(tracked)
+    scored = [commit for commit in commits if commit.sha in links and index.contains(commit.sha)]
+    if not scored:
+        return links
+    graph = read_graph(archive, repository, scored, since=0, parents=commits)
+    found = dict(links)
+    for commit in scored:
+        matches = index.match(commit, graph)
+        claims = [_with_tracking(claim, matches.pop(claim.session_id, None)) for claim in found[commit.sha]]
+        for session_id, match in matches.items():
+            summaries = [each for each in archive.sessions.find(session_id) if each.id == session_id]
+            if summaries and match.strength >= MIN_FILES:
+                claims.append(_tracked_claim(summaries[0].ref, session_id, commit, match))
+        claims.sort(key=lambda claim: (-claim.score, claim.session_ref))
+        found[commit.sha] = tuple(claims)
+    return found
+
+
+def _with_tracking(claim: LinkedSession, match: TrackingMatch | None) -> LinkedSession:
+    if match is None:
+        return claim
+    evidence = Evidence("tracking", round(TRACKING_WEIGHT * match.strength, 3), match.detail)
+    score = round(min(1.0, claim.score + evidence.weight), 3)
+    return LinkedSession(claim.session_ref, claim.session_id, score, (*claim.evidence, evidence))
+
+
+def _tracked_claim(ref: str, session_id: str, commit: Commit, match: TrackingMatch) -> LinkedSession:
+    """Return a session that is known only from the tracking: its edits are lost or not readable."""
+    idle = max(0.0, commit.authored_at - match.last_at / 1000)
+    parts = Parts(files=match.strength, time=time_strength(idle, is_in_window=True)).weights()
+    evidence = (
+        Evidence("files", round(parts["files"], 3), "files that the tool tracks"),
+        Evidence("time", round(parts["time"], 3), _idle_text(idle)),
+    )
+    claim = LinkedSession(ref, session_id, round(sum(each.weight for each in evidence), 3), evidence)
+    return _with_tracking(claim, match)
+
+
 class _Linker:
     """Indexes of all evidence for some commits of a repository."""
 
@@ -80,7 +142,7 @@ class _Linker:
         self._reported = reported  # commit: id of the session that made it, from the git hook
         self._numbers = {session.id: number for number, session in enumerate(sessions)}
         self._lines = LineIndex(graph, shas, sessions)
-        self._files = FileIndex(graph, sessions)
+        self._files = FileIndex(graph, shas, sessions)
         self._workspaces = WorkspaceIndex(graph, sessions)
         self._calls = CallIndex(sessions, graph.commits.values())
 
@@ -92,9 +154,14 @@ class _Linker:
         reporter = self._numbers.get(self._reported.get(commit.sha, ""))
         if reporter is not None:
             calls[reporter] = CallMatch(1.0, "made by the session, says the git hook")
+        likely = {
+            number
+            for number, weight in content.matched.items()
+            if content_strength(weight, content.all_lines) >= MIN_CONTENT
+        }
         claims = [
             claim
-            for number in {*content.matched, *files, *calls}
+            for number in {*likely, *files, *calls}
             if (claim := self._claim(number, commit, content, files.get(number), calls.get(number)))
         ]
         claims.sort(key=lambda claim: (-claim.score, claim.session_ref))

@@ -9,12 +9,21 @@ from math import exp, sqrt
 
 from msgspec import Struct
 
-__all__ = ["MIN_SCORE", "Parts", "content_strength", "time_strength"]
+__all__ = [
+    "MIN_CONTENT",
+    "MIN_FILES",
+    "MIN_SCORE",
+    "TRACKING_WEIGHT",
+    "Parts",
+    "content_strength",
+    "time_strength",
+]
 
 _COMMIT, _CONTENT, _FILES, _TIME, _WORKSPACE, _BRANCH = 0.44, 0.30, 0.10, 0.07, 0.06, 0.03
+TRACKING_WEIGHT = 0.10  # of evidence that the tool collects itself, in addition to the others
 MIN_SCORE = 0.2
-_MIN_CONTENT = 0.25  # of a claim without a commit call
-_MIN_FILES = 0.5  # of a claim without comparable content
+MIN_CONTENT = 0.25  # of a claim without a commit call
+MIN_FILES = 0.5  # of a claim without comparable content
 _SOME_CONTENT, _SOME_FILES = 0.1, 0.25  # of a claim with little content
 _RECENT = 0.6  # time strength of a session that was active 20 minutes before the commit
 _CERTAIN_LINES = 8.0  # this many rare lines are strong evidence, however large the commit is
@@ -55,15 +64,15 @@ class Parts(Struct):
         """Return whether the evidence is enough. ``comparable_lines`` is the weight of all added lines."""
         if self.score < MIN_SCORE:
             return False
-        if self.commit or self.content >= _MIN_CONTENT:
+        if self.commit or self.content >= MIN_CONTENT:
             return True
         if self.time >= _RECENT and (
-            self.pending_files >= _MIN_FILES or (self.content >= _SOME_CONTENT and self.files >= _SOME_FILES)
+            self.pending_files >= MIN_FILES or (self.content >= _SOME_CONTENT and self.files >= _SOME_FILES)
         ):
             return True  # the commit contains the edited files, but the lines were changed again
         # Nothing to compare: a deletion, a rename, a binary file, or a change by a command.
         is_uncomparable = comparable_lines < _MAX_UNCOMPARABLE_LINES or self.has_unknown_edits
-        return is_uncomparable and self.files >= _MIN_FILES
+        return is_uncomparable and self.files >= MIN_FILES
 
 
 def content_strength(matched_lines: float, all_lines: float) -> float:

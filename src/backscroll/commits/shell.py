@@ -21,6 +21,7 @@ _HEREDOC = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _REDIRECT = re.compile(r"(?:>>?\s*|\btee\s+(?:-a\s+)?)(['\"]?)([^\s'\"|&;<>()]+)\1")
+_TRIPLE_QUOTE = re.compile("'''|\"\"\"")
 _PATCH_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(.+?)\s*$", re.MULTILINE)
 
 # Commands that change files which they name.
@@ -67,7 +68,12 @@ def written_texts(command: str) -> Iterator[ShellWrite]:
             yield from _patched_files(body)
             continue
         redirect = _REDIRECT.search(before + " " + after)
-        yield ShellWrite(redirect[2] if redirect is not None else "", body)
+        if redirect is not None:
+            yield ShellWrite(redirect[2], body)
+        else:  # a script can contain the text in strings
+            yield ShellWrite(
+                "", body + "\n" + _TRIPLE_QUOTE.sub("\n", body) if _TRIPLE_QUOTE.search(body) else body
+            )
 
 
 def _patched_files(patch: str) -> Iterator[ShellWrite]:

@@ -4,6 +4,7 @@ The first-parent history is replayed: each file is a list with the writer of eac
 """
 
 from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.commits.attribution import PathIndex
-from backscroll.commits.content import SLACK_MS, Writer, find_writers
+from backscroll.commits.content import MAX_WRITERS, SLACK_MS, Writer, find_writers
 from backscroll.commits.evidence import repository_names
 from backscroll.commits.lines import code_lines, hash_each, line_weight
 from backscroll.commits.paths import base_name, implied_root, is_inside, normalize
@@ -24,6 +25,7 @@ from backscroll.git.hunks import CommitHunks, read_hunks
 
 __all__ = ["EditSurvival", "find_survival"]
 
+_MIN_SUPPORT = 1.0  # the same, if the path is the same in another folder
 _MIN_OTHER_PATH_SUPPORT = 2.0  # weight of the lines in a commit that a session wrote to other files
 
 Progress = Callable[[int, int], None]  # done, total
@@ -209,6 +211,7 @@ class _Replay:
         self._paths = PathIndex(repository, sessions)
         self._files: dict[str, list[_Line | None]] = {}
         self.committed: set[_Line] = set()
+        self._by_name: dict[int, dict[str, list[Writer]]] = {}
         wanted: set[int] = set()
         names: set[str] = set()
         for commit in commits:
@@ -233,10 +236,10 @@ class _Replay:
             self._replace(file, lines, removed, pending)
             if file.is_deleted:
                 self._files.pop(file.path, None)
-        candidates = [self._candidates(hashed, removed, commit) for _, _, _, hashed in pending]
+        candidates = [self._candidates(path, hashed, removed, commit) for _, _, path, hashed in pending]
         support: Counter[int] = Counter()
-        for (_, _, _, hashed), writers in zip(pending, candidates, strict=True):
-            authors = {writer.session for writer in writers}
+        for (_, _, path, hashed), writers in zip(pending, candidates, strict=True):
+            authors = self._paths.best_sessions(writers, path)
             for session in authors:
                 support[session] += round(100 * line_weight(hashed) / (1 + log2(len(authors))))
         for (lines, index, path, hashed), writers in zip(pending, candidates, strict=True):
@@ -246,7 +249,7 @@ class _Replay:
             writer = self._choose(writers, path, support)
             if writer is not None:
                 lines[index] = writer, hashed
-        self.committed.update(line for lines, index, _, _ in pending if (line := lines[index]) is not None)
+                self.committed.add((writer, hashed))
 
     def _replace(
         self,
@@ -270,16 +273,33 @@ class _Replay:
                 if hashed in self._writers
             ]
 
-    def _candidates(self, hashed: int, removed: dict[int, list[_Line]], commit: _Commit) -> list[Writer]:
-        """Return the edits that wrote a line before the commit, and that no earlier commit contains."""
-        writers = self._writers.get(hashed)
-        if writers is None or removed.get(hashed):
+    def _candidates(
+        self, path: str, hashed: int, removed: dict[int, list[_Line]], commit: _Commit
+    ) -> list[Writer]:
+        """Return the edits that wrote a line before the commit, and that no earlier commit contains.
+
+        Of a common line, only the last ones that changed a file of the same name.
+        """
+        if removed.get(hashed):
             return []
+        writers = self._writers[hashed]
+        if len(writers) > MAX_WRITERS:
+            writers = self._common_writers(hashed).get(base_name(path), [])
+            end = bisect_right(writers, (commit.until, 1 << 60))
+            writers = writers[max(0, end - MAX_WRITERS) : end]
         return [
             writer
             for writer in writers
             if writer.at <= commit.until and (writer, hashed) not in self.committed
         ]
+
+    def _common_writers(self, hashed: int) -> dict[str, list[Writer]]:
+        """Return the edits that wrote a common line, by name of the file."""
+        if hashed not in self._by_name:
+            found = self._by_name[hashed] = defaultdict(list)
+            for writer in self._writers[hashed]:
+                found[base_name(writer.path)].append(writer)
+        return self._by_name[hashed]
 
     def _choose(self, writers: Iterable[Writer], path: str, support: Counter[int]) -> Writer | None:
         """Return the last edit of the best matching file."""
@@ -287,7 +307,8 @@ class _Replay:
         found: Writer | None = None
         for writer in writers:
             rank = self._paths.rank(writer.session, writer.path, path)
-            if rank < PathIndex.SAME_PATH and support[writer.session] < 100 * _MIN_OTHER_PATH_SUPPORT:
+            needed = _MIN_SUPPORT if rank == PathIndex.SAME_PATH else _MIN_OTHER_PATH_SUPPORT
+            if rank < PathIndex.SAME_CLONE and support[writer.session] < 100 * needed:
                 continue
             if best is None or (rank, writer.at) >= best:
                 best, found = (rank, writer.at), writer

@@ -15,9 +15,11 @@ __all__ = [
     "LinkedSession",
     "SurvivalBy",
     "SurvivalRow",
+    "TrackedCode",
+    "TrackedEdit",
 ]
 
-EvidenceKind = Literal["commit", "content", "files", "time", "workspace", "worktree", "branch"]
+EvidenceKind = Literal["commit", "content", "files", "time", "workspace", "worktree", "branch", "tracking"]
 
 SurvivalBy = Literal["session", "model", "month"]
 
@@ -99,3 +101,18 @@ class SurvivalRow(Struct, frozen=True, kw_only=True):
         if self.cost_usd is None or not self.priced_lines_alive:
             return None
         return self.cost_usd / self.priced_lines_alive
+
+
+class TrackedEdit(Struct, frozen=True, gc=False):
+    """Code of a session in a file, as the tool's own tracking reports it. The text is not known."""
+
+    session_id: str
+    path: str  # name or path of the file
+    at: int  # milliseconds since 1970
+
+
+class TrackedCode(Struct, frozen=True):
+    """What a tool tracks about code and commits."""
+
+    edits: tuple[TrackedEdit, ...] = ()
+    commits: dict[str, tuple[int, int]] = {}  # by hash: added lines of sessions, and all added lines

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
     from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.commit import TrackedCode
     from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Refusal, Resumable
@@ -30,6 +31,7 @@ __all__ = [
     "BackupContents",
     "ChangeMarkers",
     "Closeable",
+    "CodeTracking",
     "Folder",
     "FolderIds",
     "FolderListing",
@@ -150,6 +152,14 @@ class RawRecords(ABC):
     @abstractmethod
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Return the type and content of each record of a unit. Records with secrets are omitted."""
+
+
+class CodeTracking(ABC):
+    """Reads what the tool tracks about code and commits."""
+
+    @abstractmethod
+    def tracked_code(self, root: Path) -> TrackedCode:
+        """Return the edits and commits that the tool tracked; empty if it has none or it cannot be read."""
 
 
 class RecordLookup(ABC):

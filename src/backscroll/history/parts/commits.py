@@ -1,6 +1,6 @@
 """Sessions behind commits and lines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from backscroll import git
 from backscroll.commits.blame import blame_file
 from backscroll.commits.commit_graph import read_graph
-from backscroll.commits.link import link_commits
+from backscroll.commits.link import add_tracking, link_commits
 from backscroll.commits.survival import find_survival
 from backscroll.commits.turns import find_turns
 from backscroll.errors import SessionNotFoundError
@@ -27,6 +27,7 @@ from backscroll.model.commit import (
     SurvivalRow,
 )
 from backscroll.pricing.prices import with_own
+from backscroll.sources.protocols import CodeTracking
 from backscroll.stats.session_costs import session_costs
 
 __all__ = ["Commits"]
@@ -63,9 +64,7 @@ class Commits:
         ]
         end = offset + limit if limit is not None else None
         selected = listed[offset:end]
-        links = link_commits(
-            self._stores.archive, opened, commits, [commit.sha for commit in selected], progress=progress
-        )
+        links = self._links(opened, commits, [commit.sha for commit in selected], progress)
         return PaginatedResult(
             tuple(_summary(commit, links[commit.sha]) for commit in selected),
             Pagination(
@@ -84,7 +83,7 @@ class Commits:
         if all(commit.sha != sha for commit in commits):  # on no branch, such as a commit before a rebase
             commits = git.list_commits(opened, ref=sha)
         commit = next(commit for commit in commits if commit.sha == sha)
-        sessions = link_commits(self._stores.archive, opened, commits, [sha], progress=progress)[sha]
+        sessions = self._links(opened, commits, [sha], progress)[sha]
         graph = read_graph(self._stores.archive, opened, [commit], since=0)
         lines, paths = set(graph.lines(sha)), [file.path for file in graph.files(sha)]
         turns: list[CommitTurn] = []
@@ -98,6 +97,20 @@ class Commits:
         return CommitDetails(
             **{name: getattr(found, name) for name in found.__struct_fields__}, turns=tuple(turns)
         )
+
+    def _links(
+        self,
+        repository: git.Repository,
+        commits: Sequence[git.Commit],
+        shas: Sequence[str],
+        progress: Progress | None,
+    ) -> dict[str, tuple[LinkedSession, ...]]:
+        links = link_commits(self._stores.archive, repository, commits, shas, progress=progress)
+        for source, root in self._stores.roots():
+            if isinstance(source, CodeTracking):
+                tracked = source.tracked_code(root)
+                links = add_tracking(self._stores.archive, repository, commits, links, tracked)
+        return links
 
     def blame(
         self,

@@ -35,6 +35,7 @@ from backscroll.sources.protocols import (
     BackupContents,
     ChangeMarkers,
     Closeable,
+    CodeTracking,
     FolderIds,
     HookEvents,
     HookSettings,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Workspace
     from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.commit import TrackedCode
     from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Resumable
@@ -70,6 +72,7 @@ class Cursor(
     BackupContents,
     ChangeMarkers,
     Closeable,
+    CodeTracking,
     FolderIds,
     HookEvents,
     HookSettings,
@@ -126,6 +129,12 @@ class Cursor(
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Return the rows of a session, or the lists of a database; none if they cannot be read."""
         return self._reader(Path(unit.root)).raw_records(unit)
+
+    def tracked_code(self, root: Path) -> TrackedCode:
+        """Return what the editor tracks in ``ai-code-tracking.db``."""
+        from backscroll.sources.cursor.side_databases import SideDatabases
+
+        return SideDatabases(root).tracked_code()
 
     def row_keys(self, place: str) -> tuple[str, ...]:
         return row_keys(place)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Item, Origin, Problem, RecordCounts
+from backscroll.model.commit import TrackedCode, TrackedEdit
 from backscroll.readers.sqlite import Database, as_bytes, change_token, problem_code
 from backscroll.sources.cursor import locations
 
@@ -82,6 +83,11 @@ class SideDatabases:
     def search_rows(self, session_id: str) -> list[tuple[str, str, dict[str, object]]]:
         """Return the table, key and columns of each row of a session in the search index."""
         return self._query(self._search, lambda connection: _search_rows(connection, session_id)) or []
+
+    def tracked_code(self) -> TrackedCode:
+        """Return the code and the commits that the editor tracks."""
+        edits = self._query(self._tracking, _tracked_edits) or ()
+        return TrackedCode(tuple(edits), self._query(self._tracking, _scored_commits) or {})
 
     def _query(self, path: Path | None, query: Callable[[sqlite3.Connection], T]) -> T | None:
         if path is None or not locations.is_file(path):
@@ -165,3 +171,26 @@ def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:
             request_count or 0
         ) * _REQUEST_WEIGHT + row_count
     return {session_id: counter.most_common(1)[0][0] for session_id, counter in counts.items()}
+
+
+def _tracked_edits(connection: sqlite3.Connection) -> list[TrackedEdit]:
+    """Return one edit per request and file: a row is a fragment of code."""
+    rows = connection.execute(
+        "select conversationId, fileName, min(coalesce(nullif(timestamp, 0), createdAt)) from ai_code_hashes"
+        " where conversationId <> '' and fileName <> '' group by conversationId, fileName, requestId"
+    )
+    return [
+        TrackedEdit(_text(session_id), _text(path), at)
+        for session_id, path, at in rows
+        if isinstance(at, int)
+    ]
+
+
+def _scored_commits(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """Return the added lines by sessions and in total. The same commit can be on several branches."""
+    rows = connection.execute("select commitHash, composerLinesAdded, linesAdded from scored_commits")
+    return {
+        _text(sha): (by_sessions, total)
+        for sha, by_sessions, total in rows
+        if isinstance(by_sessions, int) and isinstance(total, int)
+    }

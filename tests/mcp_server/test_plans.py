@@ -1,6 +1,8 @@
 """Tools that change files return a plan first, and apply it only while it is valid."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -140,6 +142,35 @@ def test_prompts_that_the_user_types_meanwhile_do_not_invalidate_a_plan(
         file.write('{"display": "yes, do it", "timestamp": 2}\n')
     document = client.document("migrate_session", **move(stage), plan_id=plan_id)
     assert document["status"] == "applied"
+
+
+def test_a_program_that_only_reads_a_database_does_not_invalidate_a_plan(
+    client: WriteClient, stage: Stage
+) -> None:
+    arguments = {"refs": [stage.cursor_ref()], "target": str(stage.new)}
+    plan_id = client.plan("migrate_session", **arguments)
+    database = stage.cursor / "User" / "globalStorage" / "state.vscdb"
+    with closing(sqlite3.connect(database)) as reader:
+        reader.execute("pragma journal_mode").fetchone()
+        reader.execute("select count(*) from ItemTable").fetchone()
+        document = client.document("migrate_session", **arguments, plan_id=plan_id)
+    assert document["status"] == "applied"
+
+
+def test_a_database_that_stays_locked_is_named_with_its_code(client: WriteClient, stage: Stage) -> None:
+    arguments = {"refs": [stage.cursor_ref()], "target": str(stage.new)}
+    plan_id = client.plan("migrate_session", **arguments)
+    database = stage.cursor / "User" / "globalStorage" / "state.vscdb"
+    before = stage.files()
+    with closing(sqlite3.connect(database, isolation_level=None)) as writer:
+        writer.execute("begin exclusive")
+        document = client.document("migrate_session", **arguments, plan_id=plan_id)
+    assert document["status"] == "failed"
+    (error,) = document["result"]["errors"]
+    assert error["code"] == "locked", error
+    assert {name: content for name, content in stage.files().items() if name in before} == before
+    # When the database is no longer locked, the same plan is applied.
+    assert client.document("migrate_session", **arguments, plan_id=plan_id)["status"] == "applied"
 
 
 def test_a_plan_is_applied_once_and_its_result_can_be_read_again(

@@ -74,6 +74,7 @@ why, and returns a new plan. A plan is applied once; a repeated call returns the
 | `planned` | nothing was changed; `plan_id` applies the plan; `reason` says why an earlier plan was refused |
 | `applied` | the change was made; `result` is a `BackupResult`, `RestoreResult` or `MigrateResult` |
 | `blocked` | a running tool has open what would be changed; `command` is the shell command to run later |
+| `failed` | nothing was changed, for the reasons in `result`; `plan_id` can be used again |
 | `running` | another call is applying the plan |
 | `nothing_to_do` | the plan changes nothing |
 

@@ -9,7 +9,7 @@ import msgspec
 
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace, absolute_path
-from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
+from backscroll.mcp.tools.plans import NotAppliedError, Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model.changes import ChangePlan
 from backscroll.model.text import one_line, pluralize
@@ -123,7 +123,12 @@ class _Migration(Plan):
             hints.append(f"To revert it, run: {shell_command([*call.options.command, 'undo', *change])}")
         if result.failed_count:
             hints.append(f"{pluralize(result.failed_count, 'session')} not changed: see the reasons above.")
-        return ToolAnswer("\n".join(lines), _result_document(call, result), tuple(hints))
+        if not result.sessions:
+            hints.append("Remove the cause, then call again with the same plan_id.")
+        answer = ToolAnswer("\n".join(lines), _result_document(call, result), tuple(hints))
+        if not result.sessions:
+            raise NotAppliedError(answer)
+        return answer
 
 
 def _is_tool(client: str | None, platform: str) -> bool:

@@ -27,11 +27,11 @@ from backscroll.model.dates import iso
 if TYPE_CHECKING:
     from backscroll.mcp.call import Call
 
-__all__ = ["Plan", "PlanStore", "run_planned", "shell_command"]
+__all__ = ["NotAppliedError", "Plan", "PlanStore", "run_planned", "shell_command"]
 
 PLAN_MINUTES = 15
 MAX_PLANS = 100  # the oldest are dropped
-_COMPANIONS = ("", "-wal", "-journal")  # files that belong to a database
+_LOG_SUFFIXES = ("-wal", "-journal")  # of files that belong to a database
 
 FileState = tuple[int, int, int] | None  # size, modification time, inode; None if there is no file
 
@@ -64,7 +64,15 @@ class Plan(ABC):
 
     @abstractmethod
     def apply(self, call: "Call") -> ToolAnswer:
-        """Make the change. Return the result."""
+        """Make the change. Return the result. Raises `NotAppliedError` if nothing was changed."""
+
+
+class NotAppliedError(Exception):
+    """Nothing was changed, for the reasons in the answer. The plan can be applied again."""
+
+    def __init__(self, answer: ToolAnswer) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class _StoredPlan:
@@ -167,6 +175,9 @@ def _apply(call: "Call", stored: _StoredPlan) -> ToolAnswer:
             applied = stored.plan.apply(call)
         except ToolRunningError as error:
             return _blocked(call, stored.plan, error.reason)
+        except NotAppliedError as error:
+            document = {"status": "failed", "result": error.answer.document}
+            return msgspec.structs.replace(error.answer, document=document)
         result = msgspec.structs.replace(applied, document={"status": "applied", "result": applied.document})
         return result
     finally:
@@ -209,11 +220,14 @@ def shell_command(arguments: Sequence[str]) -> str:
 
 
 def _file_states(paths: Iterable[str | Path]) -> dict[str, FileState]:
-    return {
-        name: _file_state(name)
-        for path in paths
-        for name in (os.fspath(path) + companion for companion in _COMPANIONS)
-    }
+    states: dict[str, FileState] = {}
+    for path in map(str, paths):
+        states[path] = _file_state(path)
+        for suffix in _LOG_SUFFIXES:
+            log = _file_state(path + suffix)
+            # An empty log has no changes. A program that opens the database creates it.
+            states[path + suffix] = log if log is not None and log[0] else None
+    return states
 
 
 def _file_state(path: str) -> FileState:

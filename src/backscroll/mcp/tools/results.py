@@ -301,7 +301,7 @@ class CodeAnswer(_Answer, kw_only=True):
 
 
 class PlanAnswer(_Answer, kw_only=True):
-    status: Literal["planned", "applied", "blocked", "running", "nothing_to_do"]
+    status: Literal["planned", "applied", "blocked", "failed", "running", "nothing_to_do"]
     reason: str | None  # why a given plan was not applied
     plan: dict[str, Any] | None  # unless it was applied
     plan_id: str | None  # to apply the plan

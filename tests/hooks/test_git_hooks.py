@@ -433,6 +433,16 @@ def test_a_new_git_gets_the_hook_in_its_configuration(repo: Repo, is_global: boo
     assert after == before
 
 
+def test_a_hook_in_the_configuration_replaces_a_script(repo: Repo, request: pytest.FixtureRequest) -> None:
+    path = repo.write_hook(SHELL_HOOK)
+    repo.install()
+    request.getfixturevalue("new_git")
+    repo.install()
+    assert path.read_text() == SHELL_HOOK
+    assert not (repo.hooks / "post-rewrite").exists()
+    assert repo.git("config", "--local", "--get-all", "hook.backscroll.event").split() != []
+
+
 def test_an_old_git_cannot_have_the_hook_for_all_repositories(repo: Repo) -> None:
     with repo.open() as history, pytest.raises(UsageError, match=r"2\.54"):
         history.hooks.plan_git_install(repo.folder, is_global=True)

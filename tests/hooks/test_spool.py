@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll import History
+from backscroll.archive.hook_events import HookEvents
 from backscroll.config import NamedRoot
+from backscroll.errors import ArchiveError
 from backscroll.hooks.command_line import hook_command
 from backscroll.ingest import spool as spool_module
 from backscroll.ingest.spool import parse_record
@@ -274,6 +276,23 @@ def test_a_crash_between_storing_and_parsing_is_repaired(home: Home, monkeypatch
     assert list(home.spool.iterdir()) == []
     home.sync()
     assert len(home.messages(CLAUDE_SESSION)) == 3
+
+
+def test_a_failure_to_store_keeps_the_records_in_the_spool(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.sync()
+    write_claude_events(home)
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HookEvents, "add", fail)
+        with pytest.raises((sqlite3.OperationalError, ArchiveError)):
+            home.sync()
+    assert [file.name.startswith("sealed-") for file in home.spool.iterdir()] == [True]
+    assert home.sync() == 4
 
 
 def test_a_line_that_is_being_written_is_left_for_the_next_sync(home: Home) -> None:

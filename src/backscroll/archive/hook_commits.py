@@ -45,6 +45,10 @@ class HookCommits:
         return self._db.execute("select 1 from hook_commit where not is_done limit 1").fetchone() is not None
 
     @property
+    def count(self) -> int:
+        return int(self._db.execute("select count(*) from hook_commit").fetchone()[0])
+
+    @property
     def done_count(self) -> int:
         return int(self._db.execute("select count(*) from hook_commit where is_done").fetchone()[0])
 

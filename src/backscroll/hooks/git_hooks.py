@@ -135,6 +135,8 @@ def status(folder: Path, command: str) -> list[HookStatus]:
     if any(command not in text for text in used.values()):
         problems.append("The command is not the one of this installation and archive.")
     problems += [f"{hooks / event} is not executable." for event in used if not _is_executable(hooks / event)]
+    if found and not used:
+        return found
     return [
         *found,
         HookStatus(
@@ -164,6 +166,10 @@ def _plan_configured(folder: Path, command: str, *, is_global: bool) -> GitHookC
     scope = "--global" if is_global else "--local"
     repository = open_repository(folder) if not is_global else None
     where = repository.folder if repository is not None else folder
+    # An older git may have got scripts.
+    scripts = (
+        [_uninstalled(_hooks_folder(where) / event) for event in EVENTS] if repository is not None else []
+    )
     settings: list[tuple[str, ...]] = []
     if _setting(where, scope, "command") != [command]:
         settings.append(("config", scope, "--replace-all", f"{_NAME}.command", command))
@@ -175,6 +181,7 @@ def _plan_configured(folder: Path, command: str, *, is_global: bool) -> GitHookC
     return GitHookChange(
         folder=where,
         place=_place(where, scope),
+        files=tuple(file for files in scripts for file in files),
         settings=tuple(settings),
         lines=tuple(f"+ {name} = {value}" for *_, name, value in settings),
         git_folder=repository.git_folder if repository is not None else None,

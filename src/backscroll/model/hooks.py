@@ -74,5 +74,6 @@ class SpoolStatus(Struct, frozen=True, kw_only=True):
     path: str
     pending_bytes: int  # not ingested yet
     event_count: int = 0  # in the archive
+    commit_count: int = 0  # reported by the git hook, or found by a sync
     unreadable_count: int = 0
     last_event_at: datetime | None = None

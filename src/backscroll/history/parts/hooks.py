@@ -60,14 +60,15 @@ class Hooks:
         """Return what hooks have recorded: in the archive, and waiting for the next sync."""
         spool = self._stores.spool_path
         pending = [file.stat().st_size for file in spool.glob("*.jsonl")] if spool.is_dir() else []
-        counts = (
-            self._stores.archive.hook_events.counts() if self._stores.archive_path.exists() else (0, 0, None)
-        )
-        events, unreadable, last_at = counts
+        events, unreadable, last_at, commits = 0, 0, None, 0
+        if self._stores.archive_path.exists():
+            events, unreadable, last_at = self._stores.archive.hook_events.counts()
+            commits = self._stores.archive.hook_commits.count
         return SpoolStatus(
             path=str(spool),
             pending_bytes=sum(pending),
             event_count=events,
+            commit_count=commits,
             unreadable_count=unreadable,
             last_event_at=datetime.fromtimestamp(last_at / 1000, UTC) if last_at else None,
         )

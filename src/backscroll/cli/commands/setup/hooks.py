@@ -178,7 +178,8 @@ def _apply_git(history: History, change: GitHookChange, question: str, *, yes: b
 
 
 def _spool_line(spool: SpoolStatus) -> str:
-    parts = [f"{pluralize(spool.event_count, 'event')} in the archive"]
+    counts = pluralize(spool.event_count, "event"), pluralize(spool.commit_count, "commit")
+    parts = [f"{counts[0]} and {counts[1]} in the archive"]
     if spool.last_event_at is not None:
         parts.append(f"last {spool.last_event_at:%Y-%m-%d %H:%M} UTC")
     if spool.pending_bytes:

@@ -84,7 +84,7 @@ def test_notes_and_the_file_of_a_day(shell: Shell) -> None:
     assert (note["kind"], note["text"]) == ("reflection", "It works")
     assert shell.run("journal", "capture", "Waiting for Kim", *options).code == 0
     shown = shell.run("journal", "show", *options).out
-    assert "It works" in shown and "Waiting for Kim" in shown
+    assert "It works" in shown and "Waiting for Kim" in shown and "<!--" not in shown
     assert shell.json("journal", "show", "2020-01-01", *options)["text"] is None
     assert shell.run("journal", "path", *options).out.strip() == str(shell.folder / "j")
 
@@ -122,3 +122,14 @@ def test_a_model_that_is_missing_leaves_the_extracted_entry(shell: Shell) -> Non
     assert "The entry was extracted without a model." in result.err
     document = json.loads(result.out)
     assert document["is_new"] is True and document["model"] is None
+    filled = shell.run(
+        "journal", "--since", "2026", "--repo", shell.folder / "shop", "--model", "nonesuch", "--no-sync",
+        "--journal", shell.folder / "j", LLM_USER_PATH=str(shell.folder / "llm"),
+    )  # fmt: skip
+    assert filled.err.count("The entry was extracted without a model.") == 1
+    assert filled.out.startswith("2 entries written.")
+
+
+def test_help_is_that_of_the_group_or_of_the_default_command(shell: Shell) -> None:
+    assert "Commands:" in shell.run("journal", "-h").out
+    assert "Usage: backscroll journal write" in shell.run("journal", "HEAD", "--help").out

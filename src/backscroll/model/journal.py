@@ -103,6 +103,7 @@ class BackfillResult(Struct, frozen=True, kw_only=True):
     folder: Path
     summary_path: Path | None = None  # of the period
     is_summary_edited: bool = False  # the user edited the summary, so it was kept
+    message: str | None = None  # for people: why no model was used
 
 
 class JournalNote(Struct, frozen=True):

@@ -116,7 +116,8 @@ class Journal:
     ) -> BackfillResult:
         """Write the missing entries of a period, oldest first, and its summary; or those since a time.
 
-        Every entry is saved at once. After an interruption, the next call continues.
+        Every entry is saved at once. After an interruption, the next call continues. If the model fails, the
+        other entries are extracted without it.
         """
         writer, _ = self._open(repository, folder)
         named: Period | None = None
@@ -130,6 +131,7 @@ class Journal:
         known = {block.fields.get("sha") for _, block in writer.files.entries()}
         written: list[str] = []
         skipped = 0
+        message: str | None = None
         for number, commit in enumerate(reversed(commits.data)):
             if progress is not None:
                 progress(number, len(commits.data))
@@ -141,8 +143,16 @@ class Journal:
             if writer.existing(commit.sha) is not None:
                 continue
             details = Commits(self._stores).get(commit.sha, repository, None)
-            if self._write(writer, details, model).is_new:
+            result = self._write(writer, details, model if message is None else None)
+            if result.is_new:
                 written.append(commit.sha)
+            if (
+                details.sessions
+                and result.message is not None
+                and result.entry
+                and result.entry.model is None
+            ):
+                message = result.message
         if progress is not None:
             progress(len(commits.data), len(commits.data))
         path, _, is_edited = writer.summarize(named) if named is not None else (None, False, False)
@@ -153,6 +163,7 @@ class Journal:
             folder=writer.files.folder,
             summary_path=path,
             is_summary_edited=is_edited,
+            message=message,
         )
 
     def add_note(

@@ -21,6 +21,7 @@ __all__ = [
     "note_document",
     "quote_document",
     "result_line",
+    "without_markers",
 ]
 
 _SHA_CHARS = 9
@@ -66,6 +67,7 @@ def backfill_document(result: BackfillResult) -> dict[str, Any]:
         "folder": str(result.folder),
         "summary_path": str(result.summary_path) if result.summary_path is not None else None,
         "is_summary_edited": result.is_summary_edited,
+        "message": result.message,
     }
 
 
@@ -79,6 +81,11 @@ def entry_markdown(entry: JournalEntry) -> str:
     return (
         "\n\n".join(f"### {SECTION_TITLES[name]}\n\n{text}" for name, text in entry.sections.items()) + "\n"
     )
+
+
+def without_markers(text: str) -> str:
+    """Return the text of a file without the comments that mark entries and notes."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("<!-- backscroll:"))
 
 
 def result_line(result: JournalResult) -> str:

@@ -34,8 +34,8 @@ class _JournalGroup(CommandGroup):
     """Group with a default command: ``journal HEAD`` is ``journal write HEAD``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_command = bool(args) and args[0] in self.commands
-        if not is_command and "--help" not in args:
+        is_own = bool(args) and (args[0] in self.commands or args[0] in ("-h", "--help"))
+        if not is_own and not ctx.resilient_parsing:  # completion offers the subcommands
             args = ["write", *args]
         return super().parse_args(ctx, args)
 
@@ -177,6 +177,8 @@ def _backfill(
         result = history.journal.backfill(
             repository, period=period, since=since, folder=folder, model=model, progress=bar.step
         )
+    if result.message is not None:
+        click.echo(result.message, err=True)
     if as_json:
         write_json(render.backfill_document(result))
         return
@@ -288,7 +290,7 @@ def show(setup: Setup, day: str, repository: Path, folder: Path | None, as_json:
     elif text is None:
         click.echo(f"The journal has nothing for {day}.", err=True)
     else:
-        click.echo(text, nl=False)
+        click.echo(render.without_markers(text), nl=False)
 
 
 @command.command("path")

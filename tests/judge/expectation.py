@@ -180,7 +180,9 @@ def titles(stage: Stage) -> dict[str, str]:
     """Return the titles that the tool wrote, by session id."""
     found: dict[str, str] = {}
     records = [(path.stem, record) for path in stage.transcripts() for record in _records(path)]
-    owners = {record["uuid"]: id_ for id_, record in records if record.get("uuid")}
+    owners: dict[str, str] = {}
+    for id_, record in records:  # oldest first: a copy of a session may have the same ids
+        owners.setdefault(record.get("uuid"), id_)
     for id_, record in records:
         match record.get("type"):
             case "ai-title":

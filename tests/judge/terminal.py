@@ -14,6 +14,7 @@ __all__ = ["Terminal", "terminal"]
 _TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _TYPING_SECONDS = 0.8  # the tool takes faster input for a paste
+_MAX_ENTER_KEYS = 3
 _DIALOG = ("Do you want", "1. Yes", "❯ 1.")
 
 
@@ -49,9 +50,18 @@ class Terminal:
         """Type words and press Enter."""
         self.prompts += [words] if is_prompt else []
         self._tmux("send-keys", "-l", words)
-        time.sleep(_TYPING_SECONDS)
-        self._tmux("send-keys", "Enter")
-        time.sleep(_TYPING_SECONDS)
+        for _ in range(_MAX_ENTER_KEYS):
+            time.sleep(_TYPING_SECONDS)
+            self._tmux("send-keys", "Enter")
+            time.sleep(_TYPING_SECONDS)
+            if not self._has_input(words):
+                return
+
+    def _has_input(self, words: str) -> bool:
+        """Return whether the words are still in the input, because the key came too early."""
+        lines = [line.strip("│ ") for line in self.screen().splitlines()]
+        inputs = [line for line in lines if line.startswith((">", "❯"))]
+        return bool(inputs) and words[:20] in inputs[-1]
 
     def ask(self, prompt: str, answer: str = "Understood") -> None:
         """Type a prompt and wait for the answer."""
@@ -68,6 +78,7 @@ class Terminal:
     def close(self) -> None:
         """Leave the tool as a user does."""
         self.keys("C-u")
+        time.sleep(_TYPING_SECONDS)  # otherwise both are taken for a paste
         self.type("/exit", is_prompt=False)
         deadline = time.monotonic() + 10.0
         while self._is_running() and time.monotonic() < deadline:

@@ -100,6 +100,26 @@ def test_an_undone_move_leaves_the_session_as_it_was(stage: Stage) -> None:
     assert_agrees(stage)
 
 
+def test_a_session_is_resumed_on_another_machine_after_a_mapped_restore(stage: Stage, tmp_path: Path) -> None:
+    session = make_session(stage)
+    expected = expected_conversation(stage, session)
+    backup = stage.folder / "history.zip"
+    Safekeeping(stage).run("backup", "create", "-o", str(backup))
+    shutil.copytree(stage.workspace, tmp_path / "work")
+    shutil.rmtree(stage.workspace)
+    shutil.rmtree(stage.config)
+    maps = f"{stage.folder}={tmp_path}"
+    stage.config, stage.workspace = tmp_path / "config", tmp_path / "work"
+    keeping = Safekeeping(stage)
+    keeping.home = tmp_path / "archive"
+    stage.config.mkdir()
+    stage.trust(stage.workspace)
+    keeping.run("backup", "restore", str(backup), "--map", maps, "--yes")
+    resumed = stage.ask("Which kettle was it?", resume=session)
+    assert conversation_of(resumed) == expected
+    assert_agrees(stage)
+
+
 def test_a_session_that_the_tool_deleted_is_restored_and_stays(stage: Stage) -> None:
     session = stage.ask("First prompt avocet")
     (transcript,) = [path for path in stage.transcripts() if path.stem == session.id]

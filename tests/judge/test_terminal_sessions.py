@@ -45,7 +45,7 @@ def test_a_rewound_prompt_is_kept_and_not_active(stage: Stage) -> None:
         time.sleep(1.5)
         screen.keys("Enter")
         time.sleep(2.0)
-        screen.keys("C-u")
+        screen.keys("C-u", "C-k")  # the rewound prompt is in the input again
         screen.ask("After the rewind egret")
     exchanges = [each for each in stage.runs[-1].exchanges if not each.is_own]
     with stage.history() as history:

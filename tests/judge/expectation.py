@@ -142,15 +142,15 @@ def expected_call(stage: Stage, call: Block) -> ExpectedCall:
     status = "pending" if result is None else "failed" if result.get("is_error") else "completed"
     is_edit = call["name"] in EDIT_TOOLS
     values = {
-        "result": None if result is None else result_text(result),
+        "result": None if result is None else result_text(result, stage.config / "projects"),
         "status": status,
         "decision": "accepted" if is_edit and status == "completed" else None,
     }
     return ExpectedCall(**values | stage.calls.get(call["id"], {}))
 
 
-def result_text(result: Block) -> str:
-    """Return the words of a tool_result block."""
+def result_text(result: Block, projects: Path | None = None) -> str:
+    """Return the words of a tool_result block. A long result of a moved session is below ``projects``."""
     content = result.get("content") or ""
     if not isinstance(content, str):
         words = [
@@ -158,13 +158,12 @@ def result_text(result: Block) -> str:
         ]
         content = "\n".join(words)
     persisted = _PERSISTED.match(content)
-    return _current_path(Path(persisted[1])).read_text("utf-8") if persisted else content
-
-
-def _current_path(path: Path) -> Path:
-    """Return where a long result is now, if its session was moved."""
-    projects = path.parents[3]
-    return path if path.exists() else next(projects.glob(f"*/*/tool-results/{path.name}"))
+    if persisted is None:
+        return content
+    path = Path(persisted[1])
+    if not path.exists() and projects is not None:
+        (path,) = projects.glob(f"*/*/tool-results/{path.name}")
+    return path.read_text("utf-8")
 
 
 def _has_words(block: Block) -> bool:

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from backscroll.model import Filter
 from backscroll.render.terminal.humanize import format_cost
+from backscroll.web.pages.home import _FiguresCache
 from backscroll.web.pages.sessions import group_by_date
 from tests.web.conftest import CLOCKS, OpenHistory, text_of
 
@@ -28,6 +29,18 @@ def test_home_shows_recent_sessions_figures_and_deleted_sessions(
 @pytest.mark.parametrize("name", ["30d", "90d", "year", "all"])
 def test_home_has_figures_of_each_time_range(client: TestClient, name: str) -> None:
     assert 'class="chart bars"' in client.get(f"/?range={name}").text
+
+
+def test_the_figures_of_a_large_archive_are_loaded_later(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backscroll.web.pages.home.MAX_INLINE_SESSIONS", 10)
+    monkeypatch.setattr("backscroll.web.pages.home._cache", _FiguresCache())
+    html = client.get("/?range=all").text
+    assert 'class="chart' not in html
+    assert 'data-load="/figures?range=all"' in html
+    assert 'class="chart bars"' in client.get("/figures?range=all").text
+    assert 'class="chart bars"' in client.get("/?range=all").text  # now they are known
 
 
 def test_home_refuses_an_unknown_time_range(client: TestClient) -> None:

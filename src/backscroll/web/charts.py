@@ -4,7 +4,8 @@ Charts have no inline styles, because the content policy forbids them. Classes s
 has its number as a tooltip.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ class Bar(NamedTuple):
 def calendar_chart(counts: Mapping[date, int], today: date, url: Callable[[date], str]) -> Markup:
     """Return the last 53 weeks as a grid of days, Monday on top. Each day is a link."""
     first = today - timedelta(days=today.weekday(), weeks=_WEEKS - 1)
-    highest = max((count for day, count in counts.items() if first <= day <= today), default=0)
+    limits = _limits(count for day, count in counts.items() if first <= day <= today)
     parts: list[Markup] = []
     for week in range(_WEEKS):
         monday = first + timedelta(weeks=week)
@@ -47,7 +48,7 @@ def calendar_chart(counts: Mapping[date, int], today: date, url: Callable[[date]
                 break
             count = counts.get(day, 0)
             title = f"{day:%A}, {day.day} {day:%B %Y}: {pluralize(count, 'message')}"
-            parts.append(_cell(x, 16 + weekday * _STEP, count, highest, title, url(day) if count else ""))
+            parts.append(_cell(x, 16 + weekday * _STEP, count, limits, title, url(day) if count else ""))
     for weekday in (0, 2, 4):
         parts.append(
             Markup('<text class="axis" x="0" y="{}">{}</text>').format(
@@ -60,7 +61,7 @@ def calendar_chart(counts: Mapping[date, int], today: date, url: Callable[[date]
 
 def hour_chart(counts: Sequence[Sequence[int]]) -> Markup:
     """Return a grid of weekdays and hours."""
-    highest = max((count for row in counts for count in row), default=0)
+    limits = _limits(count for row in counts for count in row)
     parts: list[Markup] = []
     for hour in range(0, 24, 3):
         parts.append(
@@ -71,7 +72,7 @@ def hour_chart(counts: Sequence[Sequence[int]]) -> Markup:
         parts.append(Markup('<text class="axis" x="0" y="{}">{}</text>').format(y + 9, _WEEKDAYS[weekday]))
         for hour, count in enumerate(row):
             title = f"{_WEEKDAYS[weekday]} {hour:02}:00: {pluralize(count, 'message')}"
-            parts.append(_cell(30 + hour * _STEP, y, count, highest, title, ""))
+            parts.append(_cell(30 + hour * _STEP, y, count, limits, title, ""))
     return _svg("hours", 30 + 24 * _STEP, 16 + 7 * _STEP, "Messages by weekday and hour", parts)
 
 
@@ -113,8 +114,14 @@ def share_bar(value: float, highest: float) -> Markup:
     ).format(width)
 
 
-def _cell(x: int, y: int, count: int, highest: int, title: str, url: str) -> Markup:
-    level = 0 if not count else 1 + min(_LEVELS - 1, int(_LEVELS * (count - 0.5) / max(highest, 1)))
+def _limits(counts: Iterable[int]) -> list[int]:
+    """Return the quartiles of the counts above zero. A few very busy days do not make all others pale."""
+    known = sorted(count for count in counts if count)
+    return [known[len(known) * step // _LEVELS] for step in range(1, _LEVELS)] if known else []
+
+
+def _cell(x: int, y: int, count: int, limits: Sequence[int], title: str, url: str) -> Markup:
+    level = 1 + bisect_right(limits, count) if count else 0
     cell = Markup(
         '<rect class="level-{}" x="{}" y="{}" width="{}" height="{}" rx="2"><title>{}</title></rect>'
     ).format(level, x, y, _CELL, _CELL, title)

@@ -20,9 +20,11 @@ from backscroll.web.charts import Bar, bar_chart, calendar_chart, hour_chart, sh
 from backscroll.web.session_query import SessionQuery
 from backscroll.web.templating import render
 
-__all__ = ["home_page"]
+__all__ = ["figures_page", "home_page"]
 
 RECENT_SESSIONS = 8
+MAX_INLINE_SESSIONS = 200  # with more, the figures are loaded after the page
+MAX_AGE = timedelta(minutes=1)
 _MAX_ROWS = 8
 _CALENDAR_DAYS = 53 * 7
 _EVENT_DAYS = 30
@@ -69,9 +71,7 @@ class Figures(NamedTuple):
 
 def home_page(history: History, request: Request) -> Response:
     """Return the home page."""
-    name = request.query_params.get("range", DEFAULT_RANGE)
-    if name not in _RANGES:
-        raise UsageError(f"{name!r} is not a time range. Use one of: {', '.join(_RANGES)}.")
+    name = _range_name(request)
     recent = history.list_sessions(limit=RECENT_SESSIONS)
     now = datetime.now(UTC)
     return render(
@@ -80,12 +80,9 @@ def home_page(history: History, request: Request) -> Response:
         recent=recent.data,
         total_sessions=recent.pagination.total,
         live=history.live_sessions(),
-        figures=_cache.get(history, name, now) if recent.data else None,
-        ranges=[
-            (label, "/" if key == DEFAULT_RANGE else f"/?range={key}", key == name)
-            for key, (label, _, _) in _RANGES.items()
-        ],
-        range_label=_RANGES[name][0],
+        figures=_cache.get(history, name, now, can_wait=recent.pagination.total <= MAX_INLINE_SESSIONS),
+        figures_url=f"/figures?range={name}",
+        ranges=_range_links(name),
         events=events_line(history.events(now - timedelta(days=_EVENT_DAYS)), now),
         retentions=[one for one in history.retentions(now) if one.expiring],
         roots=[(source.name, str(path)) for source, path in history.roots()] if not recent.data else [],
@@ -94,23 +91,52 @@ def home_page(history: History, request: Request) -> Response:
     )
 
 
+def figures_page(history: History, request: Request) -> Response:
+    """Return only the figures. The home page of a large archive loads them after everything else."""
+    name = _range_name(request)
+    figures = _cache.get(history, name, datetime.now(UTC), can_wait=True)
+    return render(request, "figures_page.html", figures=figures, ranges=_range_links(name))
+
+
+def _range_name(request: Request) -> str:
+    name = request.query_params.get("range", DEFAULT_RANGE)
+    if name not in _RANGES:
+        raise UsageError(f"{name!r} is not a time range. Use one of: {', '.join(_RANGES)}.")
+    return name
+
+
+def _range_links(name: str) -> list[tuple[str, str, bool]]:
+    """Return label, address and whether it is the current one, of each time range."""
+    return [
+        (label, "/" if key == DEFAULT_RANGE else f"/?range={key}", key == name)
+        for key, (label, _, _) in _RANGES.items()
+    ]
+
+
 class _FiguresCache:
-    """The last figures of each time range. They are computed again when the archive or the date changes."""
+    """The last figures of each time range.
+
+    They are computed again when the archive or the date has changed, but at most once a minute for a large
+    archive.
+    """
 
     def __init__(self) -> None:
-        self._figures: dict[tuple[str, str], tuple[object, Figures]] = {}
+        self._figures: dict[tuple[str, str], tuple[object, datetime, Figures]] = {}
         self._lock = Lock()
 
-    def get(self, history: History, name: str, now: datetime) -> Figures:
+    def get(self, history: History, name: str, now: datetime, *, can_wait: bool) -> Figures | None:
+        """Return the figures; None if they must be computed and the caller cannot wait."""
         key = str(history.archive_path), name
         state = (_archive_state(history), now.astimezone().date())
         with self._lock:
             known = self._figures.get(key)
-        if known is not None and known[0] == state:
-            return known[1]
+        if known is not None and (known[0] == state or (not can_wait and now - known[1] < MAX_AGE)):
+            return known[2]
+        if not can_wait:
+            return None
         figures = _figures(history, name, now)
         with self._lock:
-            self._figures[key] = state, figures
+            self._figures[key] = state, now, figures
         return figures
 
 

@@ -16,5 +16,15 @@ if (fold) {
 
 onChange(refresher((page) => {
   if (document.querySelector(".empty") && !page.querySelector(".empty")) location.reload();
-  replaceParts(page, [".list", ".recent", ".activity", ".sums", ".notices"]);
+  replaceParts(page, [".list", ".recent", ".notices"]);
 }));
+
+// The figures of a large archive take a moment.
+const figures = document.querySelector("#figures[data-load]");
+if (figures) {
+  figures.firstElementChild.textContent = "Counting …";
+  fetch(figures.dataset.load).then((response) => response.text()).then((text) => {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    figures.replaceWith(document.importNode(page.getElementById("figures"), true));
+  }).catch(() => { figures.remove(); });
+}

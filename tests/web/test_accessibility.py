@@ -26,6 +26,8 @@ PATHS = [
     f"/sessions/{CLOCKS}?find=utc",
     "/sessions/f841ceec",
     f"/sessions/{CLOCKS}/messages/1",
+    "/commits",
+    "/commits/HEAD",
     "/nothing",
 ]
 NPM_TIMEOUT_SECONDS = 60

@@ -220,7 +220,7 @@ def test_new_messages_and_sessions_appear_by_themselves(browser: Browser, tmp_pa
         expect(page.get_by_text("a new quay").first).to_be_visible(timeout=20_000)
 
 
-@pytest.mark.parametrize("path", ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}"])
+@pytest.mark.parametrize("path", ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}", "/commits"])
 @pytest.mark.parametrize("width", [360, 768, 2560])
 def test_no_page_scrolls_sideways(browser: Browser, address: str, path: str, width: int) -> None:
     with open_page(browser, address, viewport={"width": width, "height": 800}) as tab:

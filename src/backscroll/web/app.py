@@ -23,6 +23,7 @@ from backscroll.web.api.operations import OPERATIONS, error_response, run_operat
 from backscroll.web.headers import SecurityHeaders
 from backscroll.web.live import ChangeFeed
 from backscroll.web.pages.annotations import annotate, read_form
+from backscroll.web.pages.commits import commit_page, commits_page
 from backscroll.web.pages.home import figures_page, home_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
 from backscroll.web.pages.records import export_file, image_file, record_page
@@ -113,6 +114,8 @@ def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
 
     return [
         Route("/", page(home_page)),
+        Route("/commits", page(commits_page)),
+        Route("/commits/{sha}", page(commit_page)),
         Route("/figures", page(figures_page)),
         Route("/search", page(search_page)),
         Route("/sessions", page(sessions_page)),

@@ -10,7 +10,9 @@ from starlette.responses import Response
 from backscroll.errors import (
     ArchiveError,
     BackscrollError,
+    CommitNotFoundError,
     DataNotFoundError,
+    RepositoryError,
     SessionNotFoundError,
     UsageError,
     WorkspaceNotFoundError,
@@ -21,6 +23,8 @@ __all__ = ["HANDLERS", "status_of"]
 
 _STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
     (SessionNotFoundError, 404, "Session not found"),
+    (CommitNotFoundError, 404, "Commit not found"),
+    (RepositoryError, 404, "The repository cannot be read"),
     (WorkspaceNotFoundError, 404, "Workspace not found"),
     (DataNotFoundError, 404, "Not found"),
     (UsageError, 400, "Invalid request"),

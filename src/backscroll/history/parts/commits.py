@@ -41,6 +41,14 @@ class Commits:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
 
+    def repositories(self) -> list[str]:
+        """Return the workspaces on this machine that are git repositories, the most recently used first."""
+        return [
+            workspace.path
+            for workspace in self._stores.archive.sessions.workspaces()
+            if workspace.host is None and _is_repository(workspace.path)
+        ]
+
     def page(
         self,
         repository: str | PathLike[str],
@@ -176,3 +184,10 @@ def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitS
         subject=commit.subject,
         sessions=sessions,
     )
+
+
+def _is_repository(path: str) -> bool:
+    try:
+        return (Path(path) / ".git").exists()
+    except (OSError, ValueError):  # no permission, or not a path of this system
+        return False

@@ -1,0 +1,87 @@
+"""Commits of a repository, and the sessions that led to them."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from backscroll.errors import SessionNotFoundError, UsageError
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.model.commit import CommitSummary
+from backscroll.web.templating import render
+from backscroll.web.urls import with_query
+
+__all__ = ["commit_page", "commits_page"]
+
+PAGE_SIZE = 30
+_MAX_PAGE = 100_000
+
+
+def commits_page(history: History, request: Request) -> Response:
+    """Return one page of commits, newest first. Without a repository, the most recently used one."""
+    repositories = history.commits.repositories()
+    if not repositories:
+        return render(request, "commits.html", repositories=[], repository=None)
+    repository = _repository(request, repositories)
+    page = request.query_params.get("page", "1")
+    if not (page.isascii() and page.isdigit() and 1 <= int(page[:10]) <= _MAX_PAGE):
+        raise UsageError(f"{page!r} is not a page. Use a number from 1.")
+    number = int(page)
+    offset = (number - 1) * PAGE_SIZE
+    result = history.list_commits(repository, limit=PAGE_SIZE, offset=offset)
+    return render(
+        request,
+        "commits.html",
+        repositories=[(path, with_query("/commits", {"repo": path})) for path in repositories],
+        repository=repository,
+        commits=result.data,
+        total=result.pagination.total,
+        first=offset + 1,
+        last=offset + len(result.data),
+        sessions=_sessions(history, result.data),
+        previous_url=_page_url(repository, number - 1) if number > 1 else None,
+        next_url=_page_url(repository, number + 1) if result.pagination.has_more else None,
+    )
+
+
+def commit_page(history: History, request: Request) -> Response:
+    """Return a commit with the evidence for each session, and the prompts that led to it."""
+    repository = _repository(request, history.commits.repositories())
+    commit = history.get_commit(request.path_params["sha"], repository)
+    return render(
+        request,
+        "commit.html",
+        repository=repository,
+        commit=commit,
+        sessions=_sessions(history, [commit]),
+        turns={
+            linked.session_ref: [turn for turn in commit.turns if turn.session_ref == linked.session_ref]
+            for linked in commit.sessions
+        },
+    )
+
+
+def _repository(request: Request, repositories: list[str]) -> str:
+    """Return the repository of a request. Only workspaces of the archive are read, no other folder."""
+    given = request.query_params.get("repo", "")
+    if not given and repositories:
+        return repositories[0]
+    if given not in repositories:
+        raise UsageError(f"{given!r} is not a repository with sessions.")
+    return given
+
+
+def _sessions(
+    history: History, commits: "tuple[CommitSummary, ...] | list[CommitSummary]"
+) -> dict[str, SessionSummary]:
+    """Return the linked sessions by ref. One that another process has just forgotten is omitted."""
+    found: dict[str, SessionSummary] = {}
+    for ref in {linked.session_ref for commit in commits for linked in commit.sessions}:
+        try:
+            found[ref] = history.find(ref)
+        except SessionNotFoundError:
+            continue
+    return found
+
+
+def _page_url(repository: str, page: int) -> str:
+    return with_query("/commits", {"repo": repository, "page": page})

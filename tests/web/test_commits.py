@@ -1,0 +1,69 @@
+"""Commits are shown with the sessions behind them."""
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.web.conftest import OpenHistory, text_of
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+@pytest.fixture(scope="module")
+def tideline(demo_history: OpenHistory) -> str:
+    with demo_history() as history:
+        return next(path for path in history.commits.repositories() if Path(path).name == "tideline")
+
+
+def test_commits_of_the_last_used_repository_are_listed(client: TestClient) -> None:
+    html = client.get("/commits").text
+    assert html.count('<span class="choice-label">') == 5
+    assert 'class="row commit"' in html
+
+
+def test_a_commit_names_its_sessions(client: TestClient, tideline: str, demo_history: OpenHistory) -> None:
+    html = client.get(f"/commits?repo={quote(tideline)}").text
+    with demo_history() as history:
+        commits = history.list_commits(tideline, limit=30).data
+    assert html.count('class="row commit"') == len(commits)
+    linked = re.findall(r'<li><span class="source[^>]*>[^<]*</span> <a href="/sessions/([^"]+)"', html)
+    assert linked == [one.session_ref for commit in commits for one in commit.sessions]
+    assert linked
+
+
+def test_a_commit_shows_evidence_and_prompts_with_links(client: TestClient, tideline: str) -> None:
+    html = client.get(f"/commits?repo={quote(tideline)}").text
+    url = re.search(r'href="(/commits/[^"]+)"><span class="row-title">Store departures in UTC', html)
+    assert url is not None
+    page = client.get(url[1].replace("&amp;", "&")).text
+    text = text_of(page)
+    assert "503 in the night the clocks went back" in text
+    assert "content" in text
+    prompt = re.search(r'<ol class="turns"><li><a href="([^"#]+)#m\d+">([^<]+)', page)
+    assert prompt is not None
+    assert "Then store UTC" in prompt[2]
+    assert client.get(prompt[1]).status_code == 200
+
+
+@pytest.mark.parametrize("repository", ["/", "/etc", "../..", "", "~"])
+def test_only_repositories_with_sessions_are_read(client: TestClient, repository: str) -> None:
+    response = client.get("/commits/HEAD", params={"repo": repository})
+    assert response.status_code == (200 if not repository else 400)
+
+
+@pytest.mark.parametrize("sha", ["0" * 40, "--help", "nothing", "HEAD~9999", "-", "x;y"])
+def test_an_unknown_commit_is_not_found(client: TestClient, tideline: str, sha: str) -> None:
+    assert client.get(f"/commits/{quote(sha)}?repo={quote(tideline)}").status_code == 404
+
+
+@pytest.mark.parametrize("page", ["0", "x", "-1"])
+def test_an_invalid_page_of_commits_is_explained(client: TestClient, page: str) -> None:
+    assert client.get(f"/commits?page={page}").status_code == 400
+
+
+def test_a_page_after_the_last_commit_is_empty(client: TestClient) -> None:
+    assert "No commits on this page" in client.get("/commits?page=50").text

@@ -194,8 +194,8 @@ class _RestorePlan(Plan):
                 )
             if file.action == "replace" and time.time() - _modified_at(path) < RECENT_SECONDS:
                 return (
-                    f"{path} was changed within the last ten minutes; the session may be open."
-                    " Close the tool, or wait."
+                    f"{one_line(file.path, MAX_PATH_CHARS)} was changed within the last ten minutes; the"
+                    " session may be open. Close the tool, or wait."
                 )
         return None
 

@@ -23,6 +23,7 @@ from backscroll.errors import ToolRunningError
 from backscroll.mcp.tools.arguments import PlannedArguments
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model.dates import iso
+from backscroll.model.text import one_line
 
 if TYPE_CHECKING:
     from backscroll.mcp.call import Call
@@ -31,6 +32,7 @@ __all__ = ["NotAppliedError", "Plan", "PlanStore", "run_planned", "shell_command
 
 PLAN_MINUTES = 15
 MAX_PLANS = 100  # the oldest are dropped
+MAX_PATH_CHARS = 500
 _LOG_SUFFIXES = ("-wal", "-journal")  # of files that belong to a database
 
 FileState = tuple[int, int, int] | None  # size, modification time, inode; None if there is no file
@@ -126,7 +128,9 @@ class PlanStore:
                 )
             for path, state in _file_states(stored.plan.paths).items():
                 if stored.states.get(path) != state:
-                    raise _RefusedError(f"{path} has changed since plan {plan_id} was made.")
+                    raise _RefusedError(
+                        f"{one_line(path, MAX_PATH_CHARS)} has changed since plan {plan_id} was made."
+                    )
             return stored
 
     def start(self, stored: _StoredPlan) -> bool:

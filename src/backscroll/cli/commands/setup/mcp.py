@@ -25,7 +25,7 @@ _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 _allow_writes = click.option(
     "--allow-writes",
     is_flag=True,
-    help="Offer tools that create and restore backups and move sessions. They return a plan first.",
+    help="Offer tools that write: backups, moved sessions, journal entries.",
 )
 
 
@@ -61,8 +61,9 @@ def command(
     runs. Without a subcommand, it serves over standard input and output; clients start it this way. With
     --http, it serves until Ctrl-C. Requests need the token in the file that it names at start.
 
-    With --allow-writes, assistants can also create and restore backups and move sessions. These tools return
-    a plan, and act only when they are called again with the id of the plan.
+    With --allow-writes, assistants can also create and restore backups, move sessions and write the journal.
+    Tools for backups and moves return a plan, and act only when they are called again with the id of the
+    plan.
 
     \b
     Examples:

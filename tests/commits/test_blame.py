@@ -256,5 +256,7 @@ def test_errors_name_the_reason(workplace: Workplace) -> None:
             with pytest.raises(error, match=text.replace(".", r"\.")):
                 history.blame_file(path, checkout.folder, **options)  # type: ignore[arg-type]
         assert history.blame_file("empty.py", checkout.folder) == ()
+        with pytest.raises(RepositoryError, match="is a folder"):
+            history.blame_file(checkout.folder)
         with pytest.raises(RepositoryError, match="not in a git repository"):
             history.blame_file(workplace.folder / "a.py")

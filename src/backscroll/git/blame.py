@@ -14,8 +14,9 @@ __all__ = ["BlamedLine", "blame"]
 
 _HEADER = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
 _BINARY_CHECK_BYTES = 8000  # as git does
-# Git compares a new file with every file of its parent commit to find copies. That takes 0.2 s for this many.
-_MAX_COMPARED_FILES = 2_000
+# Git compares a new file with every file of its parent commit to find copies. It takes 0.8 s for this many
+# lines, multiplied by files.
+_MAX_COMPARED_LINES = 400_000
 
 
 class BlamedLine(Struct, frozen=True):
@@ -48,7 +49,8 @@ def blame(
     if revision is None and not _is_committed(repository, path):
         texts = content.removesuffix(b"\n").split(b"\n")[first - 1 : last]
         return [BlamedLine(number, text, None, path) for number, text in enumerate(texts, start=first)]
-    copies = ["-C", "-C"] if _count_files(repository, revision) <= _MAX_COMPARED_FILES else ["-C"]
+    compared = (last - first + 1) * _count_files(repository, revision)
+    copies = ["-C", "-C"] if compared <= _MAX_COMPARED_LINES else ["-C"]
     arguments = ["blame", "-M", *copies, "-w", "--line-porcelain", "--no-progress", f"-L{first},{last}"]
     arguments += [revision] if revision is not None else []
     return _parse(run_git(repository.folder, *arguments, "--", path))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
+from os.path import normpath
 from pathlib import Path
 
 from backscroll import git
@@ -172,7 +173,8 @@ class Commits:
 
 def _folder_of(file: Path) -> Path:
     """Return the nearest folder that exists: the file can be deleted, or be in a folder that is."""
-    return next(folder for folder in file.absolute().parents if folder.is_dir())
+    path = Path(normpath(file.absolute()))
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
 def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitSummary:

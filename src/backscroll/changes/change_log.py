@@ -1,6 +1,5 @@
 """The change log: apply a plan, list changes, undo, recover after a crash."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from backscroll.changes.files import (
     missing_folders,
     publish_new,
     remove_empty,
+    set_modified_at,
     sync_folder,
     write_file,
 )
@@ -252,12 +252,13 @@ def _check_space(plan: ChangePlan, folder: Path) -> None:
 
 def _operation(change: FileChange, change_id: str, number: int) -> FileOperation:
     operation = FileOperation(
-        path=str(change.path), before=change.before, is_left_if_changed=change.is_left_if_changed
+        path=str(change.path),
+        before=change.before,
+        is_left_if_changed=change.is_left_if_changed,
+        modified_at=change.modified_at,
     )
     if change.before is not None:
-        stat = change.path.stat()
-        operation.mode = stat.st_mode & 0o777
-        operation.modified_at = stat.st_mtime
+        operation.mode = change.path.stat().st_mode & 0o777
         operation.saved = str(number)
     if change.content is not None:
         operation.staged = str(change.path.with_name(f".{change_id}-{number}.part"))
@@ -269,6 +270,9 @@ def _save_and_stage(change: FileChange, operation: FileOperation, folder: Path) 
         raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
     if change.content is not None and operation.staged is not None:
         operation.after = write_file(Path(operation.staged), change.content(), operation.mode)
+        set_modified_at(Path(operation.staged), operation.modified_at)
+        if change.is_left_if_changed:
+            operation.content_hash = rows.content_hash(Path(operation.staged))
 
 
 def _emptied_folders(plan: ChangePlan) -> list[str]:
@@ -372,12 +376,19 @@ def _revert(journal: Journal, folder: Path) -> None:
     remove_empty(Path(path) for path in journal.created_folders)
 
 
+def _is_as_changed(path: Path, operation: FileOperation) -> bool:
+    """Return whether a file is as the change left it: to the byte, or to the row for a new database."""
+    if file_hash(path) == operation.after:
+        return True
+    return operation.content_hash is not None and rows.content_hash(path) == operation.content_hash
+
+
 def _restore(operation: FileOperation, journal: Journal, folder: Path) -> None:
     """Restore one file if it is as the change left it."""
     path = Path(operation.path)
     temporary = path.with_name(f".{journal.id}-{operation.saved}.restored.part")
     temporary.unlink(missing_ok=True)  # of an interrupted undo
-    if file_hash(path) != operation.after or operation.after == operation.before:
+    if operation.after == operation.before or not _is_as_changed(path, operation):
         return
     if operation.saved is None:
         path.unlink(missing_ok=True)
@@ -385,7 +396,6 @@ def _restore(operation: FileOperation, journal: Journal, folder: Path) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     copy_file(folder / operation.saved, temporary, operation.mode)
-    # The time of the restore, not the former one: Claude Code deletes files by their modification time.
-    os.utime(temporary)
+    set_modified_at(temporary, operation.modified_at)
     temporary.replace(path)
     sync_folder(path.parent)

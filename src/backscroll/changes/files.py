@@ -14,6 +14,7 @@ __all__ = [
     "missing_folders",
     "publish_new",
     "remove_empty",
+    "set_modified_at",
     "sync_folder",
     "write_file",
 ]
@@ -49,6 +50,11 @@ def copy_file(path: Path, target: Path, mode: int = 0o600) -> str:
     """Copy a file durably to a new path. Return the SHA-256 of what was copied."""
     with path.open("rb") as file:
         return write_file(target, iter(lambda: file.read(_BLOCK_BYTES), b""), mode)
+
+
+def set_modified_at(path: Path, modified_at: float | None) -> None:
+    """Set the modification time of a file in seconds since 1970, by default to the current time."""
+    os.utime(path, (modified_at, modified_at) if modified_at is not None else None)
 
 
 def publish_new(staged: Path, target: Path) -> None:

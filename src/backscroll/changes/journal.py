@@ -40,10 +40,11 @@ class FileOperation(Struct, kw_only=True):
     before: str | None  # SHA-256 in hex; None if there was no file
     after: str | None = None  # None if the file is deleted
     mode: int = 0o600
-    modified_at: float | None = None  # of the file before the change
+    modified_at: float | None = None  # of the new or restored file; None: the current time
     saved: str | None = None  # name in the change's folder
     staged: str | None = None  # path next to the target
     is_left_if_changed: bool = False
+    content_hash: str | None = None  # of the rows of a new database, as `rows.content_hash`
 
 
 class LineOperation(Struct, frozen=True):

@@ -3,14 +3,16 @@
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model.changes import RowChange, Value
 
-__all__ = ["by_database", "check_rows", "revert_rows", "write_rows"]
+__all__ = ["by_database", "check_rows", "content_hash", "revert_rows", "write_rows"]
 
 _BUSY_TIMEOUT_SECONDS = 2.0
+_FILE_HEADER = b"SQLite format 3\0"
 
 
 def inverse(change: RowChange) -> RowChange:
@@ -75,6 +77,18 @@ def check_rows(database: Path, rows: Sequence[RowChange]) -> None:
                 )
 
 
+def content_hash(database: Path) -> str | None:
+    """Return the SHA-256 of the schema and all rows of a database; None if the file is not a database."""
+    try:
+        with database.open("rb") as file:
+            if file.read(len(_FILE_HEADER)) != _FILE_HEADER:
+                return None
+        with _connection(database) as db:
+            return sha256("\n".join(db.iterdump()).encode("utf-8", "surrogatepass")).hexdigest()
+    except (OSError, DatabaseUnreadableError):
+        return None
+
+
 def _read(db: sqlite3.Connection, row: RowChange) -> dict[str, Value] | None:
     """Return the columns of the current row that the change names; None if there is no row."""
     columns = list({**row.key, **(row.before or {}), **(row.after or {})})
@@ -121,17 +135,13 @@ def _write(db: sqlite3.Connection, row: RowChange) -> None:
     if row.after is None:
         db.execute(f"delete from {table} where {_where(row.key)}", [*row.key.values()])  # noqa: S608
         return
-    if row.before is None:
-        values = {**row.key, **row.after}
-        columns = ", ".join(map(_quoted, values))
-        marks = ", ".join("?" for _ in values)
-        db.execute(f"insert into {table} ({columns}) values ({marks})", [*values.values()])  # noqa: S608
-        return
-    assignments = ", ".join(f"{_quoted(column)} = ?" for column in row.after)
-    db.execute(
-        f"update {table} set {assignments} where {_where(row.key)}",  # noqa: S608
-        [*row.after.values(), *row.key.values()],
-    )
+    if row.before is not None:
+        # A new row id, as the tool itself gives a row that it writes again. Readers recognize changes by it.
+        db.execute(f"delete from {table} where {_where(row.key)}", [*row.key.values()])  # noqa: S608
+    values = {**row.key, **(row.before or {}), **row.after}
+    columns = ", ".join(map(_quoted, values))
+    marks = ", ".join("?" for _ in values)
+    db.execute(f"insert into {table} ({columns}) values ({marks})", [*values.values()])  # noqa: S608
 
 
 def _is_same(current: Mapping[str, Value] | None, expected: Mapping[str, Value] | None) -> bool:

@@ -30,6 +30,8 @@ class FileChange(Struct, frozen=True, kw_only=True):
     size: int = 0  # bytes of the new file, estimated: for the free-space check and the printed plan
     label: str = "file"  # for the printed plan: "transcript", "subagent"
     is_left_if_changed: bool = False  # undo leaves a new file that the tool has changed since
+    # Seconds since 1970, of the new file; of a deleted one, if undo restores it. None: the current time.
+    modified_at: float | None = None
 
     @property
     def action(self) -> Literal["create", "replace", "delete"]:

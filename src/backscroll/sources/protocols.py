@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
     from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.changes import ChangePlan
     from backscroll.model.commit import TrackedCode
     from backscroll.model.hooks import HookEvent, HookFile
     from backscroll.model.path_maps import PathMaps
@@ -330,6 +331,15 @@ class SessionWriter(ABC):
         ``target`` is absolute, without symbolic links. ``keep_cwd`` leaves the folder that is recorded with
         each message. Message text, signatures and content that a model has seen never change.
         """
+
+    def plan_companion_move(self, session: StoredSession, target: Path) -> ChangePlan:
+        """Plan to move what this source keeps of a session of another source, such as a transcript.
+
+        ``session`` has the root and the paths of this source. By default, nothing is moved.
+        """
+        from backscroll.model.changes import ChangePlan  # start-up time
+
+        return ChangePlan(what=f"Move {session.ref} to {target}")
 
     @abstractmethod
     def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:

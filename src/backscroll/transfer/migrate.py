@@ -33,7 +33,7 @@ from backscroll.model.transfer import (
 from backscroll.sources import named
 from backscroll.transfer.read_back import changed_paths, read_content
 from backscroll.transfer.safety import check_processes, check_target, recent_activity, target_path
-from backscroll.transfer.stored_sessions import stored_session, writer_of
+from backscroll.transfer.stored_sessions import companions, stored_session, writer_of
 
 __all__ = ["apply_migration", "blocking_processes", "error_code", "plan_migration"]
 
@@ -69,7 +69,7 @@ def plan_migration(
             stored = stored_session(archive, summary)
             if not with_running:
                 check_processes(writer_of(summary), stored.root, [stored.id])
-            plan = _plan(stored, summary, target, mode, keep_cwd=keep_cwd)
+            plan = _plan(archive, stored, summary, target, mode, keep_cwd=keep_cwd)
             planned.append(PlannedSession(summary, plan, stored))
         except BackscrollError as error:
             errors.append(_failed(summary, error))
@@ -115,16 +115,26 @@ def _failed(summary: SessionSummary, error: BackscrollError) -> MigrateError:
 
 
 def _plan(
-    session: StoredSession, summary: SessionSummary, target: Path, mode: Mode, *, keep_cwd: bool
+    archive: Archive,
+    session: StoredSession,
+    summary: SessionSummary,
+    target: Path,
+    mode: Mode,
+    *,
+    keep_cwd: bool,
 ) -> SessionPlan:
     writer = writer_of(summary)
     check_target(session, target)
-    create = writer.plan_move if mode == "move" else writer.plan_copy
-    plan = create(session, target, keep_cwd=keep_cwd)
-    warning = recent_activity(session) if mode == "move" else None
-    if warning is None:
-        return plan
-    return replace(plan, changes=replace(plan.changes, warnings=(*plan.changes.warnings, warning)))
+    if mode == "copy":
+        return writer.plan_copy(session, target, keep_cwd=keep_cwd)
+    plan = writer.plan_move(session, target, keep_cwd=keep_cwd)
+    changes = plan.changes
+    for other_writer, part in companions(archive, summary):
+        moved = other_writer.plan_companion_move(part, target)
+        changes = replace(changes, files=(*changes.files, *moved.files))
+    if (warning := recent_activity(session)) is not None:
+        changes = replace(changes, warnings=(*changes.warnings, warning))
+    return replace(plan, changes=changes)
 
 
 def _apply(
@@ -148,7 +158,7 @@ def _apply(
         if is_first:
             raise
         # An earlier session of this migration changed a list that contains both.
-        plan = _plan(session, summary, migration.target, migration.mode, keep_cwd=migration.keep_cwd)
+        plan = _plan(archive, session, summary, migration.target, migration.mode, keep_cwd=migration.keep_cwd)
         change = log.apply(replace(plan.changes, batch=batch))
     found = read_content(source, session.root, plan.session_id, changed_paths(plan.changes))
     if missing := expected - found:

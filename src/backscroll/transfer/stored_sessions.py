@@ -1,5 +1,6 @@
 """The sessions of the archive as the sources' writers need them."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSessio
 from backscroll.sources import Source, named
 from backscroll.sources.protocols import SessionWriter
 
-__all__ = ["archived_session", "stored_session", "writer_of"]
+__all__ = ["archived_session", "companions", "stored_session", "writer_of"]
 
 
 def writer_of(summary: SessionSummary) -> SessionWriter:
@@ -30,6 +31,13 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
             "subagent",
         )
     units = archive.originals.in_store(summary)
+    resumable = archive.originals.resumable(summary)
+    if not summary.is_gone and all(store.kind == "prompts" for store in resumable.stores):
+        raise TransferError(
+            f"Only the prompts of {summary.ref} are known. Its messages are not in the tool's store.",
+            summary.id,
+            "prompts-only",
+        )
     if summary.is_gone or not units:
         raise TransferError(
             f"{summary.ref} is no longer in the tool's store.",
@@ -37,7 +45,6 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
             "gone",
             hint=f"Run 'backscroll restore-session {summary.id}' first.",
         )
-    resumable = archive.originals.resumable(summary)
     if resumable.authority:
         raise TransferError(
             f"{summary.ref} belongs to a folder on {resumable.authority}. Only local folders are supported.",
@@ -55,6 +62,28 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
         folders=resumable.folders,
         title=resumable.title,
     )
+
+
+def companions(archive: Archive, summary: SessionSummary) -> Iterator[tuple[SessionWriter, StoredSession]]:
+    """Yield what other sources have of a session, such as the transcript of a session of an editor."""
+    units = [unit for unit in archive.originals.in_stores(summary) if unit.source != summary.source]
+    resumable = archive.originals.resumable(summary)
+    for source_name, root in dict.fromkeys((unit.source, unit.root) for unit in units):
+        writer: Source = named(source_name)
+        if isinstance(writer, SessionWriter):
+            paths = [unit.path for unit in units if (unit.source, unit.root) == (source_name, root)]
+            yield (
+                writer,
+                StoredSession(
+                    ref=summary.ref,
+                    id=summary.id,
+                    root=Path(root),
+                    paths=tuple(paths),
+                    folder=resumable.folder,
+                    folders=resumable.folders,
+                    title=resumable.title,
+                ),
+            )
 
 
 def archived_session(archive: Archive, summary: SessionSummary) -> ArchivedSession:

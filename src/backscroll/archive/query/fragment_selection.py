@@ -14,6 +14,13 @@ _WORKSPACE = (
     "iif(instr(metadata, 'workspace_authority'),"
     " json_extract(metadata, '$.workspace_authority') || ':' || workspace_path, workspace_path)"
 )
+# A copied session has no tokens of its own: they are those of the original. Few sessions have no prompt.
+_HAS_TOKENS = (
+    "total_tokens is not null or message_count > 0 and interaction_count = 0 and not exists"
+    " (select 1 from fragment_session f join activity_rollup a on a.fragment_id = f.fragment_id"
+    " where f.session_external_id = conversations.external_id and f.platform = conversations.platform"
+    " and a.message_count > 0)"
+)
 _FRAGMENTS = (
     "select external_id, platform, coalesce(parent_external_id, inferred_parent_external_id), is_subagent,"
     " id, store, message_count from fragment where length(closing)"
@@ -29,7 +36,7 @@ class SelectedSession(NamedTuple):
     workspace_path: str | None  # with the host for another machine
     title: str | None
     preview: str | None
-    has_tokens: bool  # the tool stored token counts
+    has_tokens: bool  # the tool stored token counts, or all messages are copies
     message_count: int  # with messages that another session contained first
 
 
@@ -62,7 +69,7 @@ def select_fragments(
         parameters |= {"only": only.id, "platform": only.platform}
     rows = db.execute(
         f"select number, external_id, platform, source, {_WORKSPACE}, title, first_message_preview,"  # noqa: S608
-        f" total_tokens is not null, message_count from conversations where {condition}",
+        f" {_HAS_TOKENS}, message_count from conversations where {condition}",
         parameters,
     )
     sessions: dict[int, SelectedSession] = {}

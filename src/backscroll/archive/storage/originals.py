@@ -103,12 +103,16 @@ class Originals:
 
     def in_store(self, summary: SessionSummary) -> list[Original]:
         """Return the units of a session and its subagents that are in the store of its source."""
+        return [unit for unit in self.in_stores(summary) if unit.source == summary.source]
+
+    def in_stores(self, summary: SessionSummary) -> list[Original]:
+        """Return the units of a session and its subagents that are in the store of any source."""
         rows = self._db.execute(
             "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
             " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
-            " where u.kind <> 'prompts' and not u.is_gone and u.source = :source and f.platform = :platform"
+            " where u.kind <> 'prompts' and not u.is_gone and f.platform = :platform"
             f" and (f.external_id = :id and not f.is_subagent or {_PARENT} = :id) order by u.path",
-            {"platform": summary.platform, "id": summary.id, "source": summary.source},
+            {"platform": summary.platform, "id": summary.id},
         )
         return [Original(*row) for row in rows]
 

@@ -14,7 +14,7 @@ from backscroll.model.sync import Retention
 from backscroll.sources.claude_code.folders import find_old_sessions, list_all_folders
 from backscroll.sources.claude_code.settings import find_setting, make_diff
 
-__all__ = ["retention"]
+__all__ = ["retention", "retention_days"]
 
 _DEFAULT_DAYS = 30
 _RECOMMENDED_DAYS = 3650
@@ -48,6 +48,13 @@ def retention(
         diff=make_diff(setting, _KEY, _RECOMMENDED_DAYS),
         trouble=setting.error,
     )
+
+
+def retention_days(root: Path) -> int:
+    """Return the age in days at which the tool deletes a file."""
+    setting = find_setting(root, _KEY)
+    value = _as_days(setting.value) if setting.is_set else None
+    return _DEFAULT_DAYS if value is None else min(value, _MAX_DAYS)
 
 
 def _as_days(value: object) -> int | None:

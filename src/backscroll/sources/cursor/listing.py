@@ -104,12 +104,17 @@ def _session_units(user_data: UserData, file: DatabaseFile, seen_sessions: set[s
         title = as_text(header.name).strip() or None
         # A title may be added later, in another database.
         other_title = user_data.side_databases.title(session_id) if title is None else None
+        # Before Cursor 3.0, only the lists of workspaces name the workspace of a session.
+        is_in_global_list = session_id in user_data.global_list().entries
+        storage_ids = () if is_in_global_list else user_data.session_storage_ids(session_id)
         yield Unit(
             source=SOURCE,
             root=str(user_data.root),
             path=str(file.path),
             key=session_id,
-            fingerprint=_fingerprint(summary.token, entry.token if entry else "", *(other_title or ())),
+            fingerprint=_fingerprint(
+                summary.token, entry.token if entry else "", *(other_title or ()), *storage_ids
+            ),
             size=summary.bubble_count + bool(summary.composer_rowid),
             kind="agent" if is_subagent_entry(session_id, header, entry) else "session",
             session_id=session_id,

@@ -8,6 +8,7 @@ store_reader       read a session from its store
 blob_rows          the rows of a store
 metadata           metadata of a session
 session_header     opening, closing and nested subagents of a session
+copied_messages    mark the messages of a copied session
 recovery           recover a conversation without a valid root
 drafts             sessions without a conversation, and prompt lists
 transcript_paths   parse the path of a transcript
@@ -20,7 +21,7 @@ raw_rows           the rows that the archive keeps
 raw_records        decoded records for bug reports
 backup             files, credentials and selected sessions in a backup
 resume             build the command that resumes a session
-session_writer     plan moves, copies and restores of sessions, with writing
+writing/           plan moves, copies and restores of sessions
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
     from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.changes import ChangePlan
     from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
@@ -151,7 +153,7 @@ class CursorCli(
         return plan_insert(copy, root)
 
     def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
-        from backscroll.sources.cursor_cli.writing import CursorCliRelocation  # start-up time
+        from backscroll.sources.cursor_cli.writing.relocation import CursorCliRelocation  # start-up time
 
         return CursorCliRelocation(files, maps)
 
@@ -165,6 +167,9 @@ class CursorCli(
 
     def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
         return self._writer.plan_move(session, target, keep_cwd=keep_cwd)
+
+    def plan_companion_move(self, session: StoredSession, target: Path) -> ChangePlan:
+        return self._writer.plan_companion_move(session, target)
 
     def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
         return self._writer.plan_copy(session, target, keep_cwd=keep_cwd)
@@ -182,7 +187,7 @@ class CursorCli(
 
     @property
     def _writer(self) -> SessionWriter:
-        from backscroll.sources.cursor_cli.session_writer import (
+        from backscroll.sources.cursor_cli.writing.session_writer import (
             CursorCliWriter,
         )  # start-up: only needed for changes
 

@@ -13,12 +13,22 @@ from backscroll.readers.read_faults import read_fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.secret_fields import is_secret
 
-__all__ = ["KNOWN_KEYS", "Sidecar", "StoreMetadata", "decode_hex_text", "is_hex", "read_meta", "read_sidecar"]
+__all__ = [
+    "COPY_KEY",
+    "KNOWN_KEYS",
+    "Sidecar",
+    "StoreMetadata",
+    "decode_hex_text",
+    "is_hex",
+    "read_meta",
+    "read_sidecar",
+]
 
+COPY_KEY = "copiedFrom"  # written by Backscroll: which session this is a copy of, and its root then
 KNOWN_KEYS = {
     "agentId",
     "approvalMode",
-    "copiedFrom",
+    COPY_KEY,
     "createdAt",
     "currentPlanUri",
     "isRunEverything",
@@ -28,7 +38,7 @@ KNOWN_KEYS = {
     "name",
     "subagentInfo",
 }
-_NON_TEXT_KEYS = {"copiedFrom", "createdAt", "isRunEverything", "subagentInfo"}
+_NON_TEXT_KEYS = {COPY_KEY, "createdAt", "isRunEverything", "subagentInfo"}
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _SCALAR_FIELD = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
 _MAX_SIDECAR_BYTES = 1024 * 1024

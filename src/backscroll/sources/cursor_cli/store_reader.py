@@ -6,15 +6,15 @@ from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, RecordCounts, record_id_of
+from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, RecordCounts
 from backscroll.model.text import pluralize
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.sqlite import Database, problem_code
 from backscroll.sources.cursor_cli.blob_rows import StoreIndex, count_blobs, fetch_blobs, scan_store
+from backscroll.sources.cursor_cli.copied_messages import CopiedMessages
 from backscroll.sources.cursor_cli.drafts import count_unknown_schema, store_name
 from backscroll.sources.cursor_cli.metadata import StoreMetadata, read_meta, read_sidecar
 from backscroll.sources.cursor_cli.recovery import recover
@@ -74,12 +74,10 @@ def _read_session(path: Path, database: Database, index: StoreIndex, counts: Rec
         reasons.append("part of the store is damaged")
     conversation = header.conversation(root.state, blobs, counts)
     has_messages = False
-    original_id, copied_ids = _copied_records(blobs, meta)
+    copied = CopiedMessages(header, blobs)
     for item in conversation.items(root.entries):
         has_messages = has_messages or isinstance(item, Message)
-        if isinstance(item, Message) and record_id_of(item.id) in copied_ids:
-            item = replace(item, copied_from=original_id)
-        yield header.with_agent_id(item)
+        yield copied.mark(header.with_agent_id(item))
     children = list(subagent_sessions(header, root.state, blobs, counts))
     yield header.closing(
         conversation,
@@ -89,7 +87,7 @@ def _read_session(path: Path, database: Database, index: StoreIndex, counts: Rec
     )
     outcomes = conversation.outcomes
     for child in children:
-        yield from child.items()
+        yield from map(copied.mark, child.items())
         outcomes = {**child.conversation.outcomes, **outcomes}
     if root.id is not None:
         outcomes = {**outcomes, root.id: ("blob (root)", "ignored")}
@@ -123,18 +121,6 @@ def _find_problems(index: StoreIndex, header: SessionHeader, counts: RecordCount
         yield Problem(Origin(str(header.path), "meta"), *header.meta.fault)
     elif index.meta:
         counts.count("meta", "ignored", len(index.meta))
-
-
-def _copied_records(blobs: BlobLoader, meta: StoreMetadata) -> tuple[str | None, frozenset[str]]:
-    """Return the original of a copied session, and the records that it had when it was copied."""
-    origin = meta.fields.get("copiedFrom")
-    if not isinstance(origin, dict):
-        return None, frozenset()
-    original_id, root_id = origin.get("agentId"), origin.get("rootBlobId")
-    data = blobs.get(root_id) if isinstance(root_id, str) and root_id else None
-    if not isinstance(original_id, str) or data is None:
-        return None, frozenset()
-    return original_id, frozenset(ref.id for ref in ConversationState(data).messages)
 
 
 def _find_root(blobs: BlobLoader, index: StoreIndex, meta: StoreMetadata) -> _Root:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from backscroll.model import Workspace
 from backscroll.sources.cursor.uri import Address, parse_uri
 
-__all__ = ["project_slugs", "project_workspace", "store_workspace"]
+__all__ = ["moved_slug", "project_slugs", "project_workspace", "store_workspace"]
 
 _HYPHENS = re.compile(r"-+")
 _SEPARATORS = re.compile(r"[/\\:]+")
@@ -56,6 +56,12 @@ def project_slugs(path: str) -> tuple[str, ...]:
         without_punctuation.strip("-"),
         _HYPHENS.sub("-", without_punctuation).strip("-"),
     )
+
+
+def moved_slug(slug: str, old_path: str, new_path: str) -> str:
+    """Return the name of a new path below ``projects/``, by the rule that gave the old path its name."""
+    slugs = zip(project_slugs(old_path), project_slugs(new_path), strict=True)
+    return next((new for old, new in slugs if old == slug), project_slugs(new_path)[0])
 
 
 def project_workspace(

@@ -99,65 +99,78 @@ def comparable(messages: list[Message], new_folder: Path) -> list[tuple[object, 
     ]
 
 
-def test_a_moved_session_belongs_to_the_target_and_undo_restores_every_row(
+def test_moved_sessions_belong_to_the_target_and_undo_restores_every_row(
     root: Path, user_data: UserData, target: Path, tmp_path: Path
 ) -> None:
     before, rows = read_sessions(root), all_rows(root)
     session_ids = shop_sessions(before)
     assert session_ids
+    done: list[tuple[ChangeLog, Change]] = []
+    family: set[str] = set()
     for session_id in session_ids:
         user_data.refresh()
-        edits = plan_move(user_data, session_id, folder=SHOP_FOLDER, target=target)
-        log, change = apply(edits, tmp_path)
-        after = read_sessions(root)
-        assert after.keys() == before.keys()
+        family |= {session_id, *descendants(user_data, session_id)}
+        done.append(apply(plan_move(user_data, session_id, folder=SHOP_FOLDER, target=target), tmp_path))
+    after = read_sessions(root)
+    assert after.keys() == before.keys()
+    for session_id in session_ids:
         moved = after[session_id]
         assert moved.closing.workspace is not None
         assert moved.closing.workspace.path == str(target)
         assert comparable(moved.messages, target) == comparable(before[session_id].messages, target)
-        family = {session_id, *descendants(user_data, session_id)}
-        others = [id_ for id_ in before if id_ not in family and before[id_].opening.parent_id is None]
-        assert {id_: after[id_].closing.workspace for id_ in others} == {
-            id_: before[id_].closing.workspace for id_ in others
-        }
-        log.undo(change.id)
-        assert all_rows(root) == rows
-        assert not list(root.rglob("*.part"))
+    others = [id_ for id_ in before if id_ not in family and before[id_].opening.parent_id is None]
+    assert {id_: after[id_].closing.workspace for id_ in others} == {
+        id_: before[id_].closing.workspace for id_ in others
+    }
+    undo(done)
+    assert all_rows(root) == rows
+    assert not list(root.rglob("*.part"))
 
 
-def test_a_copied_session_leaves_the_original_as_it_was(
+def test_copied_sessions_leave_the_originals_as_they_were(
     root: Path, user_data: UserData, target: Path, tmp_path: Path
 ) -> None:
     before, rows = read_sessions(root), all_rows(root)
+    done: list[tuple[ChangeLog, Change]] = []
+    new_ids: dict[str, str] = {}
     for session_id in shop_sessions(before):
         user_data.refresh()
-        edits, new_id = plan_copy(user_data, session_id, folder=SHOP_FOLDER, target=target)
-        log, change = apply(edits, tmp_path)
-        after = read_sessions(root)
-        assert new_id in after.keys() - before.keys()
+        edits, new_ids[session_id] = plan_copy(user_data, session_id, folder=SHOP_FOLDER, target=target)
+        done.append(apply(edits, tmp_path))
+    after = read_sessions(root)
+    for session_id, new_id in new_ids.items():
         copy = after[new_id]
         assert copy.closing.workspace is not None
         assert copy.closing.workspace.path == str(target)
         assert comparable(copy.messages, target) == comparable(before[session_id].messages, target)
-        assert {id_: after[id_].messages for id_ in before} == {id_: before[id_].messages for id_ in before}
+    assert {id_: after[id_].messages for id_ in before} == {id_: before[id_].messages for id_ in before}
+    undo(done)
+    assert all_rows(root) == rows
+
+
+def undo(done: list[tuple[ChangeLog, Change]]) -> None:
+    for log, change in reversed(done):
         log.undo(change.id)
-        assert all_rows(root) == rows
 
 
 def test_a_deleted_session_is_restored(root: Path, tmp_path: Path) -> None:
     before = read_sessions(root)
     source = Cursor()
     units = {unit.session_id: unit for unit in source.units(root) if unit.session_id}
-    for session_id in shop_sessions(before):
-        unit = units[session_id]
-        raw_rows = list(source.raw_rows(unit))
-        source.close()
+    session_ids = shop_sessions(before)
+    raw_rows = {session_id: list(source.raw_rows(units[session_id])) for session_id in session_ids}
+    source.close()
+    for session_id in session_ids:
         delete_session(root, session_id)
-        assert session_id not in read_sessions(root)
-        user_data = UserData(root)
-        edits = plan_restore(user_data, [(session_id, Path(unit.path), raw_rows)])
+    assert not set(session_ids) & read_sessions(root).keys()
+    for session_id in session_ids:
+        edits = plan_restore(
+            UserData(root), [(session_id, Path(units[session_id].path), raw_rows[session_id])]
+        )
         apply(edits, tmp_path)
-        restored = read_sessions(root)[session_id]
+    after = read_sessions(root)
+    for session_id in session_ids:
+        restored = after[session_id]
         assert restored.messages == before[session_id].messages
         assert restored.closing.workspace == before[session_id].closing.workspace
         assert restored.closing.visibility in ("listed", before[session_id].closing.visibility)

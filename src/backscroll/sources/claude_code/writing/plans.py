@@ -1,14 +1,18 @@
 """Plan to restore, move or copy a session."""
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from backscroll.errors import ChangeConflictError, DataNotFoundError
 from backscroll.model.changes import ChangePlan, Content, FileChange
 from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, SessionPlan, StoredSession
+from backscroll.sources.claude_code.retention import retention_days
 from backscroll.sources.claude_code.writing.fork import Fork
 from backscroll.sources.claude_code.writing.path_map import PathMap
 from backscroll.sources.claude_code.writing.session_files import (
@@ -25,6 +29,7 @@ from backscroll.sources.claude_code.writing.target_folder import path_on_disk, t
 
 __all__ = ["plan_copy", "plan_move", "plan_restore"]
 
+_SECONDS_PER_DAY = 24 * 60 * 60
 _Lines = Callable[[Iterable[bytes]], Iterable[bytes]]
 
 
@@ -94,21 +99,30 @@ def _restored_lines(content: Content) -> Iterable[bytes]:
 
 
 def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
-    """Plan to move the transcript, its side folder and flat subagent files to the target's project folder."""
+    """Plan to move the transcript, its side folder and flat subagent files to the target's project folder.
+
+    The files keep their times, but none is older than half of the time after which the tool deletes it.
+    """
     transcript = transcript_of(session)
     folder = _free_folder(session, target, transcript, session.id)
     paths = _path_map(session, target)
     is_rewritten = paths is not None and not keep_cwd
     edit = _moved_lines(paths) if paths is not None and is_rewritten else _unchanged
     project = path_on_disk(target)
+    # The tool lists sessions by the age of their files, and deletes old ones.
+    oldest = time.time() - retention_days(session.root) * _SECONDS_PER_DAY / 2
     created: list[FileChange] = []
     deleted: list[FileChange] = []
     for path in (transcript, *side_files(session, transcript)):
         label = label_of(path, transcript)
         new_path = folder / path.relative_to(transcript.parent)
         added = [] if path != transcript or is_rewritten else [_relocated(project, session.id)]
-        created.append(_rewritten(path, new_path, partial(_with_lines, edit, added), label))
-        deleted.append(FileChange(path=path, content=None, before=file_hash(path), label=label))
+        modified_at = max(path.stat().st_mtime, oldest)
+        content = partial(_with_lines, edit, added)
+        created.append(replace(_rewritten(path, new_path, content, label), modified_at=modified_at))
+        deleted.append(
+            FileChange(path=path, content=None, before=file_hash(path), label=label, modified_at=modified_at)
+        )
     indexes = index_changes(transcript, folder / transcript.name, project, is_move=True)
     lines = prompt_log_changes(session.root, session.id, paths) if paths is not None else ()
     plan = ChangePlan(

@@ -170,3 +170,4 @@ class Tab(Struct, rename="camel", gc=False):
     created_at: Any = None
     bubbles: Raw = Raw()
     messages: Raw = Raw()
+    copied_from: Any = None  # written by Backscroll: id of the original, and how many messages it had

@@ -6,10 +6,18 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from backscroll.model import Closing, Item, Message, Opening
 from backscroll.sources.cursor.database import session_lists
-from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode, decode_each
+from backscroll.sources.cursor.database.decode import (
+    UndecodableError,
+    as_int,
+    as_map,
+    as_text,
+    decode,
+    decode_each,
+)
 from backscroll.sources.cursor.database.record_types import Bubble, Composer, ComposerHeader, Tab
 from backscroll.sources.cursor.session import bubble, composer, timestamps
 from backscroll.sources.cursor.session.closing import MessageStats
@@ -59,7 +67,8 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: s
         ),
         None,
     )
-    messages = fill_timestamps(_tab_messages(bubbles, tab_id, parser, report), sent_at)
+    copied = _copied_messages(_tab_messages(bubbles, tab_id, parser, report), tab.copied_from)
+    messages = fill_timestamps(copied, sent_at)
     for message in messages:
         yield from report.take_problems()
         stats.add(message)
@@ -99,9 +108,19 @@ def _load_tab(connection: Connection, tab_id: str) -> Tab:
     return Tab()
 
 
+def _copied_messages(messages: Iterator[tuple[int, Message]], copied_from: Any) -> Iterator[Message]:
+    """Yield messages; those that were in the tab when it was copied, with the id of the original."""
+    origin = as_map(copied_from)
+    original_id, count = as_text(origin.get("composerId")), as_int(origin.get("messageCount")) or 0
+    for index, message in messages:
+        is_copied = bool(original_id) and index < count
+        yield replace(message, copied_from=original_id) if is_copied else message
+
+
 def _tab_messages(
     bubbles: Raw, tab_id: str, parser: bubble.BubbleParser, report: UnitReport
-) -> Iterator[Message]:
+) -> Iterator[tuple[int, Message]]:
+    """Yield messages with the index of their record."""
     for index, raw in enumerate(decode_each(bubbles, Raw)[0]):
         try:
             record = decode(raw, _TabBubble)
@@ -124,7 +143,8 @@ def _tab_messages(
             record.context = raw  # the panel stores attachments beside the text
         if path := as_text(as_map(record.image).get("path")):
             record.images = Raw(msgspec.json.encode([{"path": path}]))
-        yield from parser.parse(record, bubble_id, f"{session_lists.CHAT_KEY} {bubble_id}")
+        place = f"{session_lists.CHAT_KEY} {bubble_id}"
+        yield from ((index, message) for message in parser.parse(record, bubble_id, place))
 
 
 def read_inline(user_data: UserData, file: DatabaseFile, session_id: str) -> Iterator[Item]:

@@ -12,13 +12,13 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw
 
-from backscroll.errors import SessionNotFoundError
-from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode
+from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode, decode_each
 from backscroll.sources.cursor.database.session_lists import inline_entry
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing import list_edits
 from backscroll.sources.cursor.writing.path_map import PathMap
 from backscroll.sources.cursor.writing.session_keys import (
+    check_listed,
     check_tab,
     composer_key,
     descendants,
@@ -39,12 +39,14 @@ def plan_copy(
     """Return the edits that copy a session and its subagents to a local folder, and the new id."""
     edits = StoreEdits(user_data)
     check_store(user_data, edits)
+    check_tab(user_data, session_id)
+    check_listed(user_data, session_id)
     workspace = find_or_create(edits, target)
     paths = PathMap(folder, str(target)) if folder else None
     new_ids = {old: str(uuid4()) for old in (session_id, *descendants(user_data, session_id))}
-    is_found = [_copy(edits, old, new_ids, workspace, paths, target.name) for old in new_ids]
-    if not any(is_found):
-        raise SessionNotFoundError(f"{user_data.root} does not contain the session {session_id}.", session_id)
+    mark = _copy_mark(session_id)
+    for old_id in new_ids:
+        _copy(edits, old_id, new_ids, workspace, paths, target.name, mark)
     list_edits.bump_version(edits)
     return edits, new_ids[session_id]
 
@@ -56,12 +58,12 @@ def _copy(
     workspace: WorkspaceTarget,
     paths: PathMap | None,
     name: str,
-) -> bool:
+    mark: Raw,
+) -> None:
     user_data, database, new_id = edits.user_data, edits.user_data.global_path, new_ids[old_id]
     head = _head(edits, old_id)
     is_global = head is not None
-    keys = session_keys(user_data, old_id)
-    for key in keys:
+    for key in session_keys(user_data, old_id):
         value = edits.value(database, key)
         if value is None:
             continue
@@ -74,25 +76,34 @@ def _copy(
                 fields["workspaceIdentifier"] = Raw(msgspec.json.encode(workspace.identifier))
             if paths is not None:
                 paths.composer(fields)
-            fields["copiedFrom"] = _copied_from(old_id)
+            fields["copiedFrom"] = mark
             if "generatingBubbleIds" in fields:
                 fields["generatingBubbleIds"] = Raw(b"[]")
             value = msgspec.json.encode(fields)
         elif key.startswith("bubbleId:") and paths is not None and paths.may_apply(value):
             value = paths.bubble(value)
-        edits.put(database, new_key, value, label="session" if key == composer_key(old_id) else "message")
+        label = "session" if key == composer_key(old_id) else "message"
+        edits.put(database, new_key, value, label=label, is_text=edits.is_text(database, key))
     if head is not None:
         _rename(head, new_ids)
         head["workspaceIdentifier"] = Raw(msgspec.json.encode(workspace.identifier))
         list_edits.add_global_entry(edits, new_id, head, workspace.id)
         list_edits.set_project(edits, new_id, workspace.identifier, name)
-    is_listed = _copy_in_workspaces(edits, old_id, new_ids, workspace)
-    return bool(keys) or is_global or is_listed
+    _copy_in_workspaces(edits, old_id, new_ids, workspace, mark)
 
 
-def _copied_from(session_id: str) -> Raw:
-    """Return the mark by which the reader recognizes the messages of a copy."""
+def _copy_mark(session_id: str) -> Raw:
+    """Return the mark by which the reader recognizes the messages of a copy.
+
+    Subagents are marked as copied from the session, too: they have no place of their own in a list.
+    """
     return Raw(msgspec.json.encode({"composerId": session_id, "at": int(time.time() * 1000)}))
+
+
+def _tab_mark(tab_id: str, fields: Mapping[str, Raw]) -> Raw:
+    """Return the mark of a copied conversation of the chat panel. Most of its messages have no time."""
+    lists = [decode_each(fields.get(name, Raw(b"[]")), Raw)[0] for name in ("bubbles", "messages")]
+    return Raw(msgspec.json.encode({"composerId": tab_id, "messageCount": len(lists[0] or lists[1])}))
 
 
 def _head(edits: StoreEdits, session_id: str) -> dict[str, Raw] | None:
@@ -135,11 +146,10 @@ def _replace_id(fields: dict[str, Raw], name: str, new_ids: Mapping[str, str]) -
 
 
 def _copy_in_workspaces(
-    edits: StoreEdits, old_id: str, new_ids: Mapping[str, str], workspace: WorkspaceTarget
-) -> bool:
-    """Copy the entries of a session in the lists of workspaces to the target's list."""
+    edits: StoreEdits, old_id: str, new_ids: Mapping[str, str], workspace: WorkspaceTarget, mark: Raw
+) -> None:
+    """Copy the entry of a session in the list of a workspace to the target's list."""
     user_data, new_id = edits.user_data, new_ids[old_id]
-    check_tab(user_data, old_id)
     for file in user_data.databases():
         lists = user_data.database_lists(file)
         if old_id in lists.entries:
@@ -150,9 +160,9 @@ def _copy_in_workspaces(
             except UndecodableError:
                 continue
             _rename(fields, new_ids)
-            fields["copiedFrom"] = _copied_from(old_id)
+            fields["copiedFrom"] = mark
             list_edits.add_workspace_entry(edits, workspace.database, new_id, msgspec.json.encode(fields))
-            return True
+            return
         if any(tab.id == old_id for tab in lists.tabs):
             tab = list_edits.read_tab(edits, file.path, old_id)
             if tab is not None:
@@ -160,6 +170,6 @@ def _copy_in_workspaces(
                 for name in ("tabId", "id"):
                     if name in fields:
                         fields[name] = Raw(msgspec.json.encode(new_id))
+                fields["copiedFrom"] = _tab_mark(old_id, fields)
                 list_edits.add_tab(edits, workspace.database, new_id, msgspec.json.encode(fields))
-                return True
-    return False
+                return

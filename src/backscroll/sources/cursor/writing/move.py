@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
-from backscroll.errors import SessionNotFoundError
 from backscroll.sources.cursor.database.decode import decode
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing import list_edits
 from backscroll.sources.cursor.writing.path_map import PathMap
 from backscroll.sources.cursor.writing.session_keys import (
+    check_listed,
     check_tab,
     composer_key,
     descendants,
@@ -30,21 +30,20 @@ def plan_move(user_data: UserData, session_id: str, *, folder: str | None, targe
     """
     edits = StoreEdits(user_data)
     check_store(user_data, edits)
+    check_tab(user_data, session_id)
+    check_listed(user_data, session_id)
     workspace = find_or_create(edits, target)
     paths = PathMap(folder, str(target)) if folder else None
-    is_found = False
     for moved_id in (session_id, *descendants(user_data, session_id)):
-        is_found |= _move(edits, moved_id, workspace, paths, target.name)
-    if not is_found:
-        raise SessionNotFoundError(f"{user_data.root} does not contain the session {session_id}.", session_id)
+        _move(edits, moved_id, workspace, paths, target.name)
     list_edits.bump_version(edits)
     return edits
 
 
 def _move(
     edits: StoreEdits, session_id: str, workspace: WorkspaceTarget, paths: PathMap | None, name: str
-) -> bool:
-    """Move one session. Return whether the store contains it."""
+) -> None:
+    """Move one session."""
     identifier = Raw(msgspec.json.encode(workspace.identifier))
 
     def set_workspace(fields: dict[str, Raw]) -> None:
@@ -58,15 +57,13 @@ def _move(
     is_listed = _move_in_workspaces(edits, session_id, workspace)
     # Before Cursor 3.0 only the lists of workspaces name the workspace of a session.
     is_old = is_listed and not is_in_global_list
-    has_rows = _edit_rows(edits, session_id, None if is_old else identifier, paths)
-    return is_in_global_list or has_rows or is_listed
+    _edit_rows(edits, session_id, None if is_old else identifier, paths)
 
 
-def _edit_rows(edits: StoreEdits, session_id: str, identifier: Raw | None, paths: PathMap | None) -> bool:
-    """Change the workspace and the paths in the rows of a session. Return whether there are rows."""
+def _edit_rows(edits: StoreEdits, session_id: str, identifier: Raw | None, paths: PathMap | None) -> None:
+    """Change the workspace and the paths in the rows of a session."""
     database = edits.user_data.global_path
-    keys = session_keys(edits.user_data, session_id)
-    for key in keys:
+    for key in session_keys(edits.user_data, session_id):
         value = edits.value(database, key)
         if value is None:
             continue
@@ -82,14 +79,15 @@ def _edit_rows(edits: StoreEdits, session_id: str, identifier: Raw | None, paths
                 edits.put(database, key, msgspec.json.encode(fields), label="session")
         elif key.startswith("bubbleId:") and paths is not None and paths.may_apply(value):
             edits.put(database, key, paths.bubble(value), label="message")
-    return bool(keys)
 
 
 def _move_in_workspaces(edits: StoreEdits, session_id: str, workspace: WorkspaceTarget) -> bool:
-    """Move the entries of a session from the lists of other workspaces to the target's."""
+    """Move the entries of a session from the lists of other workspaces to the target's.
+
+    Return whether there are any.
+    """
     user_data = edits.user_data
     is_found = False
-    check_tab(user_data, session_id)
     for file in user_data.databases():
         lists = user_data.database_lists(file)
         if file.path == workspace.database:

@@ -1,14 +1,15 @@
 """The rows of a session, and its subagents."""
 
+from pathlib import Path
 from sqlite3 import Connection
 
-from backscroll.errors import ChangeConflictError
+from backscroll.errors import ChangeConflictError, SessionNotFoundError, TransferError
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.record_types import Composer
 from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["check_tab", "composer_key", "descendants", "session_keys"]
+__all__ = ["check_listed", "check_tab", "composer_key", "descendants", "session_keys"]
 
 # Families of keys with the session's id after the first part. All are copied with a session.
 _FAMILIES = (
@@ -44,18 +45,47 @@ def _session_keys(db: Connection, session_id: str) -> list[str]:
     return found + [key for key in singles if keys.rowid_of(db, key)]
 
 
+def check_listed(user_data: UserData, session_id: str) -> None:
+    """Raise `TransferError` if Cursor does not show a session: it has no record, or is in no list.
+
+    Raises `SessionNotFoundError` if the store does not contain it.
+    """
+    lists = [user_data.database_lists(file) for file in user_data.databases()]
+    is_listed = session_id in user_data.global_list().entries or any(
+        session_id in one.entries or any(tab.id == session_id for tab in one.tabs) for one in lists
+    )
+    keys = session_keys(user_data, session_id)
+    has_record = composer_key(session_id) in keys
+    # Since Cursor 3.0, the record of a new session names its workspace before it is in a list.
+    if is_listed or (has_record and user_data.global_list().source != "none"):
+        return
+    if not keys:
+        raise SessionNotFoundError(f"{user_data.root} does not contain the session {session_id}.", session_id)
+    reason = "is in none of its lists" if has_record else "has messages, but no record"
+    raise TransferError(
+        f"Cursor does not show the session {session_id}: it {reason}. It cannot be moved or copied.",
+        session_id,
+        "unlisted",
+        hint=f"Run 'backscroll handoff {session_id}' to continue its work in a new session.",
+    )
+
+
 def check_tab(user_data: UserData, session_id: str) -> None:
     """Raise `ChangeConflictError` if several chat panels have a conversation with this id."""
-    databases = [
-        file.path
-        for file in user_data.databases()
-        if any(tab.id == session_id for tab in user_data.database_lists(file).tabs)
-    ]
-    if len(databases) > 1:
-        raise ChangeConflictError(
-            f"Several workspaces have a conversation with the id {session_id}. It cannot be moved or copied.",
-            databases[0],
-        )
+    databases: dict[str, list[Path]] = {}
+    prefixed = {session_id}
+    for file in user_data.databases():
+        for tab in user_data.database_lists(file).tabs:
+            databases.setdefault(tab.id, []).append(file.path)
+            if session_id == f"{file.storage_id}-{tab.id}":  # the reader's name for one of several
+                prefixed.add(tab.id)
+    for tab_id in prefixed:
+        if len(found := databases.get(tab_id, [])) > 1:
+            raise ChangeConflictError(
+                f"Several workspaces have a conversation with the id {tab_id}."
+                " It cannot be moved or copied, because Cursor would confuse them.",
+                found[0],
+            )
 
 
 def descendants(user_data: UserData, session_id: str) -> list[str]:

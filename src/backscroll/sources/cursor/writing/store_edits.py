@@ -1,7 +1,6 @@
 """Collect edits of rows. Every edit keeps the value that it replaces."""
 
 import sqlite3
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,16 +32,19 @@ class StoreEdits:
         self._after: dict[_Cell, dict[str, Value] | None] = {}
         self._labels: dict[_Cell, str] = {}
         self._files: list[FileChange] = []
-        self._new_databases: dict[Path, dict[str, Value]] = {}  # ItemTable rows by key
+        self._new_databases: set[Path] = set()
 
     # Values of ItemTable and cursorDiskKV
 
     def value(self, database: Path, key: str, table: str = "cursorDiskKV") -> bytes | None:
         """Return a value with all edits so far; None if there is no row or it is empty."""
-        if database in self._new_databases:
-            return as_bytes(self._new_databases[database].get(key))
         row = self._row((database, table, key))
         return as_bytes(row["value"]) if row is not None else None
+
+    def is_text(self, database: Path, key: str, table: str = "cursorDiskKV") -> bool:
+        """Return whether a value is stored as text."""
+        row = self._row((database, table, key))
+        return row is not None and isinstance(row["value"], str)
 
     def put(
         self,
@@ -55,10 +57,6 @@ class StoreEdits:
         is_text: bool = True,
     ) -> None:
         """Set a value. An existing row keeps its storage class. None deletes the row."""
-        if database in self._new_databases:
-            if value is not None:
-                self._new_databases[database][key] = value.decode()
-            return
         cell = (database, table, key)
         row = self._row(cell)
         if row is not None and row["value"] is not None:
@@ -93,8 +91,8 @@ class StoreEdits:
         self._files.append(change)
 
     def create_database(self, path: Path) -> None:
-        """Create a workspace database. Its rows are written with it."""
-        self._new_databases[path] = {}
+        """Create an empty workspace database."""
+        self._new_databases.add(path)
 
     def is_new(self, path: Path) -> bool:
         """Return whether a database is created by these edits."""
@@ -113,12 +111,12 @@ class StoreEdits:
         created = [
             FileChange(
                 path=path,
-                content=lambda rows=rows: [_database_bytes(rows.items())],  # type: ignore[misc]
+                content=lambda: [_empty_database()],
                 before=None,
-                label="workspace database",
+                label="database",
                 is_left_if_changed=True,
             )
-            for path, rows in self._new_databases.items()
+            for path in sorted(self._new_databases)
         ]
         return (*self._files, *created)
 
@@ -160,6 +158,8 @@ class StoreEdits:
 
     def _read_row(self, cell: _Cell) -> dict[str, Value] | None:
         database, table, key = cell
+        if database in self._new_databases:
+            return None
         if not self.user_data.database(database).read(lambda db: keys.has_table(db, table)):
             return None
         if table != _HEADERS:
@@ -200,12 +200,11 @@ def _family_order(key: str) -> int:
     return 2 if key.startswith("composerData:") else 1
 
 
-def _database_bytes(rows: Iterable[tuple[str, Value]]) -> bytes:
+def _empty_database() -> bytes:
     """Return a new workspace database as bytes."""
     with TempFolder() as folder:
         path = folder / "state.vscdb"
         with closing(sqlite3.connect(path)) as db, db:
             for statement in GLOBAL_SCHEMA:
                 db.execute(statement)
-            db.executemany("insert into ItemTable (key, value) values (?, ?)", rows)
         return path.read_bytes()

@@ -3,11 +3,18 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from backscroll.errors import DataNotFoundError
+from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model.changes import ChangePlan, FileChange
 from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 from backscroll.readers.processes import find_processes, may_use_folder
-from backscroll.sources.cursor_cli.writing import copy_files, move_files, restore_files
+from backscroll.sources.cursor_cli.writing.store_files import (
+    copy_files,
+    has_store,
+    move_files,
+    restore_files,
+    subagent_folders,
+)
+from backscroll.sources.cursor_cli.writing.transcript_files import find_transcript_files, move_transcripts
 from backscroll.sources.protocols import SessionWriter
 
 __all__ = ["CursorCliWriter"]
@@ -30,12 +37,21 @@ class CursorCliWriter(SessionWriter):
 
     def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
         """Plan to move a session to another working directory, which is recorded only once."""
-        files = move_files(session.root, session.id, target)
-        return SessionPlan(_plan(f"Move {session.ref} to {target}", session.ref, files), session.id)
+        _check_resumable(session)
+        return SessionPlan(self.plan_companion_move(session, target), session.id)
+
+    def plan_companion_move(self, session: StoredSession, target: Path) -> ChangePlan:
+        """Plan to move the store and the transcripts of a session, as far as they exist."""
+        files: list[FileChange] = []
+        if has_store(session.root, session.id):
+            files += move_files(session.root, session.id, target, subagent_folders(session))
+        files += move_transcripts(session.root, session.id, session.folder, target)
+        return _plan(f"Move {session.ref} to {target}", session.ref, files)
 
     def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
-        """Plan to copy a session to another working directory, under a new id."""
-        files, new_id = copy_files(session.root, session.id, target)
+        """Plan to copy a session to another working directory, under a new id. It has no transcript yet."""
+        _check_resumable(session)
+        files, new_id = copy_files(session.root, session.id, target, subagent_folders(session))
         return SessionPlan(_plan(f"Copy {session.ref} to {target}", session.ref, files), new_id)
 
     def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
@@ -45,6 +61,19 @@ class CursorCliWriter(SessionWriter):
             for pid in find_processes(_PROGRAMS)
             if may_use_folder(pid, root)
         ]
+
+
+def _check_resumable(session: StoredSession) -> None:
+    """Raise `TransferError` if a session has only a transcript, which ``cursor-agent`` cannot resume."""
+    if has_store(session.root, session.id) or not find_transcript_files(session.root, session.id):
+        return
+    raise TransferError(
+        f"{session.ref} has only a transcript, which cursor-agent cannot resume in any folder."
+        " It was left where it is.",
+        session.id,
+        "transcript-only",
+        hint=f"Run 'backscroll handoff {session.id}' to continue its work in a new session.",
+    )
 
 
 def _plan(what: str, ref: str, files: list[FileChange]) -> ChangePlan:

@@ -68,7 +68,8 @@ fuzz: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index
 
 soak: $(VENV)/.tested
-	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness tests/backup/test_killed_restore.py tests/hooks/test_spool.py
+	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness tests/backup/test_killed_restore.py \
+		tests/hooks/test_spool.py tests/transfer/test_killed_migration.py
 
 # The screenshots and diagrams in docs/pictures, from the demo history.
 pictures: $(VENV)/.tested

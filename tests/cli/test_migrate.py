@@ -54,7 +54,7 @@ def test_a_workspace_is_moved_and_one_undo_reverts_it(shell: Shell) -> None:
     assert {one["workspace_path"] for one in listed} == {str(shell.folder / "boat")}
     changes = shell.json("changes")["data"]
     assert [sorted(one) for one in changes] == [
-        ["at", "files", "id", "is_undone", "rows", "sessions", "what"]
+        ["at", "files", "id", "is_interrupted", "is_undone", "rows", "sessions", "what"]
     ] * 2
     assert "Undone: 2 changes." in shell.run("undo", "--yes").out
     assert state(shell) == before

@@ -1,6 +1,7 @@
 """Apply, record and undo changes to the files and databases of tools.
 
     change_log.py   ChangeLog: apply a plan, list changes, undo, recover after a crash
+    preparation.py  check a plan, save what it changes, stage new files
     journal.py      the record of one change: states, file and line operations, rows before and after
     files.py        stage, publish, save and restore single files
     lines.py        replace single lines of a file that grows at the same time

@@ -1,7 +1,7 @@
 """The change log: apply a plan, list changes, undo, recover after a crash."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,6 @@ from backscroll.changes.files import (
     remove_empty,
     set_modified_at,
     sync_folder,
-    write_file,
 )
 from backscroll.changes.journal import (
     FileOperation,
@@ -25,29 +24,36 @@ from backscroll.changes.journal import (
     read_rows,
     write_rows_file,
 )
+from backscroll.changes.preparation import (
+    by_path,
+    check_current,
+    check_space,
+    emptied_folders,
+    new_operation,
+    save_and_stage,
+)
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, DestinationError
-from backscroll.model.changes import Change, ChangePlan, FileChange, LineChange
+from backscroll.model.changes import Change, ChangePlan
 from backscroll.readers.file_lock import try_lock
 
 __all__ = ["ChangeLog"]
 
 _LOCK_FILE = "changes.lock"
-_SPARE_BYTES = 50_000_000  # free space that must be left after a change
 
 
 class ChangeLog:
-    """All changes that were made to the tools' stores, in a folder next to the archive."""
+    """All changes that were made to the tools' stores, in a folder next to the archive.
 
-    def __init__(self, folder: Path) -> None:
+    ``check`` raises an error if a running process prevents a change. It is called while the lock is held.
+    """
+
+    def __init__(self, folder: Path, check: Callable[[Change], None] | None = None) -> None:
         self.folder = folder
+        self._check = check if check is not None else _no_check
 
     def entries(self) -> list[Change]:
-        """Return all finished changes, newest first."""
-        return [
-            journal.to_change()
-            for journal in self._journals()
-            if journal.state in ("applied", "undone", "undoing")
-        ]
+        """Return all changes, newest first. One that was only prepared has changed nothing."""
+        return [journal.to_change() for journal in self._journals() if journal.state != "preparing"]
 
     def find(self, change_id: str | None = None) -> Change:
         """Return a change by its id or a prefix; by default the newest that is not undone."""
@@ -60,9 +66,10 @@ class ChangeLog:
         """
         with self._lock():
             self._recover()
-            _check_current(plan)
+            check_current(plan)
             journal, folder = self._prepare(plan)
             try:
+                self._check(journal.to_change())
                 journal.state = "applying"
                 journal.write(folder)
                 _apply(journal, folder, plan)
@@ -84,6 +91,7 @@ class ChangeLog:
             if journal.state == "undone":
                 raise ChangeNotFoundError(f"Change {journal.id} is undone already.", journal.id)
             folder = self.folder / journal.id
+            self._check(journal.to_change())
             _check_unchanged(journal, folder)
             journal.state = "undoing"
             journal.write(folder)
@@ -94,7 +102,7 @@ class ChangeLog:
 
     def recover(self) -> list[str]:
         """Finish what a crash interrupted. Return the descriptions of the changes that were rolled back."""
-        if not self.folder.is_dir():
+        if not self.folder.is_dir() or all(journal.is_finished for journal in self._journals()):
             return []
         with self._lock():
             return self._recover()
@@ -150,7 +158,7 @@ class ChangeLog:
         """Save what will change and stage new files. Nothing of the tool changes yet."""
         now = datetime.now(UTC)
         change_id = f"{now:%Y%m%d-%H%M%S-%f}"  # sorts by time; the lock makes it unique
-        _check_space(plan, self.folder)
+        check_space(plan, self.folder)
         folder = self.folder / change_id
         folder.mkdir(mode=0o700)
         new_paths = [change.path for change in plan.files if change.content is not None]
@@ -162,18 +170,19 @@ class ChangeLog:
             sessions=plan.sessions,
             batch=plan.batch,
             state="preparing",
-            files=[_operation(change, change_id, number) for number, change in enumerate(plan.files)],
+            files=[new_operation(change, change_id, number) for number, change in enumerate(plan.files)],
             lines=[LineOperation(str(change.path), change.before, change.after) for change in plan.lines],
             row_count=len(plan.rows),
+            databases=[str(database) for database in rows.by_database(plan.rows)],
             created_folders=[str(path) for path in created],
-            emptied_folders=_emptied_folders(plan),
+            emptied_folders=emptied_folders(plan),
         )
         journal.write(folder)
         try:
             for path in created:
                 path.mkdir(mode=0o700, exist_ok=True)
             for change, operation in zip(plan.files, journal.files, strict=True):
-                _save_and_stage(change, operation, folder)
+                save_and_stage(change, operation, folder)
             write_rows_file(folder, plan.rows)
         except BaseException as error:
             self._roll_back(journal, folder)
@@ -200,98 +209,20 @@ class ChangeLog:
                 if folder.is_dir():  # killed before its first record: nothing was staged
                     shutil.rmtree(folder)
             elif journal.state == "undoing":
+                self._check(journal.to_change())
                 _revert(journal, folder)
                 journal.state = "undone"
                 journal.write(folder)
             elif journal.state in ("preparing", "applying"):
+                if journal.state == "applying":
+                    self._check(journal.to_change())
                 self._roll_back(journal, folder)
                 rolled_back.append(journal.what)
         return rolled_back
 
 
-# Plans
-
-
-def _check_current(plan: ChangePlan) -> None:
-    """Raise `ChangeConflictError` unless every file and line is as the plan expects."""
-    for change in plan.files:
-        current = file_hash(change.path)
-        if current == change.before:
-            continue
-        if change.before is None:
-            raise ChangeConflictError(f"{change.path} exists already. Nothing was changed.", change.path)
-        raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
-    for path, changes in _by_path(plan.lines).items():
-        if lines.missing_lines(path, changes):
-            raise ChangeConflictError(f"{path} has changed meanwhile. Nothing was changed.", path)
-
-
-def _check_space(plan: ChangePlan, folder: Path) -> None:
-    """Raise `DestinationError` if a disk has too little space for new and saved files."""
-    needed: dict[int, tuple[Path, int]] = {}
-
-    def add(place: Path, size: int) -> None:
-        while not place.exists():
-            place = place.parent
-        device = place.stat().st_dev
-        needed[device] = (place, needed.get(device, (place, 0))[1] + size)
-
-    for change in plan.files:
-        if change.content is not None:
-            add(change.path.parent, change.size)
-        if change.before is not None:
-            add(folder, change.path.stat().st_size)
-    for place, size in needed.values():
-        free = shutil.disk_usage(place).free
-        if free < size + _SPARE_BYTES:
-            needed_mb = (size + _SPARE_BYTES) / 1e6
-            raise DestinationError(
-                f"{place} has {free / 1e6:,.0f} MB of free space; {needed_mb:,.0f} MB are needed.", place
-            )
-
-
-def _operation(change: FileChange, change_id: str, number: int) -> FileOperation:
-    operation = FileOperation(
-        path=str(change.path),
-        before=change.before,
-        is_left_if_changed=change.is_left_if_changed,
-        modified_at=change.modified_at,
-    )
-    if change.before is not None:
-        operation.mode = change.path.stat().st_mode & 0o777
-        operation.saved = str(number)
-    if change.content is not None:
-        operation.staged = str(change.path.with_name(f".{change_id}-{number}.part"))
-    return operation
-
-
-def _save_and_stage(change: FileChange, operation: FileOperation, folder: Path) -> None:
-    if operation.saved is not None and copy_file(change.path, folder / operation.saved) != operation.before:
-        raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
-    if change.content is not None and operation.staged is not None:
-        operation.after = write_file(Path(operation.staged), change.content(), operation.mode)
-        set_modified_at(Path(operation.staged), operation.modified_at)
-        if change.is_left_if_changed:
-            operation.content_hash = rows.content_hash(Path(operation.staged))
-
-
-def _emptied_folders(plan: ChangePlan) -> list[str]:
-    """Return the folders of deleted files and their parents, if the plan deletes everything in them."""
-    deleted = {change.path for change in plan.files if change.content is None}
-    emptied: set[Path] = set()
-    for folder in sorted({path.parent for path in deleted}, key=lambda one: len(one.parts), reverse=True):
-        current = folder
-        while current.is_dir() and all(path in deleted or path in emptied for path in current.iterdir()):
-            emptied.add(current)
-            current = current.parent
-    return [str(path) for path in sorted(emptied)]
-
-
-def _by_path(changes: tuple[LineChange, ...] | list[LineChange]) -> dict[Path, list[LineChange]]:
-    grouped: dict[Path, list[LineChange]] = {}
-    for change in changes:
-        grouped.setdefault(change.path, []).append(change)
-    return grouped
+def _no_check(change: Change) -> None:
+    """Allow every change."""
 
 
 # Apply
@@ -302,7 +233,7 @@ def _apply(journal: Journal, folder: Path, plan: ChangePlan) -> None:
     for operation in journal.files:
         if operation.staged is not None:
             _publish(operation)
-    for path, changes in _by_path(plan.lines).items():
+    for path, changes in by_path(plan.lines).items():
         lines.apply_lines(path, changes, _staged_lines(path, journal))
     for database, changed in rows.by_database(plan.rows).items():
         rows.write_rows(database, changed)
@@ -365,7 +296,7 @@ def _revert(journal: Journal, folder: Path) -> None:
         if database.exists():
             is_committed = str(database) in journal.committed_databases
             rows.revert_rows(database, changed, is_committed=is_committed)
-    for path, changes in _by_path([operation.to_change() for operation in journal.lines]).items():
+    for path, changes in by_path([operation.to_change() for operation in journal.lines]).items():
         inverses = [lines.inverse(change) for change in changes]
         missing = lines.missing_lines(path, inverses)
         done = [inverse for inverse in inverses if inverse not in missing]

@@ -70,9 +70,15 @@ class Journal(Struct, kw_only=True):
     files: list[FileOperation] = []
     lines: list[LineOperation] = []
     row_count: int = 0
+    databases: list[str] = []  # whose rows change
     committed_databases: list[str] = []
     created_folders: list[str] = []  # the outermost first
     emptied_folders: list[str] = []  # folders of deleted files, removed if empty
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the change is complete or undone, and not interrupted."""
+        return self.state in ("applied", "undone")
 
     def write(self, folder: Path) -> None:
         """Write the record durably."""
@@ -91,7 +97,13 @@ class Journal(Struct, kw_only=True):
             file_count=len({one.path for one in self.files} | {one.path for one in self.lines}),
             row_count=self.row_count,
             is_undone=self.state == "undone",
+            is_interrupted=not self.is_finished,
             batch=self.batch,
+            paths=(
+                *(one.path for one in self.files),
+                *(one.path for one in self.lines),
+                *self.databases,
+            ),
         )
 
 

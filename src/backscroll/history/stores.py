@@ -88,8 +88,11 @@ class Stores:
     def change_log(self) -> ChangeLog:
         """The record of all changes of the tools' stores, next to the archive."""
         from backscroll.changes import ChangeLog  # start-up: few commands change a tool's store
+        from backscroll.transfer.safety import check_change
 
-        return ChangeLog(self.archive_path.with_name("changes"))
+        return ChangeLog(
+            self.archive_path.with_name("changes"), lambda change: check_change(change, self.roots())
+        )
 
     @property
     def is_open(self) -> bool:

@@ -94,4 +94,6 @@ class Change(Struct, frozen=True, kw_only=True):
     file_count: int
     row_count: int
     is_undone: bool = False
+    is_interrupted: bool = False  # by a crash: the next change rolls it back
     batch: str = ""
+    paths: tuple[str, ...] = ()  # files and databases

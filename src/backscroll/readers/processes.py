@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["find_processes", "may_use_folder"]
+__all__ = ["find_processes", "may_use_folder", "running_name"]
 
 _TIMEOUT_SECONDS = 10
 
@@ -21,6 +21,11 @@ def find_processes(names: Collection[str]) -> list[int]:
     wanted = {name.casefold() for name in names}
     own = os.getpid()
     return list(dict.fromkeys(pid for pid, name in _running() if name.casefold() in wanted and pid != own))
+
+
+def running_name(pid: int) -> str | None:
+    """Return the name of a running process; None if there is no such process."""
+    return next((name for running, name in _running() if running == pid), None)
 
 
 def may_use_folder(pid: int, folder: Path) -> bool:

@@ -2,14 +2,15 @@
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from backscroll.errors import DestinationError, ToolRunningError, TransferError
+from backscroll.model.changes import Change
 from backscroll.model.transfer import StoredSession
-from backscroll.sources.protocols import SessionWriter
+from backscroll.sources.protocols import SessionWriter, Source
 
-__all__ = ["check_processes", "check_target", "recent_activity", "target_path"]
+__all__ = ["check_change", "check_processes", "check_target", "recent_activity", "target_path"]
 
 _RECENT_SECONDS = 600
 
@@ -19,6 +20,18 @@ def check_processes(writer: SessionWriter, root: Path, session_ids: Collection[s
     blocking = writer.blocking_processes(root, session_ids)
     if blocking:
         raise ToolRunningError(blocking[0].reason, blocking[0].pid)
+
+
+def check_change(change: Change, roots: Iterable[tuple[Source, Path]]) -> None:
+    """Raise `ToolRunningError` if a process holds a file or database of a change."""
+    ids: dict[str, list[str]] = {}
+    for ref in change.sessions:
+        source_name, _, session_id = ref.partition(":")
+        ids.setdefault(source_name, []).append(session_id)
+    for source, root in roots:
+        is_changed = any(Path(path).is_relative_to(root) for path in change.paths)
+        if is_changed and isinstance(source, SessionWriter):
+            check_processes(source, root, ids.get(source.name, []))
 
 
 def target_path(target: Path) -> Path:

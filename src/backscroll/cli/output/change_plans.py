@@ -1,6 +1,7 @@
 """Planned and recorded changes of the tools' stores, as lines and as JSON."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from backscroll.model.changes import Change, ChangePlan
@@ -14,16 +15,20 @@ _MAX_KEY_CHARS = 120
 
 
 def plan_lines(plan: ChangePlan) -> Iterator[str]:
-    """Yield what a plan changes, file by file and row by row."""
+    """Yield what a plan changes, file by file and row by row. The rows of a database follow its path."""
     yield sanitize(plan.what)
     for file in plan.files:
         yield sanitize(f"  {file.action:7} {file.label:14} {file.path}")
     for line in plan.lines:
         action = "append" if line.before is None else "change"
         yield sanitize(f"  {action:7} {line.label:14} {line.path}")
+    database: Path | None = None
     for row in plan.rows:
+        if row.database != database:
+            database = row.database
+            yield sanitize(f"  rows of {database}")
         key = one_line(" ".join(map(str, row.key.values())), _MAX_KEY_CHARS)
-        yield sanitize(f"  {row.action:7} {row.label:14} {row.table} {key} in {row.database}")
+        yield sanitize(f"    {row.action:7} {row.label:14} {row.table} {key}")
     for warning in plan.warnings:
         yield sanitize(f"  Warning: {warning}")
 
@@ -38,7 +43,13 @@ def plan_document(plan: ChangePlan) -> dict[str, Any]:
         ],
         "lines": [{"label": line.label, "path": str(line.path)} for line in plan.lines],
         "rows": [
-            {"action": row.action, "label": row.label, "table": row.table, "database": str(row.database)}
+            {
+                "action": row.action,
+                "label": row.label,
+                "table": row.table,
+                "key": " ".join(map(str, row.key.values())),
+                "database": str(row.database),
+            }
             for row in plan.rows
         ],
         "warnings": list(plan.warnings),
@@ -49,9 +60,9 @@ def change_lines(changes: Iterable[Change]) -> Iterator[str]:
     """Yield one line per recorded change."""
     for change in changes:
         counts = [pluralize(change.file_count, "file"), pluralize(change.row_count, "row")]
-        undone = "  undone" if change.is_undone else ""
+        state = "  undone" if change.is_undone else "  interrupted" if change.is_interrupted else ""
         at = f"{change.at.astimezone():%Y-%m-%d %H:%M}"
-        yield sanitize(f"{change.id}  {at}  {change.what}  ({', '.join(counts)}){undone}")
+        yield sanitize(f"{change.id}  {at}  {change.what}  ({', '.join(counts)}){state}")
 
 
 def change_document(change: Change) -> dict[str, Any]:
@@ -64,6 +75,7 @@ def change_document(change: Change) -> dict[str, Any]:
         "files": change.file_count,
         "rows": change.row_count,
         "is_undone": change.is_undone,
+        "is_interrupted": change.is_interrupted,
     }
 
 

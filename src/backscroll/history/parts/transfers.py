@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from backscroll.errors import WorkspaceNotFoundError
+from backscroll.errors import ChangeConflictError, WorkspaceNotFoundError
 from backscroll.history.session_refs import find_session_to_change, find_top_session
 from backscroll.history.stores import Stores
 from backscroll.history.sync import sync
@@ -40,6 +40,7 @@ class Transfers:
 
     def plan_restore(self, ref: str) -> PlannedSession:
         """Plan to restore a session that its tool has lost."""
+        self.recover()
         return plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
 
     def plan_sessions(
@@ -55,6 +56,7 @@ class Transfers:
 
         ``with_running`` also plans sessions that a running process has open; `blocking_processes` returns it.
         """
+        self.recover()
         archive = self._stores.archive
         summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
         return plan_migration(
@@ -74,6 +76,7 @@ class Transfers:
 
         ``with_running`` as for `plan_sessions`. Raises `WorkspaceNotFoundError` if no session belongs to it.
         """
+        self.recover()
         originals = self._stores.archive.originals
         summaries = [one for one in self._sessions_of(workspace) if originals.in_store(one)]
         return plan_migration(
@@ -128,12 +131,41 @@ class Transfers:
         return [one for one in log.entries() if one.batch == newest.batch and not one.is_undone]
 
     def undo(self, change_id: str | None = None) -> list[Change]:
-        """Undo a change; without an id, everything that the last command changed. Then sync."""
+        """Undo a change; without an id, everything that the last command changed. Then sync.
+
+        Of several changes, those that cannot be undone are left, and `ChangeConflictError` names them. A
+        change that a crash interrupted is rolled back first. Without an id, nothing else is undone then, and
+        the result is empty.
+        """
         log = self._stores.change_log
-        undone = [log.undo(one.id) for one in self.to_undo(change_id)]
+        is_rolled_back = bool(self.recover())
+        if is_rolled_back and change_id is None:
+            return []
+        planned = self.to_undo(change_id)
+        undone: list[Change] = []
+        conflicts: list[ChangeConflictError] = []
+        for one in planned:
+            try:
+                undone.append(log.undo(one.id))
+            except ChangeConflictError as error:
+                conflicts.append(error)
         sync(self._stores, None, wait=True)
-        return undone
+        if not conflicts:
+            return undone
+        if len(planned) == 1:
+            raise conflicts[0]
+        reasons = "".join(f"\n  {error}" for error in conflicts)
+        raise ChangeConflictError(
+            f"{len(undone)} of {len(planned)} changes are undone. The others are left as they are:{reasons}",
+            conflicts[0].data_path,
+        )
 
     def recover(self) -> list[str]:
-        """Roll back changes that a crash interrupted. Return their descriptions."""
-        return self._stores.change_log.recover()
+        """Roll back changes that a crash interrupted, then sync. Return their descriptions.
+
+        Raises `ToolRunningError` if a running process prevents it.
+        """
+        rolled_back = self._stores.change_log.recover()
+        if rolled_back:
+            sync(self._stores, None, wait=True)
+        return rolled_back

@@ -71,25 +71,29 @@ def open_process(root: Path, session_id: str) -> int | None:
 
 def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
     """Return the processes that have sessions open, by the tool's registry, else by their command lines."""
+    if not session_ids:
+        return []
+    resumed = _resumed_sessions()
     found: list[BlockingProcess] = []
     for session_id in session_ids:
-        pid = open_process(root, session_id) or _process_with_argument(session_id)
+        pid = open_process(root, session_id) or resumed.get(session_id)
         if pid is not None:
             reason = f"Process {pid} has the session {session_id} open. Exit Claude Code there and try again."
             found.append(BlockingProcess(pid, reason))
     return found
 
 
-def _process_with_argument(session_id: str) -> int | None:
-    """Return a process that was started to resume a session: versions before 2.1.139 have no registry."""
+def _resumed_sessions() -> dict[str, int]:
+    """Return the ids in the command lines of ``claude --resume``: before 2.1.139 there is no registry."""
+    found: dict[str, int] = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             arguments = path.read_bytes().decode("utf-8", "replace").split("\0")
         except OSError:
             continue
-        if session_id in arguments and {"--resume", "-r"} & set(arguments):
-            return int(path.parent.name)
-    return None
+        if {"--resume", "-r"} & set(arguments):
+            found |= dict.fromkeys(arguments, int(path.parent.name))
+    return found
 
 
 def _process_start_time(pid: int) -> str | None:

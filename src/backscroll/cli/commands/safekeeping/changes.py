@@ -2,7 +2,7 @@
 
 import click
 
-from backscroll.cli.commands.safekeeping.confirmation import confirm
+from backscroll.cli.commands.safekeeping.confirmation import confirm, report_recovery
 from backscroll.cli.global_options import Setup
 from backscroll.cli.output.change_plans import change_document, change_lines
 from backscroll.cli.output.json_documents import write_json
@@ -40,8 +40,8 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
     """Undo a change of a tool's files and databases.
 
     Restores all touched files to the byte, and all touched rows. ID is the start of an id in 'backscroll
-    changes'. Without ID, undoes everything that the last command changed. Refuses if something has changed
-    since.
+    changes'. Without ID, undoes everything that the last command changed, or rolls back a command that was
+    interrupted. Refuses if something has changed since, or if the tool is running.
 
     \b
     Examples:
@@ -49,12 +49,17 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
       backscroll undo 20261117-0912
     """
     with setup.history() as history:
+        rolled_back = report_recovery(history)
+        if rolled_back and change_id is None:
+            if as_json:
+                write_json({"data": [], "rolled_back": rolled_back})
+            return
         planned = history.transfers.to_undo(change_id)
         if not as_json:
             click.echo("\n".join(change_lines(planned)))
         confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes)
         undone = history.undo_change(change_id)
     if as_json:
-        write_json({"data": [change_document(change) for change in undone]})
+        write_json({"data": [change_document(change) for change in undone], "rolled_back": rolled_back})
     else:
         click.echo(f"Undone: {pluralize(len(undone), 'change')}.")

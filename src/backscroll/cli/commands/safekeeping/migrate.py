@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from backscroll.cli.commands.safekeeping.confirmation import confirm
+from backscroll.cli.commands.safekeeping.confirmation import confirm, report_recovery
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.options import no_sync_option, sync_before_reading
@@ -73,6 +73,7 @@ def migrate(
       backscroll migrate 1 2 --to ~/projects/boat --mode move --dry-run
     """
     with setup.history() as history:
+        report_recovery(history)
         if not no_sync:
             sync_before_reading(history)
         plan = history.transfers.plan_sessions(refs, target, mode=mode, keep_cwd=keep_cwd)
@@ -105,6 +106,7 @@ def migrate_workspace(
       backscroll migrate-workspace ~/ferry ~/projects/ferry --dry-run
     """
     with setup.history() as history:
+        report_recovery(history)
         if not no_sync:
             sync_before_reading(history)
         plan = history.transfers.plan_workspace(old, new, mode=mode, keep_cwd=keep_cwd)
@@ -124,7 +126,13 @@ def _run(history: History, plan: MigrationPlan, *, dry_run: bool, yes: bool, as_
         sys.exit(_exit_code(len(plan.sessions), len(plan.errors)))
     verb = "Move" if plan.mode == "move" else "Copy"
     confirm(f"{verb} {pluralize(len(plan.sessions), 'session')} to {plan.target}?", yes=yes)
-    result = history.transfers.migrate(plan)
+    try:
+        result = history.transfers.migrate(plan)
+    except KeyboardInterrupt:
+        past = "moved" if plan.mode == "move" else "copied"
+        hint = f"'{command_hint('changes')}' lists what was {past}, '{command_hint('undo')}' reverts it."
+        click.echo(f"\nThe session in work was left as it was. {hint}", err=True)
+        raise
     if as_json:
         write_json(_result_document(result))
     else:

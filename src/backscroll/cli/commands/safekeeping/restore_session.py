@@ -2,7 +2,7 @@
 
 import click
 
-from backscroll.cli.commands.safekeeping.confirmation import confirm
+from backscroll.cli.commands.safekeeping.confirmation import confirm, report_recovery
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.global_options import Setup
 from backscroll.cli.options import no_sync_option, sync_before_reading
@@ -34,6 +34,7 @@ def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool, no_
       backscroll restore-session 0f3c9a12 --dry-run
     """
     with setup.history() as history:
+        report_recovery(history)
         if not no_sync:
             sync_before_reading(history)
         planned = history.transfers.plan_restore(ref)

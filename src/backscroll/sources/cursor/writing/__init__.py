@@ -1,6 +1,7 @@
 """Plan changes of Cursor's databases: move, copy and restore sessions. Nothing here writes.
 
 store_edits.py        collect edits of rows; each keeps the value that it replaces
+lock_files.py         lock files of a running editor
 store_version.py      refuse stores of unknown versions
 list_edits.py         entries in the session lists of all generations
 workspace_target.py   the storage of a target folder, created if Cursor has never opened it

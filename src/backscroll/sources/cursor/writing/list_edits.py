@@ -93,9 +93,7 @@ def remove_workspace_entry(edits: StoreEdits, database: Path, session_id: str) -
     position = entries.find(session_id)
     removed = bytes(entries.items.pop(position)) if position is not None else None
     if value is not None:
-        edits.put(
-            database, COMPOSERS_KEY, entries.encoded(), table="ItemTable", label="session list of a workspace"
-        )
+        edits.put(database, COMPOSERS_KEY, entries.encoded(), table="ItemTable", label="workspace list")
     return removed
 
 
@@ -104,9 +102,7 @@ def add_workspace_entry(edits: StoreEdits, database: Path, session_id: str, entr
     entries = _List(edits.value(database, COMPOSERS_KEY, "ItemTable"))
     if entries.find(session_id) is None:
         entries.items.insert(0, Raw(entry))
-        edits.put(
-            database, COMPOSERS_KEY, entries.encoded(), table="ItemTable", label="session list of a workspace"
-        )
+        edits.put(database, COMPOSERS_KEY, entries.encoded(), table="ItemTable", label="workspace list")
 
 
 def remove_tab(edits: StoreEdits, database: Path, tab_id: str) -> bytes | None:
@@ -163,16 +159,14 @@ def set_project(edits: StoreEdits, session_id: str, identifier: dict[str, Any], 
             "isArchived": False,
         }
         projects.append(Raw(msgspec.json.encode(project)))
-        edits.put(
-            database, PROJECTS_KEY, msgspec.json.encode(projects), table="ItemTable", label="project list"
-        )
+        edits.put(database, PROJECTS_KEY, msgspec.json.encode(projects), table="ItemTable", label="projects")
     members[session_id] = Raw(msgspec.json.encode(project_id))
     edits.put(
         database,
         PROJECT_MEMBERS_KEY,
         msgspec.json.encode(members),
         table="ItemTable",
-        label="project members",
+        label="projects",
     )
 
 

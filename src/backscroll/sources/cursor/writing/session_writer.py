@@ -9,6 +9,7 @@ from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionP
 from backscroll.readers.processes import find_processes, may_use_folder
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing.copy import plan_copy
+from backscroll.sources.cursor.writing.lock_files import lock_holders, running_reason
 from backscroll.sources.cursor.writing.move import plan_move
 from backscroll.sources.cursor.writing.restore import plan_restore
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
@@ -57,11 +58,9 @@ class CursorWriter(SessionWriter):
 
     def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
         """Return the running editors: they overwrite the session lists when they exit."""
-        return [
-            BlockingProcess(pid, f"Cursor is running (process {pid}). Close all its windows and try again.")
-            for pid in find_processes(_PROGRAMS)
-            if may_use_folder(pid, root)
-        ]
+        pids = [pid for pid in find_processes(_PROGRAMS) if may_use_folder(pid, root)]
+        found = [BlockingProcess(pid, running_reason(pid)) for pid in pids]
+        return found or lock_holders(root)
 
 
 def _plan(what: str, ref: str, edits: StoreEdits) -> ChangePlan:

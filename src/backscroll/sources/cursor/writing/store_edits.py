@@ -103,8 +103,7 @@ class StoreEdits:
     @property
     def change_count(self) -> int:
         """The number of rows and files that are changed so far."""
-        new_rows = sum(map(len, self._new_databases.values()))
-        return len(self._after) + len(self._files) + len(self._new_databases) + new_rows
+        return len(self._after) + len(self._files) + len(self._new_databases)
 
     def files(self) -> tuple[FileChange, ...]:
         """Return the files to create."""

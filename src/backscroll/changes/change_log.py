@@ -282,6 +282,7 @@ def _check_unchanged(journal: Journal, folder: Path) -> None:
             raise ChangeConflictError(
                 f"{operation.path} has changed since. Undo would lose that, so nothing was restored.",
                 operation.path,
+                hint=rows.MOVE_BACK_HINT,
             )
     for database, changed in rows.by_database(list(read_rows(folder))).items():
         rows.check_rows(database, changed)

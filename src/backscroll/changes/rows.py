@@ -9,8 +9,9 @@ from pathlib import Path
 from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model.changes import RowChange, Value
 
-__all__ = ["by_database", "check_rows", "content_hash", "revert_rows", "write_rows"]
+__all__ = ["MOVE_BACK_HINT", "by_database", "check_rows", "content_hash", "revert_rows", "write_rows"]
 
+MOVE_BACK_HINT = "Run 'backscroll migrate' to move a session back with what was added to it."
 _BUSY_TIMEOUT_SECONDS = 2.0
 _FILE_HEADER = b"SQLite format 3\0"
 
@@ -74,6 +75,7 @@ def check_rows(database: Path, rows: Sequence[RowChange]) -> None:
                     f"{_name(row)} in {database} has changed since."
                     " Undo would lose that, so nothing was restored.",
                     database,
+                    hint=MOVE_BACK_HINT,
                 )
 
 

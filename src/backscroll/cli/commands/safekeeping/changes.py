@@ -57,7 +57,7 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
         planned = history.transfers.to_undo(change_id)
         if not as_json:
             click.echo("\n".join(change_lines(planned)))
-        confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes)
+        confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes, has_dry_run=False)
         undone = history.undo_change(change_id)
     if as_json:
         write_json({"data": [change_document(change) for change in undone], "rolled_back": rolled_back})

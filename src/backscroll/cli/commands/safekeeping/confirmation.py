@@ -11,12 +11,13 @@ from backscroll.model.text import sanitize
 __all__ = ["confirm", "report_recovery"]
 
 
-def confirm(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool, has_dry_run: bool = True) -> None:
     """Ask at a terminal. Exits if the user declines. Raises `UsageError` without a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("Not a terminal: pass --yes to confirm, or --dry-run to see the plan.")
+        dry_run = ", or --dry-run to see the plan" if has_dry_run else ""
+        raise UsageError(f"Not a terminal: pass --yes to confirm{dry_run}.")
     if not click.confirm(question, err=True):
         click.echo("Nothing was changed.", err=True)
         sys.exit(1)

@@ -3,112 +3,25 @@
 import fcntl
 import json
 import os
-import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from backscroll import History
-from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
+from backscroll.hooks import git_hooks
+from backscroll.hooks.git_hooks import has_configured_hooks
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import backscroll
+from tests.hooks.conftest import Repo
 
 SESSION = "0f3c9a12-7c1e-4a57-9d5b-6a1f4e0b7c33"
 SHELL_HOOK = '#!/bin/bash -e\necho "$@" >> ran.txt\nexit 0\n# never reached\n'
 PYTHON_HOOK = '#!/usr/bin/env python3\nopen("ran.txt", "a").write("python\\n")\n'
-
-
-class Repo:
-    """A repository, and the archive that its hook reports to."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "my repo"
-        self.home = folder / "home"
-        self.claude = folder / "claude"
-        for path in (self.folder, self.home, self.claude):
-            path.mkdir()
-        self.git("init", "-q", "-b", "main")
-        self._count = 0
-
-    def git(self, *arguments: str, folder: Path | None = None, **environ: str) -> str:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=folder or self.folder,
-            env={**os.environ, **environ},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stderr
-        self.errors = done.stderr
-        return done.stdout.strip()
-
-    def commit(self, folder: Path | None = None, **environ: str) -> str:
-        self._count += 1
-        (folder or self.folder).joinpath(f"file{self._count}.txt").write_text(f"line {self._count}\n")
-        self.git("add", "--all", folder=folder)
-        self.git("commit", "-q", "-m", f"commit {self._count}", folder=folder, **environ)
-        return self.git("rev-parse", "HEAD", folder=folder)
-
-    def open(self) -> History:
-        return History(home=self.home, roots=[NamedRoot("claude-code", self.claude)])
-
-    def install(self, *, is_global: bool = False) -> None:
-        with self.open() as history:
-            history.hooks.apply_git_change(history.hooks.plan_git_install(self.folder, is_global=is_global))
-
-    def uninstall(self, *, is_global: bool = False) -> None:
-        with self.open() as history:
-            history.hooks.apply_git_change(history.hooks.plan_git_uninstall(self.folder, is_global=is_global))
-
-    def wait_for_records(self, count: int) -> list[dict[str, Any]]:
-        """Wait until the hooks have recorded so many commits. They run in the background."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            file = self.home / "spool" / "events.jsonl"
-            lines = file.read_bytes().splitlines() if file.exists() else []
-            found = [json.loads(line)["commit"] for line in lines if line]
-            if len(found) >= count:
-                return found
-            time.sleep(0.02)
-        raise TimeoutError
-
-    def commits(self) -> dict[str, str]:
-        """Sync, and return the reported commits with their events."""
-        with self.open() as history:
-            history.sync()
-        with closing(sqlite3.connect(self.home / "archive.db")) as db:
-            return dict(db.execute("select sha, event from hook_commit").fetchall())
-
-    @property
-    def hooks(self) -> Path:
-        return self.folder / ".git" / "hooks"
-
-    def write_hook(self, text: str, name: str = "post-commit", mode: int = 0o755) -> Path:
-        path = self.hooks / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(mode)
-        return path
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("CLAUDE_CODE_SESSION_ID", raising=False)
-    (tmp_path / "gitconfig").write_text("[user]\n\tname = Zoe\n\temail = zoe@example.org\n")
-    return Repo(tmp_path)
 
 
 @pytest.fixture
@@ -389,24 +302,31 @@ def test_the_commits_of_an_excluded_workspace_are_not_stored(repo: Repo) -> None
 
 
 @pytest.fixture
-def new_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a git before the real one that says it is version 2.54."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    real = subprocess.run(["which", "git"], capture_output=True, text=True, check=True).stdout.strip()
-    script = folder / "git"
-    script.write_text(
-        '#!/bin/sh\nfor word in "$@"; do\n'
-        '  [ "$word" = --version ] && echo git version 2.54.1 && exit\n'
-        f'done\nexec {real} "$@"\n'
-    )
-    script.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+def new_git(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat git as a version with hooks in its configuration, whatever is installed."""
+    monkeypatch.setattr(git_hooks, "has_configured_hooks", lambda _: True)
+
+
+@pytest.mark.parametrize(
+    ("output", "is_new"),
+    [
+        (b"git version 2.39.5\n", False),
+        (b"git version 2.53.0 (Apple Git-160)\n", False),
+        (b"git version 2.54.0.windows.1\n", True),
+        (b"git version 3.0.0\n", True),
+    ],
+)
+def test_the_version_decides_where_the_hook_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes, is_new: bool
+) -> None:
+    monkeypatch.setattr(git_hooks, "run_git", lambda *_: output)
+    assert has_configured_hooks(tmp_path) is is_new
 
 
 @pytest.mark.usefixtures("new_git")
 @pytest.mark.parametrize("is_global", [False, True])
 def test_a_new_git_gets_the_hook_in_its_configuration(repo: Repo, is_global: bool) -> None:
+    sha = repo.commit()  # before the installation: a new git would run the hook
     before = [
         Path(os.environ["GIT_CONFIG_GLOBAL"]).read_text(),
         (repo.folder / ".git" / "config").read_text(),
@@ -419,7 +339,6 @@ def test_a_new_git_gets_the_hook_in_its_configuration(repo: Repo, is_global: boo
         "post-rewrite",
     ]
     command = repo.git("config", scope, "hook.backscroll.command")
-    sha = repo.commit()
     # Git runs a configured hook with these arguments.
     subprocess.run(["sh", "-c", f'{command} "$@"', command, "amend"], cwd=repo.folder, check=True)
     (record,) = repo.wait_for_records(1)

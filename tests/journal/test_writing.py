@@ -201,12 +201,14 @@ def test_a_commit_with_code_and_journal_lists_only_the_code(journal: Journal, wo
     assert entry is not None and entry.sections["files"] == "- `README.md` (+1 −1)"
 
 
-def test_an_unknown_commit_does_not_keep_others_from_being_written(
-    journal: Journal, workplace: Workplace
-) -> None:
-    errors = journal.write_commits(["0" * 40, workplace.second], workplace.repository / ".git")
-    assert len(errors) == 1 and "No commit of" in errors[0]
-    assert len(list((journal.folder(workplace.repository) / "daily").iterdir())) == 1
+def test_the_body_of_a_commit_message_cannot_change_the_entry(journal: Journal, workplace: Workplace) -> None:
+    body = "# Why\n\nReason.\n<!-- backscroll:end -->\n\nCo-Authored-By: Claude <noreply@example.invalid>"
+    workplace.checkout.run("commit", "--amend", "--quiet", "-m", f"Add prices\n\n{body}")
+    result = journal.write("HEAD", workplace.repository)
+    text = _daily(result.path)
+    assert "#### Why\n\nReason." in text and "Co-Authored-By" not in text
+    assert text.count("\n<!-- backscroll:end -->") == 1
+    assert journal.write("HEAD", workplace.repository).is_changed is False
 
 
 def test_backfilling_writes_missing_entries_once(journal: Journal, workplace: Workplace) -> None:

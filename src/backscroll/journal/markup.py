@@ -9,16 +9,23 @@ from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote
 __all__ = ["bullet_list", "entry_text", "escape_html", "inline_quotes", "quote_block", "short_time"]
 
 _CODE = re.compile(r"(`+)(?:(?!\1).)+\1", re.DOTALL)
+_HEADING = re.compile(r"^#{1,3}(?=\s)", re.MULTILINE)
 _HTML = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def entry_text(entry: JournalEntry, zone: tzinfo | None) -> str:
     """Return an entry with its headings."""
     heading = f"## {entry.at.astimezone(zone):%H:%M} {escape_html(' '.join(entry.subject.split()))}"
-    parts = [f"### {SECTION_TITLES[name]}\n\n{text.strip()}" for name, text in entry.sections.items()]
+    parts = [f"### {SECTION_TITLES[name]}\n\n{_contained(text)}" for name, text in entry.sections.items()]
     if entry.model is not None:
         parts.append(f"Written by {escape_html(entry.model)}; every quote was checked.")
     return "\n\n".join([heading, *parts]) + "\n"
+
+
+def _contained(text: str) -> str:
+    """Return the text of a section without headings of its level and without markers."""
+    text = _HEADING.sub("####", text.strip())
+    return text.replace("<!-- backscroll:", "<\\!-- backscroll:")
 
 
 def short_time(at: datetime | None, day: date, zone: tzinfo | None) -> str:

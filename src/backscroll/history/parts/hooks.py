@@ -110,12 +110,11 @@ class Hooks:
         folder = Path(commit.folder)
         repository = folder if folder.is_dir() else Path(commit.repository)
         model = self._stores.settings.journal_model
+        journal = Journal(self._stores)
         try:
-            Journal(self._stores).write(commit.sha, repository, model=model, is_refreshed=is_refreshed)
+            journal.write(commit.sha, repository, model=model, is_refreshed=is_refreshed)
         except BackscrollError as error:
-            log = self._stores.archive_path.with_name("journal.log")
-            with log.open("a", encoding="utf-8") as file:
-                file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {repository} {commit.sha}: {error}\n")
+            journal.log_failure(repository, commit.sha, error)
 
     # Git
 

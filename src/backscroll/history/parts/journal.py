@@ -1,12 +1,13 @@
 """The journal: entries of commits, notes, and summaries of periods."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from pathlib import Path
 
 from backscroll import git
-from backscroll.errors import BackscrollError, SessionNotFoundError, UsageError
+from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.git.repository import find_commit
 from backscroll.history.parts.commits import Commits
 from backscroll.history.parts.search import Search
@@ -90,19 +91,14 @@ class Journal:
             return JournalResult(sha=sha, path=known[0], is_new=False, is_changed=False, entry=entry)
         return self._write(writer, details, model)
 
-    def write_commits(self, shas: Iterable[str], repository: Folder) -> list[str]:
-        """Write the entries of commits that a hook reported, oldest first. Return the errors as sentences.
-
-        Uses the model of the settings, if there is one. An error does not keep the other entries from being
-        written.
-        """
-        errors: list[str] = []
-        for sha in shas:
-            try:
-                self.write(sha, repository, model=self._stores.settings.journal_model)
-            except (BackscrollError, OSError) as error:
-                errors.append(f"{sha}: {error}")
-        return errors
+    def log_failure(self, repository: Folder, revision: str, error: Exception) -> None:
+        """Append an error to ``journal.log`` beside the archive, for callers that have no user to tell."""
+        line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {Path(repository).absolute()} {revision}: {error}\n"
+        with (
+            suppress(OSError),  # the disk is full, or the folder of the archive is missing
+            self._stores.archive_path.with_name("journal.log").open("a", encoding="utf-8") as file,
+        ):
+            file.write(line)
 
     def backfill(
         self,

@@ -33,6 +33,8 @@ _SYMBOL = re.compile(
     r"(?:\([^)]*\)\s*)?([A-Za-z_]\w*)",
     re.IGNORECASE,
 )
+# Lines at the end of a message that name authors or the tool.
+_TRAILER = re.compile(r"[A-Z][\w-]*-by: .+|\W*Generated with |Change-Id: ", re.IGNORECASE)
 _TEST_NAME = re.compile(r"^test|_test$|^it_|^should_", re.IGNORECASE)
 
 
@@ -115,7 +117,8 @@ def _summary(
     zone: tzinfo | None,
 ) -> Iterator[str]:
     """Yield the body of the commit message, the topics of the sessions, and what came out."""
-    body = "\n".join(material.commit.message.strip().splitlines()[1:]).strip()
+    lines = material.commit.message.strip().splitlines()[1:]
+    body = "\n".join(line for line in lines if not _TRAILER.match(line)).strip()
     if body:
         yield escape_html(body)
     # The title of a session describes its start; a later commit may be about something else.

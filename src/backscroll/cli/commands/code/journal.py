@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -190,22 +191,13 @@ def _write_quietly(
     setup: Setup, commit: str, repository: Path, folder: Path | None, *, no_sync: bool
 ) -> None:
     """Write an entry without output. An error is added to ``journal.log`` beside the archive."""
-    log = None
-    try:
-        with setup.history() as history:
-            log = history.archive_path.with_name("journal.log")
+    with suppress(BackscrollError, OSError), setup.history() as history:  # no archive, no log
+        try:
             if not no_sync:
                 history.sync(wait=True)
             history.journal.write(commit, repository, folder=folder, model=history.settings.journal_model)
-    except (BackscrollError, OSError) as error:
-        if log is not None:
-            try:
-                with log.open("a", encoding="utf-8") as file:
-                    file.write(
-                        f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {repository.absolute()} {commit}: {error}\n"
-                    )
-            except OSError:
-                return  # the disk is full or the archive's folder is missing
+        except (BackscrollError, OSError) as error:
+            history.journal.log_failure(repository, commit, error)
 
 
 def _add_note(

@@ -20,7 +20,8 @@ from backscroll.mcp.prompts import PROMPTS, prompt_list
 from backscroll.mcp.resources import TEMPLATES, list_resources, read_resource
 from backscroll.mcp.tools.plans import PlanStore
 from backscroll.mcp.tools.registry import WRITE_TOOLS, Tool, available_tools
-from backscroll.mcp.tools.results import ToolAnswer, json_schema, shown_schema
+from backscroll.mcp.tools.results import ToolAnswer
+from backscroll.mcp.tools.schemas import json_schema, shown_schema
 from backscroll.mcp.tools.validation import parse_arguments
 from backscroll.mcp.workers import WorkerPool
 

@@ -3,6 +3,7 @@
 registry       name, description, argument and result type of every tool
 arguments      argument types with their limits
 results        result types
+schemas        JSON schemas of arguments and results
 validation     errors for invalid arguments
 message_pages  pages of messages
 search         search_sessions, recall, stats

@@ -9,7 +9,7 @@ import msgspec
 
 from backscroll.errors import UsageError
 from backscroll.mcp.tools.registry import Tool
-from backscroll.mcp.tools.results import json_schema
+from backscroll.mcp.tools.schemas import json_schema
 from backscroll.model.text import one_line
 
 __all__ = ["parse_arguments"]

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,13 @@ from backscroll.model import Checkpoint, Item, Message, Unit
 from backscroll.sources.claude_code import ClaudeCode, side_files
 from backscroll.sources.claude_code.transcript.copies import Conversation
 from backscroll.testing import cursor, cursor_cli
-from backscroll.testing.claude_code import GENERATIONS, Transcript, repeat_conversation, tool_calls
+from backscroll.testing.claude_code import (
+    GENERATIONS,
+    Transcript,
+    fork_session,
+    repeat_conversation,
+    tool_calls,
+)
 from tests.archive.cursor_rows import execute, synced_cursor_home
 from tests.archive.synced_archive import SyncedArchive
 
@@ -92,6 +99,29 @@ def test_a_rebuild_removes_messages_of_a_deleted_file_that_the_reader_no_longer_
     rebuilt = _rebuild(synced)
     assert (rebuilt.units, rebuilt.kept) == (1, 0)
     assert [m.content for m in synced.messages(ONE)] == ["first", "one", "second", "two"]
+
+
+def test_a_rebuild_without_the_files_replaces_derived_data_of_an_older_version(tmp_path: Path) -> None:
+    synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
+    first = Transcript(ONE, version="2.1.212").user("go").run(tool_calls.bash("ls", "a.py")).assistant("one")
+    second = fork_session(first, "and then?", session_id="00000000-0000-4000-8000-000000000000")
+    paths = [first.write(synced.root), second.assistant("two").write(synced.root)]
+    synced.sync()
+    for path in paths:
+        path.unlink()
+    synced.sync()
+    before = synced.content()
+    with closing(sqlite3.connect(synced.archive.path)) as db, db:  # an older version did not know the copies
+        db.execute("update message set copied_from_string_id = null")
+        db.execute("update response set is_copy = 1 - is_copy")
+        db.execute("update conversations set total_tokens = 1, models = '[]', interaction_count = 9")
+        db.execute("delete from activity_rollup")
+    synced.archive.close()
+    synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
+    assert synced.content() != before
+    assert _rebuild(synced).kept == 0
+    assert synced.content() == before
+    assert synced.archive.maintenance.verify() == []
 
 
 def test_a_rebuild_keeps_results_whose_file_is_deleted_and_was_too_large_to_archive(

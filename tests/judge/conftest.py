@@ -35,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip scenarios that a version does not have. Expect known gaps to fail."""
+    """Skip scenarios that a version does not have."""
     for item in items:
         version = getattr(item, "callspec", None) and item.callspec.params.get("version")  # type: ignore[attr-defined]
         if not version:
@@ -43,13 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for since in item.iter_markers("since"):
             if Version(version) < since.args[0]:
                 item.add_marker(pytest.mark.skip(f"needs Claude Code {since.args[0]} or newer"))
-        for gap in item.iter_markers("gap"):
-            if _is_in(Version(version), **gap.kwargs):
-                item.add_marker(pytest.mark.xfail(strict=True, reason=f"known gap: {gap.args[0]}"))
-
-
-def _is_in(version: Version, since: str = "0.0.0", before: str = "999.0.0") -> bool:
-    return version >= since and version < before
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ __all__ = [
     "scan_messages",
 ]
 
-SCAN_VERSION = 2  # raise it if the result of a scan changes
+SCAN_VERSION = 3  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
 _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _MAX_IDLE_MS = 10 * 60 * 1000  # longer pauses divide the activity of a session

@@ -20,7 +20,7 @@ _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 
 
 @click.command("blame")
-@click.argument("file", metavar="FILE[:LINE[-LINE]]")
+@click.argument("file", metavar="FILE[:LINE[-LINE]]", type=click.Path())
 @click.option(
     "--repo",
     "repository",

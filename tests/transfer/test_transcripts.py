@@ -82,4 +82,6 @@ def test_a_session_with_only_a_transcript_is_left_with_the_next_step(machine: Ma
     result = machine.history.migrate_session(ONE, machine.new, mode=mode)  # type: ignore[arg-type]
     assert [one.code for one in result.errors] == ["transcript-only"]
     assert f"backscroll handoff {ONE}" in result.errors[0].message
+    machine.old.rmdir()
+    assert machine.history.transfers.moved_workspaces().workspaces == ()  # nothing to move
     assert machine.transcripts() == before

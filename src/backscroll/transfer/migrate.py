@@ -1,6 +1,6 @@
 """Move and copy sessions to another folder."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from uuid import uuid4
 
@@ -36,6 +36,8 @@ from backscroll.transfer.safety import check_processes, check_target, recent_act
 from backscroll.transfer.stored_sessions import companions, stored_session, writer_of
 
 __all__ = ["apply_migration", "blocking_processes", "error_code", "plan_migration"]
+
+Progress = Callable[[int, int], None]  # done, total
 
 _CODES: dict[type[BackscrollError], str] = {
     ToolRunningError: "tool-running",
@@ -88,12 +90,19 @@ def blocking_processes(plan: MigrationPlan) -> list[BlockingProcess]:
     ]
 
 
-def apply_migration(archive: Archive, log: ChangeLog, plan: MigrationPlan) -> MigrateResult:
-    """Apply the plans one after the other. A session that fails is left as it was."""
+def apply_migration(
+    archive: Archive, log: ChangeLog, plan: MigrationPlan, progress: Progress | None = None
+) -> MigrateResult:
+    """Apply the plans one after the other. A session that fails is left as it was.
+
+    ``progress`` receives the number of sessions done, and of all.
+    """
     batch = uuid4().hex[:12] if len(plan.sessions) > 1 else ""
     done: list[MigratedSession] = []
     errors = list(plan.errors)
-    for planned in plan.sessions:
+    for number, planned in enumerate(plan.sessions):
+        if progress is not None:
+            progress(number, len(plan.sessions))
         try:
             done.append(_apply(archive, log, planned, plan, batch, is_first=not done))
         except BackscrollError as error:

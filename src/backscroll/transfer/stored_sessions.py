@@ -13,6 +13,8 @@ from backscroll.sources.protocols import SessionWriter
 
 __all__ = ["archived_session", "companions", "stored_session", "writer_of"]
 
+_WITHOUT_MESSAGES = frozenset({"search", "hooks", "prompts", "notes", "usage"})  # of STORES
+
 
 def writer_of(summary: SessionSummary) -> SessionWriter:
     """Return the writer of a session's source. Raises `TransferError` if it has none."""
@@ -32,9 +34,9 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
         )
     units = archive.originals.in_store(summary)
     resumable = archive.originals.resumable(summary)
-    if not summary.is_gone and all(store.kind == "prompts" for store in resumable.stores):
+    if not summary.is_gone and all(store.kind in _WITHOUT_MESSAGES for store in resumable.stores):
         raise TransferError(
-            f"Only the prompts of {summary.ref} are known. Its messages are not in the tool's store.",
+            f"{summary.ref} has no messages in the tool's store. Only its prompts or events are known.",
             summary.id,
             "prompts-only",
         )

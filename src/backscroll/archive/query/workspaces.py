@@ -32,14 +32,15 @@ from distinct_hash d join conversations c on c.rowid =
 where c.workspace_path is not null
 """
 
-# Local folders with sessions that are still in a tool's store.
+# Local folders with sessions that are still in a tool's store, so that the tool can resume them.
 _WORKSPACES_IN_STORE = """
 select c.workspace_path, c.source, count(*) from conversations c
 where c.workspace_path is not null and json_extract(c.metadata, '$.workspace_authority') is null
     and not c.is_gone and exists (
         select 1 from fragment f join unit u on u.id = f.unit_id
         where f.platform = c.platform and f.external_id = c.external_id and not u.is_gone
-            and u.kind <> 'prompts' and u.source = c.source
+            and u.source = c.source
+            and f.store in ('lines', 'bubbles', 'inline', 'chat', 'graph', 'store', 'acp')
     )
 group by c.workspace_path, c.source order by c.workspace_path, c.source
 """

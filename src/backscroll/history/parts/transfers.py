@@ -20,7 +20,7 @@ from backscroll.model.transfer import (
     PlannedSession,
     RestoreSessionResult,
 )
-from backscroll.transfer.migrate import apply_migration, blocking_processes, plan_migration
+from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
 from backscroll.transfer.moved_workspaces import find_moved
 from backscroll.transfer.restore import apply_restore, plan_restore
 
@@ -111,9 +111,9 @@ class Transfers:
             sync(self._stores, None, wait=True)
         return result
 
-    def migrate(self, plan: MigrationPlan) -> MigrateResult:
+    def migrate(self, plan: MigrationPlan, progress: Progress | None = None) -> MigrateResult:
         """Move or copy sessions as planned, then sync."""
-        result = apply_migration(self._stores.archive, self._stores.change_log, plan)
+        result = apply_migration(self._stores.archive, self._stores.change_log, plan, progress)
         if result.success_count:
             sync(self._stores, None, wait=True)
         return result

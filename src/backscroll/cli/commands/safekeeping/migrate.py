@@ -14,6 +14,7 @@ from backscroll.cli.options import no_sync_option, sync_before_reading
 from backscroll.cli.output.change_plans import change_document, error_document, plan_document, plan_lines
 from backscroll.cli.output.hints import command_hint, printable_message
 from backscroll.cli.output.json_documents import write_json
+from backscroll.cli.output.progress import ProgressBar
 from backscroll.history import History
 from backscroll.model.text import pluralize, sanitize
 from backscroll.model.transfer import MigrateResult, MigrationPlan, Mode
@@ -127,7 +128,8 @@ def _run(history: History, plan: MigrationPlan, *, dry_run: bool, yes: bool, as_
     verb = "Move" if plan.mode == "move" else "Copy"
     confirm(f"{verb} {pluralize(len(plan.sessions), 'session')} to {plan.target}?", yes=yes)
     try:
-        result = history.transfers.migrate(plan)
+        with ProgressBar("Moving" if plan.mode == "move" else "Copying") as bar:
+            result = history.transfers.migrate(plan, bar.step)
     except KeyboardInterrupt:
         past = "moved" if plan.mode == "move" else "copied"
         hint = f"'{command_hint('changes')}' lists what was {past}, '{command_hint('undo')}' reverts it."

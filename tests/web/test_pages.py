@@ -239,6 +239,14 @@ def test_search_marks_the_words_and_links_to_the_message(client: TestClient) -> 
     assert "1 session" in text_of(html)
 
 
+def test_frequent_filters_are_added_to_the_query_and_removed(client: TestClient) -> None:
+    html = client.get("/search?q=clocks").text
+    assert 'href="/search?q=clocks+role%3Auser"' in html
+    narrowed = client.get("/search?q=clocks+role%3Auser").text
+    assert re.search(r'href="/search\?q=clocks" title="role:user" aria-current="true"', narrowed)
+    assert narrowed.count('class="row match"') < html.count('class="row match"')
+
+
 def test_search_while_typing_completes_the_last_word(client: TestClient) -> None:
     assert "Nothing found" in client.get("/search?q=depar").text
     assert "Nothing found" not in client.get("/search?q=depar&typing=1").text

@@ -176,11 +176,12 @@ class _Writer:
         """Return the links of a message: to itself, and to its original record."""
         ref = _agent_ref(agent) if agent is not None else self._summary.ref
         link, record = message_url(ref, item.position), session_url(ref, f"messages/{item.position}")
-        copied = (
-            f'<span class="copied">Copied from {escape(one_line(item.message.copied_from, 60))}</span>'
-            if (item.message.copied_from)
-            else ""
-        )
+        copied = ""
+        if first := item.message.copied_from:
+            url = escape(session_url(first))
+            copied = (
+                f'<span class="copied">Copied from <a href="{url}">{escape(one_line(first, 12))}</a></span>'
+            )
         images = sum(attachment.kind == "image" for attachment in item.message.attachments)
         pictures = "".join(
             f'<img src="{escape(record)}/images/{number}" alt="Image {number + 1}" loading="lazy">'

@@ -1,6 +1,6 @@
 """Search results."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,6 +18,13 @@ PAGE_SIZE = 20
 _MAX_QUERY_CHARS = 1000
 _MAX_PAGE = 1000
 _MAX_SNIPPET_CHARS = 320
+_CHIPS = (
+    ("Prompts", "role:user"),
+    ("Answers", "role:assistant"),
+    ("Edits", "is:edit"),
+    ("Errors", "is:error"),
+    ("Last 30 days", "since:30d"),
+)
 Mode = Literal["words", "exact", "regex"]
 _MODES: dict[str, Mode] = {"words": "words", "exact": "exact", "regex": "regex"}
 
@@ -58,10 +65,33 @@ def search_page(history: History, request: Request) -> Response:
         problem=problem,
         invalid=invalid,
         page=int(page),
+        chips=_chips(query) if mode == "words" else [],
         matches=[_Match(match) for match in result.data] if result is not None else [],
         previous_url=_page_url(query, mode, int(page) - 1) if int(page) > 1 else None,
         next_url=_page_url(query, mode, int(page) + 1) if result is not None and result.has_more else None,
     )
+
+
+class Chip(NamedTuple):
+    """A filter that a link adds to the query, or removes from it."""
+
+    label: str
+    filter: str
+    url: str
+    is_active: bool
+
+
+def _chips(query: str) -> list[Chip]:
+    """Return frequent filters. Several sources mean either of them."""
+    sources = [(name, f"source:{name}") for name in History.source_names()]
+    return [_chip(query, label, filter_) for label, filter_ in (*_CHIPS, *sources)]
+
+
+def _chip(query: str, label: str, filter_: str) -> Chip:
+    words = query.split(" ")
+    is_active = filter_ in words
+    changed = [word for word in words if word != filter_] if is_active else [*words, filter_]
+    return Chip(label, filter_, with_query("/search", {"q": " ".join(changed).strip()}), is_active)
 
 
 class _Match:

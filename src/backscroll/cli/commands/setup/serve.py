@@ -54,6 +54,11 @@ def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync
 
     def started(address: str, launch_url: str) -> None:
         show(address, launch_url)
+        if host not in ("127.0.0.1", "localhost", "::1"):
+            click.echo(
+                "On other machines, use the name or address of this one. The connection is not encrypted.",
+                err=True,
+            )
         click.echo("Press Ctrl-C to stop.", err=True)
         sys.stdout.flush()
 

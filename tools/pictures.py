@@ -9,16 +9,16 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from threading import Thread
 
 import uvicorn
+from playwright.sync_api import sync_playwright
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
@@ -49,7 +49,7 @@ def main() -> None:
             history.sync()
             _draw_schema(history.archive_path)
             _draw_page(history, Path(folder))
-        _draw_web(open_history, Path(folder))
+        _draw_web(open_history)
         asyncio.run(_draw_tui(open_history))
     _draw_data_flow()
 
@@ -101,7 +101,7 @@ def _screen(app: Backscroll) -> str:
 def _draw_page(history: History, folder: Path) -> None:
     page = folder / "session.html"
     page.write_text("".join(history.export_session("a4a9482e", "html")), encoding="utf-8")
-    _screenshot(page.as_uri(), "export.png", PAGE_SIZE, folder)
+    _draw_pages([("export.png", page.as_uri(), PAGE_SIZE)])
 
 
 WEB_PAGES = (  # picture, path, size
@@ -112,49 +112,39 @@ WEB_PAGES = (  # picture, path, size
 )
 
 
-def _draw_web(open_history, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def _draw_web(open_history) -> None:  # type: ignore[no-untyped-def]
     """Draw pages of the web app, served by a thread."""
     app = create_app(open_history, token="", auto_sync=False)  # without a cookie, the browser has this token
-    config = uvicorn.Config(app, port=0, log_level="critical")
+    config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     listener = config.bind_socket()
     thread = Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     try:
-        for picture, path, size in WEB_PAGES:
-            _screenshot(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", picture, size, folder)
+        _draw_pages((picture, address + path, size) for picture, path, size in WEB_PAGES)
     finally:
         server.should_exit = True
         thread.join()
 
 
-def _screenshot(url: str, picture: str, size: tuple[int, int], folder: Path) -> None:
+def _draw_pages(pages: Iterable[tuple[str, str, tuple[int, int]]]) -> None:
+    """Draw pages in the system's Chromium: name of the picture, address and size."""
     browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if browser is None:
-        print(f"Skipped {picture}: no Chromium found. Install the package 'chromium'.", file=sys.stderr)
+        print("Skipped the web pages: no Chromium found. Install the package 'chromium'.", file=sys.stderr)
         return
-    width, height = size
-    subprocess.run(
-        [
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            f"--user-data-dir={folder / 'chromium'}",
-            f"--window-size={width},{height}",
-            "--virtual-time-budget=3000",
-            f"--screenshot={PICTURES / picture}",
-            url,
-        ],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        for picture, address, (width, height) in pages:
+            page = opened.new_page(viewport={"width": width, "height": height})
+            page.goto(address)
+            page.locator("#theme").wait_for()  # shown by the scripts
+            page.screenshot(path=PICTURES / picture)
+            page.close()
+        opened.close()
 
 
 BOX = (168, 46)

@@ -58,11 +58,22 @@ class HookEvents:
         )
         return list(map(_event, rows))
 
-    def mark_read(self, session: SessionKey, events: Iterable[HookEvent]) -> None:
-        """Record that a fragment contains these events."""
+    def has_other_content(self, session: SessionKey) -> bool:
+        """Return whether another store than that of hooks, and a better one, has messages of a session."""
+        row = self._db.execute(
+            "select 1 from fragment where external_id = ? and platform = ? and not is_subagent"
+            " and message_count > 0 and store not in ('hooks', 'prompts', 'notes', 'usage') limit 1",
+            [session.id, session.platform],
+        ).fetchone()
+        return row is not None
+
+    def mark_read(self, session: SessionKey) -> None:
+        """Record that a fragment contains all events of a session. The caller holds the sync lock."""
         with transaction(self._db):
-            self._db.executemany(
-                "update hook_event set is_read = 1 where id = ?", [(one.id,) for one in events]
+            self._db.execute(
+                "update hook_event indexed by hook_event_unread set is_read = 1"
+                " where platform = ? and external_id = ? and not is_read",
+                [session.platform, session.id],
             )
 
     def mark_unread(self) -> None:

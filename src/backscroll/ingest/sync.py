@@ -69,15 +69,15 @@ def sync(
     if max_bytes is not None and sum(one.unit.estimated_bytes for one in changed) > max_bytes:
         report.is_deferred = True
     try:
+        if (changed or markers) and not report.is_deferred:
+            from backscroll.ingest.read_units import read_units  # start-up: needed for changes only
+
+            read_units(archive, changed, markers, report, updated, index=index, progress=progress)
         if spool is not None and is_folder(spool) and not report.is_deferred:
             from backscroll.ingest.new_commits import find_new_commits  # start-up: needed with hooks only
             from backscroll.ingest.spool import ingest_spool
 
             report.hook_events = ingest_spool(archive, spool) + find_new_commits(archive)
-        if (changed or markers) and not report.is_deferred:
-            from backscroll.ingest.read_units import read_units  # start-up: needed for changes only
-
-            read_units(archive, changed, markers, report, updated, index=index, progress=progress)
     finally:
         # Units that were read are complete. Their sessions are derived even if the rest was interrupted.
         updated |= archive.derive()

@@ -124,6 +124,7 @@ def forget_session(db: sqlite3.Connection, session: SessionKey) -> ForgetResult:
     _mark_related_underived(db, session, own)
     _delete_mentions(db, session)
     db.execute("delete from hook_event where platform = :platform and external_id = :id", key)
+    db.execute("update hook_commit set session_external_id = null where session_external_id = :id", key)
     delete_annotations(db, session)
     _delete_derived_rows(db, key)
     for unit in (*own, *shared):  # before the fragments, which are their delta bases

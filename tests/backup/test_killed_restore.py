@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from backscroll.changes import ChangeLog
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from tests.backup.histories import STORE, file_contents, make_history, write_sources
+from backscroll.testing import cursor
+from tests.backup.histories import STORE, database_rows, file_contents, make_history, write_sources
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
@@ -31,14 +33,16 @@ def hook(event, arguments):
         if count == last:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(hook)
-History(roots=[], home=Path(sys.argv[1])).restore_backup(Path(sys.argv[2]), force=True)
+History(roots=[], home=Path(sys.argv[1])).restore_backup(Path(sys.argv[2]), force=True, sessions=sys.argv[4:])
 print(count)
 """
 
 
-def restore(home: Path, backup: Path, last: int = 0) -> subprocess.CompletedProcess[str]:
+def restore(
+    home: Path, backup: Path, last: int = 0, sessions: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", CODE, str(home), str(backup), str(last)],
+        [sys.executable, "-c", CODE, str(home), str(backup), str(last), *sessions],
         capture_output=True,
         text=True,
         check=False,
@@ -87,11 +91,59 @@ def test_a_killed_restore_is_rolled_back_or_complete(tmp_path: Path) -> None:
         assert leftover == [], last
 
 
+def rows(folder: Path) -> dict[str, object]:
+    """Return what the tools' files contain. Inserted rows may leave a log beside the database."""
+    contents: dict[str, object] = dict(file_contents(folder / "claude-code"))
+    for path in (folder / "cursor").rglob("*.vscdb"):
+        found = database_rows(path)
+        items = [row[1:] for row in found["ItemTable"] if row[1] != b"composer.composerHeaders.version"]
+        # Recency and keys are new in every restore.
+        headers = [(row[1], row[2]) for row in found.get("composerHeaders", [])]
+        contents[str(path)] = sorted([row[1] for row in found["cursorDiskKV"]] + items + headers, key=repr)
+    return contents
+
+
+@pytest.mark.parametrize("is_filtered", [False, True])
+def test_a_killed_restore_of_sessions_is_rolled_back_or_complete(tmp_path: Path, is_filtered: bool) -> None:
+    folder = tmp_path / "work"
+    write_sources(folder)
+    ide = cursor.Home(folder / "cursor", seed=9)
+    ide.composer([cursor.user("stay"), cursor.assistant("Yes.")], workspace=cursor.SHOP, name="Other")
+    with make_history(folder) as history:
+        chosen = [one.ref for one in history.all_sessions() if one.source != "cursor-cli"]
+        refs = chosen if is_filtered else []
+        backup = Path(history.create_backup(tmp_path / "backup.zip", sessions=refs).backup_path)
+    for source in ("claude-code", "cursor", "home"):
+        shutil.rmtree(folder / source)
+    (folder / "claude-code").mkdir()
+    (folder / "claude-code" / "history.jsonl").write_text("newer\n")
+    ide.write()
+    original = tmp_path / "original"
+    shutil.copytree(folder, original)
+    before = rows(folder)
+    sessions = [] if is_filtered else chosen
+    done = restore(folder / "home", backup, sessions=sessions)
+    assert done.returncode == 0, done.stderr
+    after, count = rows(folder), int(done.stdout)
+    assert after != before
+    for last in sorted(random.Random(5).sample(range(1, count + 1), min(KILL_COUNT // 2, count))):
+        shutil.rmtree(folder)
+        shutil.copytree(original, folder)
+        killed = restore(folder / "home", backup, last, sessions)
+        assert killed.returncode == -9, (last, killed.stderr)
+        ChangeLog(folder / "home" / "changes").recover()
+        assert rows(folder) in (before, after), last
+        again = restore(folder / "home", backup, sessions=sessions)
+        assert again.returncode == 0, (last, again.stderr)
+        assert rows(folder) == after, last
+
+
 def test_a_killed_backup_leaves_no_file_and_the_next_one_removes_its_folder(tmp_path: Path) -> None:
     write_sources(tmp_path)
     make_history(tmp_path).close()
     code = CODE.replace(
-        "History(roots=[], home=Path(sys.argv[1])).restore_backup(Path(sys.argv[2]), force=True)",
+        "History(roots=[], home=Path(sys.argv[1])).restore_backup(Path(sys.argv[2]), force=True,"
+        " sessions=sys.argv[4:])",
         "from backscroll.config import NamedRoot\n"
         "roots = [NamedRoot('claude-code', Path(sys.argv[1]).parent / 'claude-code')]\n"
         "History(roots=roots, home=Path(sys.argv[1])).create_backup(Path(sys.argv[2]), force=True)",

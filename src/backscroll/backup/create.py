@@ -5,7 +5,6 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import file_digest
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +18,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.backup.base import Base
 from backscroll.backup.compression import BLOCK_BYTES
 from backscroll.backup.container import FORMAT_VERSION, entry_name, is_safe_path
-from backscroll.backup.snapshot import take_snapshot
+from backscroll.backup.snapshot_queue import SnapshotQueue
 from backscroll.backup.sources import FileToBackUp, files_to_back_up
 from backscroll.backup.target_file import check_space, check_target, publish
 from backscroll.backup.writer import BackupWriter
@@ -39,7 +38,7 @@ from backscroll.model.backup import (
 from backscroll.readers.file_names import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
-from backscroll.sources.protocols import BackupContents, SessionSelection
+from backscroll.sources.protocols import SessionSelection
 
 __all__ = ["Selection", "create_backup", "plan_backup"]
 
@@ -111,9 +110,14 @@ def create_backup(
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         check_space(target, files)
-        with TempFolder(target.parent) as folder, BackupWriter(folder / "backup.zip") as writer:
+        with (
+            TempFolder(target.parent) as folder,
+            BackupWriter(folder / "backup.zip") as writer,
+            SnapshotQueue(folder, with_secrets=with_secrets) as snapshots,
+        ):
             run = _Run(
                 writer,
+                snapshots,
                 folder,
                 archive,
                 report,
@@ -161,6 +165,7 @@ class _Run:
     def __init__(
         self,
         writer: BackupWriter,
+        snapshots: SnapshotQueue,
         folder: Path,
         archive: Archive,
         report: ProgressCallback,
@@ -170,6 +175,7 @@ class _Run:
         with_secrets: bool,
     ) -> None:
         self._writer = writer
+        self._snapshots = snapshots
         self._folder = folder
         self._archive = archive
         self._report = report
@@ -184,12 +190,14 @@ class _Run:
     def add(self, files: list[FileToBackUp]) -> None:
         """Add all files. A file that cannot be read is listed as skipped."""
         self._total = sum(file.size for file in files)
+        databases = (file for file in files if file.kind == "database")
+        self._snapshots.start(file for file in databases if self._unchanged(file) is None)
         for file in files:
             self._phase = _PHASES[file.kind]
             done_before = self._done
             try:
                 _check_name(file)
-                if self._base is not None and (unchanged := self._base.unchanged(file)) is not None:
+                if (unchanged := self._unchanged(file)) is not None:
                     self._files.append(unchanged)
                 elif file.kind == "file" and file.selected_ids is not None:
                     self._add_records(file, file.selected_ids)
@@ -201,6 +209,9 @@ class _Run:
                 self._skipped.append(SkippedFile(escape_name(str(file.location)), str(error)))
             self._done = done_before + file.size
             self._report(BackupProgress(self._phase, self._done, self._total))
+
+    def _unchanged(self, file: FileToBackUp) -> BackupFile | None:
+        return self._base.unchanged(file) if self._base is not None else None
 
     def manifest(self, files: list[FileToBackUp], stats: BackupStats) -> BackupManifest:
         """Return the table of contents."""
@@ -233,7 +244,7 @@ class _Run:
         self._report(BackupProgress(self._phase, self._done, self._total))
         copy: Path | None = None
         try:
-            copy = self._archive_copy() if file.source is None else self._snapshot(file)
+            copy = self._archive_copy() if file.source is None else self._snapshots.take(file)
             if copy is None:
                 return
             if (same := self._same_in_base(file, copy)) is not None:
@@ -256,17 +267,6 @@ class _Run:
             sessions = [SessionKey(one.platform, one.id) for one in self._selection.sessions]
             self._archive.maintenance.copy_sessions(copy, sessions)
         return copy
-
-    def _snapshot(self, file: FileToBackUp) -> Path | None:
-        """Return a copy of a database, or of the selected sessions in it; None if it contains none."""
-        source, ids = file.source, file.selected_ids
-        assert isinstance(source, BackupContents)
-        remove_secrets = None if self._with_secrets else source.remove_secrets
-        if ids is None:
-            return take_snapshot(file.location, self._folder, remove_secrets)
-        assert isinstance(source, SessionSelection)
-        copy_rows = partial(_copy_sessions, source, file.path, ids)
-        return take_snapshot(file.location, self._folder, remove_secrets, copy_rows)
 
     def _add_records(self, file: FileToBackUp, ids: frozenset[str]) -> None:
         """Add the records of selected sessions in a file. A file without any is left out."""
@@ -331,16 +331,6 @@ class _Run:
             self._done += len(block)
             self._report(BackupProgress(self._phase, min(self._done, self._total), self._total))
             block = next(rest, None)
-
-
-def _copy_sessions(
-    source: SessionSelection,
-    path: str,
-    ids: frozenset[str],
-    original: sqlite3.Connection,
-    copy: sqlite3.Connection,
-) -> bool:
-    return source.copy_sessions(path, original, copy, ids)
 
 
 def _check_name(file: FileToBackUp) -> None:

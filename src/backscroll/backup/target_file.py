@@ -10,6 +10,7 @@ from backscroll.errors import BackupError
 
 __all__ = ["check_space", "check_target", "publish"]
 
+_COPIES = 3  # of the largest database: one is compressed while the next is copied and cleaned
 _EXPECTED_RATIO = 2  # histories compress to a third; the space check assumes half
 
 
@@ -34,7 +35,7 @@ def check_space(target: Path, files: list[FileToBackUp]) -> None:
     """
     whole = [file for file in files if file.selected_ids is None]
     largest_copy = max((file.size for file in whole if file.kind != "file"), default=0)
-    needed = sum(file.size for file in whole) // _EXPECTED_RATIO + 2 * largest_copy
+    needed = sum(file.size for file in whole) // _EXPECTED_RATIO + _COPIES * largest_copy
     folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
     free = shutil.disk_usage(folder).free
     if free < needed:

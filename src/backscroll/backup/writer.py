@@ -11,6 +11,7 @@ from typing import IO, Self
 
 import msgspec
 
+from backscroll.backup.background_hash import BackgroundHasher
 from backscroll.backup.compression import BlockCompressor
 from backscroll.backup.container import MANIFEST, SEAL_BYTES, make_comment
 from backscroll.model.backup import BackupManifest
@@ -32,16 +33,20 @@ class WrittenFile(msgspec.Struct, frozen=True):
 class _HashedFile:
     """Output file that hashes what is written. Without `seek`, zipfile writes from start to end."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], hasher: BackgroundHasher) -> None:
         self._file = file
+        self._hasher = hasher
         self.hash = sha256()
         self._tail = b""  # the last bytes are replaced by the hash, so they are not hashed
 
     def write(self, data: bytes) -> int:
         written = self._file.write(data)
-        data = self._tail + data
+        if len(data) < SEAL_BYTES:
+            data = self._tail + data
+        else:
+            self._hasher.update(self.hash, self._tail)
         self._tail = data[-SEAL_BYTES:]
-        self.hash.update(data[:-SEAL_BYTES])
+        self._hasher.update(self.hash, memoryview(data)[:-SEAL_BYTES])
         return written
 
     def flush(self) -> None:
@@ -54,7 +59,8 @@ class BackupWriter:
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self._file = os.fdopen(descriptor, "wb")
-        self._output = _HashedFile(self._file)
+        self._hasher = BackgroundHasher()
+        self._output = _HashedFile(self._file, self._hasher)
         self._zip = zipfile.ZipFile(self._output, "w", zipfile.ZIP_STORED)  # type: ignore[call-overload]
         self._compressor = BlockCompressor()
         self._entry: IO[bytes] | None = None
@@ -66,6 +72,7 @@ class BackupWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._compressor.__exit__(kind, error, trace)
+        self._hasher.close()
         self._file.close()
 
     def add(
@@ -82,12 +89,13 @@ class BackupWriter:
         self._compressor.call(lambda: self._open_entry(info, expected_bytes))
         digest, size = sha256(), 0
         for block in blocks:
-            digest.update(block)
+            self._hasher.update(digest, block)
             size += len(block)
             self._compressor.add(block, self._write)
         if not size:
             self._compressor.add(b"", self._write)
         self._compressor.call(self._close_entry)
+        self._hasher.flush()
         return WrittenFile(size, digest.hexdigest())
 
     def finish(self, manifest: BackupManifest) -> str:
@@ -100,6 +108,7 @@ class BackupWriter:
         self._zip.writestr(info, data)
         self._zip.comment = make_comment(backup_id)
         self._zip.close()
+        self._hasher.flush()
         self._file.flush()
         self._file.seek(-SEAL_BYTES, os.SEEK_END)
         self._file.write(self._output.hash.hexdigest().encode())

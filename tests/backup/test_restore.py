@@ -67,9 +67,11 @@ def test_a_deleted_history_is_restored_completely(sample: SampleHistory, tmp_pat
     assert {path: database_rows(root / path) for path in rows} == rows  # last: SQLite creates a log
 
 
-def test_nothing_is_restored_twice(backup: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("force", [False, True])
+def test_nothing_is_restored_twice(backup: Path, tmp_path: Path, source: str, force: bool) -> None:
     history = library(tmp_path)
-    result = history.restore_backup(backup, source="claude-code")
+    result = history.restore_backup(backup, source=source, force=force)
     assert (result.files_restored, result.change_id) == (0, None)
     assert {file.action for file in result.files} == {"unchanged"}
 
@@ -160,6 +162,8 @@ def test_a_database_that_is_open_is_not_replaced(backup: Path, tmp_path: Path) -
     store = tmp_path / STORE
     with closing(sqlite3.connect(store)) as db:
         db.execute("pragma journal_mode = wal")
+        db.execute("insert into ItemTable values ('later', 'x')")
+        db.commit()
     before = store.read_bytes()
     code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1])"
     code += "; db.execute('select * from ItemTable').fetchone(); print('open', flush=True); input()"

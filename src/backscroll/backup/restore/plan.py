@@ -1,6 +1,7 @@
 """Plan a restore: which files of a backup go where, and what exists there already."""
 
 import os
+import sqlite3
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -18,11 +19,13 @@ from backscroll.backup.restore.options import (
 )
 from backscroll.backup.restore.relocation import Relocations
 from backscroll.backup.restore.session_copies import extract_all, reduce_folder
+from backscroll.backup.snapshot import take_snapshot
 from backscroll.backup.verify import check_files
 from backscroll.changes.files import file_hash
-from backscroll.errors import ChangeConflictError, RestoreError
+from backscroll.errors import BackscrollError, ChangeConflictError, RestoreError
 from backscroll.model.backup import (
     BackupFile,
+    BackupManifest,
     BackupRoot,
     InsertPlan,
     ProgressCallback,
@@ -30,10 +33,13 @@ from backscroll.model.backup import (
     RestoredFile,
 )
 from backscroll.model.changes import Content
+from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
-from backscroll.sources.protocols import SessionSelection
+from backscroll.sources.protocols import BackupContents, SessionSelection
 
 __all__ = ["PlannedFile", "PlannedInsert", "RestorePlan", "make_plan"]
+
+_ARCHIVE_WARNING = "The archive in the backup is not restored, because an archive exists already."
 
 
 class PlannedFile(Struct, frozen=True):
@@ -96,6 +102,7 @@ def make_plan(
         raise RestoreError(f"{reader.path} contains nothing that was selected.", reader.path)
     relocations = Relocations(reader, options, folder)
     planned: list[PlannedFile] = []
+    warnings: list[str] = []
     shared: dict[str, list[BackupFile]] = {}
     for file, check in zip(files, check_files(reader, tuple(files), progress), strict=True):
         one = _planned_file(reader, file, roots[file.root], options, relocations)
@@ -103,15 +110,19 @@ def make_plan(
             planned.append(replace(one, action="damaged", reason=check.reason))
         elif is_partial and file.is_shared:
             shared.setdefault(file.root, []).append(file)
+        elif is_partial and file.kind == "archive" and one.target.exists():
+            warnings.append(_ARCHIVE_WARNING)
         else:
             content, digest = relocations.content(roots[file.root], file)
-            planned.append(_compare(replace(one, content=content), digest, options, is_partial=is_partial))
+            one = _compare(replace(one, content=content), digest, options)
+            is_same = one.action in ("kept", "replace") and _has_same_rows(one, manifest, options, folder)
+            planned.append(replace(one, action="unchanged", reason=None) if is_same else one)
     _check_targets(planned, reader.path)
     inserts = [
         _plan_insert(reader, roots[name], found, wanted, options, relocations, folder / str(number))
         for number, (name, found) in enumerate(shared.items())
     ]
-    return RestorePlan(tuple(planned), tuple(inserts), relocations.warnings)
+    return RestorePlan(tuple(planned), tuple(inserts), (*warnings, *relocations.warnings))
 
 
 def _planned_file(
@@ -127,7 +138,24 @@ def _planned_file(
     return PlannedFile(file, root.source, folder, target, "create", partial(reader.blocks, file))
 
 
-def _compare(one: PlannedFile, digest: str, options: RestoreOptions, *, is_partial: bool) -> PlannedFile:
+def _has_same_rows(one: PlannedFile, manifest: BackupManifest, options: RestoreOptions, folder: Path) -> bool:
+    """Return whether a database has the content of the backup. Its file differs from a copy in any case."""
+    source = named(one.source) if one.file.kind == "database" else None
+    if not isinstance(source, BackupContents) or options.maps:
+        return False
+    remove_secrets = None if manifest.has_secrets else source.remove_secrets
+    try:
+        copy = take_snapshot(one.target, folder, remove_secrets)
+    except (BackscrollError, sqlite3.Error):
+        return False
+    try:
+        return copy is not None and file_sha256(copy) == one.file.sha256
+    finally:
+        if copy is not None:
+            copy.unlink()
+
+
+def _compare(one: PlannedFile, digest: str, options: RestoreOptions) -> PlannedFile:
     """Compare a file with the one at its target. ``digest`` is the SHA-256 of its content."""
     try:
         current = file_hash(one.target)
@@ -137,9 +165,6 @@ def _compare(one: PlannedFile, digest: str, options: RestoreOptions, *, is_parti
         return one
     if current == digest:
         return replace(one, action="unchanged", current_hash=current)
-    if one.file.kind == "archive" and is_partial:
-        reason = "the archive contains other sessions"
-        return replace(one, action="kept", reason=reason, current_hash=current)
     if options.force:
         return replace(one, action="replace", current_hash=current)
     return replace(one, action="kept", reason="exists and differs", current_hash=current)

@@ -207,6 +207,7 @@ class Backups:
             return tuple(find_top_session(stores.archive, ref).ref for ref in refs)
         except SessionNotFoundError as error:
             hint = f"Run 'backscroll --backup {path} list' to see the sessions of the backup."
+            hint = hint if "\n" not in error.reason else ""  # the candidates are listed
             raise RestoreError(error.reason, path, hint=hint) from error
         finally:
             stores.close()

@@ -158,7 +158,7 @@ function follow() {
     isScheduled = false;
     let current = null;
     for (const prompt of windows.querySelectorAll(".window > article.user")) {
-      if (prompt.getBoundingClientRect().top > 200) break;
+      if (prompt.getBoundingClientRect().top > 280) break;
       current = prompt.id.slice(1);
     }
     if (current === null) return;

@@ -12,6 +12,7 @@ from backscroll.backup.container import MANIFEST
 from backscroll.config import NamedRoot
 from backscroll.errors import BackscrollError
 from backscroll.history import History
+from backscroll.model import Filter
 from backscroll.testing.claude_code import Transcript
 from tests.backup.histories import file_contents
 from tests.backup.test_verify import rewrite
@@ -97,13 +98,14 @@ def test_no_corrupted_backup_restores_a_wrong_byte(damage: Damage, tmp_path: Pat
         Transcript(seed=seed).user(f"find ferry {seed}").assistant("Late." * 99).write(root)
     history = History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "inside" / "home")
     history.sync()
-    good, bad = tmp_path / "good.zip", tmp_path / "bad.zip"
-    history.create_backup(good)
+    bad, backups = tmp_path / "bad.zip", (tmp_path / "good.zip", tmp_path / "filtered.zip")
+    history.create_backup(backups[0])
+    history.create_backup(backups[1], filter=Filter(source="claude-code"))
     contents = file_contents(root)
     random_ = random.Random(damage.__name__)
     for number in range(COUNT // len(DAMAGES)):
         bad.unlink(missing_ok=True)
-        damage(good, bad, random_)
+        damage(backups[number % 2], bad, random_)
         shutil.rmtree(root, ignore_errors=True)
         validation = history.validate_backup(bad)
         reasons = [check.reason for check in validation.files if check.status != "valid"]
@@ -115,5 +117,6 @@ def test_no_corrupted_backup_restores_a_wrong_byte(damage: Damage, tmp_path: Pat
             assert str(error).endswith("."), number
         restored = file_contents(root) if root.exists() else {}
         assert restored == {name: contents[name] for name in restored}, number
-        assert {path.name for path in tmp_path.iterdir()} == {"inside", "good.zip", "bad.zip"}, number
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names == {"inside", "good.zip", "filtered.zip", "bad.zip"}, number
         assert {path.name for path in (tmp_path / "inside").iterdir()} <= {"root", "home"}, number

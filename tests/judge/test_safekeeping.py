@@ -172,7 +172,7 @@ def test_a_session_without_its_end_is_restored_to_whole_lines(stage: Stage, cut_
         json.loads(line)
 
 
-@pytest.mark.since("2.1.105")
+@pytest.mark.since("2.1.212")
 def test_a_subagent_of_a_restored_session_can_be_continued(stage: Stage) -> None:
     def again(request: dict[str, Any]) -> list[Block]:
         found = re.findall(r"agentId: (\w+)", json.dumps(request["messages"]))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import Session
-from backscroll.model.path_maps import PathMaps
+from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.sources.claude_code.project_key import project_key
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript

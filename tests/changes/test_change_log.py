@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.changes import ChangeLog
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, DatabaseLockedError, DestinationError
-from backscroll.model.changes import ChangePlan, FileChange, LineChange, RowChange
+from backscroll.model.safekeeping.changes import ChangePlan, FileChange, LineChange, RowChange
 
 
 def digest(text: str) -> str:

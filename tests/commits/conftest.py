@@ -9,7 +9,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.model.commit import CommitSummary
+from backscroll.model.code.commit import CommitSummary
 from backscroll.testing.coding_session import CodingSession
 from backscroll.testing.git_repository import GitRepository
 

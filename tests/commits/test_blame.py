@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import CommitNotFoundError, RepositoryError, UsageError
-from backscroll.model.commit import BlameLine
+from backscroll.model.code.commit import BlameLine
 from backscroll.testing.claude_code import tool_calls
 from tests.commits.conftest import START, Workplace
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from backscroll.model.commit import Evidence
+from backscroll.model.code.commit import Evidence
 from backscroll.testing.claude_code import tool_calls
 from backscroll.testing.git_repository import GitRepository
 from tests.cli.unprivileged import run_unprivileged

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model.commit import SurvivalRow
+from backscroll.model.code.commit import SurvivalRow
 from backscroll.testing.claude_code import tool_calls
 from backscroll.testing.git_repository import GitRepository
 from tests.commits.conftest import START, Workplace

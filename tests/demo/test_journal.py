@@ -11,7 +11,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.history.parts.journal import Journal
-from backscroll.model.journal import SECTION_TITLES, JournalEntry
+from backscroll.model.code.journal import SECTION_TITLES, JournalEntry
 from backscroll.testing.demo import Demo
 from tests.demo.journal_expectations import EXPECTED, Expected
 

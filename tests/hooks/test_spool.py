@@ -22,8 +22,8 @@ from backscroll.archive.hook_events import HookEvents
 from backscroll.config import NamedRoot
 from backscroll.errors import ArchiveError
 from backscroll.hooks.command_line import hook_command
-from backscroll.ingest import spool as spool_module
-from backscroll.ingest.spool import parse_record
+from backscroll.ingest.hooks import spool as spool_module
+from backscroll.ingest.hooks.spool import parse_record
 from backscroll.model.statistics import Tokens
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
@@ -355,7 +355,7 @@ def test_a_sync_without_a_spool_imports_nothing_for_it(tmp_path: Path) -> None:
         "from backscroll.config import NamedRoot\n"
         f"folder = Path({str(tmp_path)!r})\n"
         "h = History(home=folder, roots=[NamedRoot('claude-code', folder)])\n"
-        "h.sync(); sys.exit('backscroll.ingest.spool' in sys.modules)"
+        "h.sync(); sys.exit('backscroll.ingest.hooks.spool' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -440,7 +440,7 @@ def test_any_line_is_a_record(line: bytes) -> None:
 @given(found=st.lists(records, min_size=1, max_size=6), name=event_names)
 def test_any_event_of_a_session_is_parsed_or_ignored(found: list[dict[str, Any]], name: str) -> None:
     from backscroll.model import Message, RecordCounts
-    from backscroll.model.hooks import HookEvent
+    from backscroll.model.code.hooks import HookEvent
     from backscroll.sources import named
     from backscroll.sources.protocols import HookEvents
 

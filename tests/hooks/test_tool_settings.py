@@ -14,7 +14,7 @@ from backscroll.config.jsonc import parse, with_element, without_elements
 from backscroll.errors import UsageError
 from backscroll.hooks.command_line import hook_command, is_own_command, missing_files
 from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
-from backscroll.model.hooks import HookFile
+from backscroll.model.code.hooks import HookFile
 from backscroll.sources import named
 from backscroll.sources.protocols import HookSettings
 from tests.cli.run_command import backscroll

@@ -12,7 +12,7 @@ from backscroll import History
 from backscroll.changes import ChangeLog
 from backscroll.config import NamedRoot
 from backscroll.model import SessionSummary
-from backscroll.model.transfer import StoredSession
+from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.sources import named
 from backscroll.sources.protocols import SessionWriter
 from backscroll.testing.cursor.generations import GENERATIONS

@@ -11,7 +11,7 @@ from backscroll.journal.extract.entry import build_entry
 from backscroll.journal.extract.phrases import is_correction, is_dropped, is_open, is_reasoned
 from backscroll.journal.material import Material, Part, Turn
 from backscroll.model import Edit, Hunk, Message, Origin, SessionSummary, ToolCall
-from backscroll.model.journal import JournalEntry
+from backscroll.model.code.journal import JournalEntry
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SESSION = SessionSummary(

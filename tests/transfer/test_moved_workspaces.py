@@ -10,7 +10,7 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.model.moved import MovedWorkspace
+from backscroll.model.safekeeping.moved import MovedWorkspace
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.cursor.messages import assistant, user
 from backscroll.testing.cursor.user_data import Home

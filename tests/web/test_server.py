@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from backscroll.history import History
-from backscroll.history.server_claim import ServerClaim
+from backscroll.history.background.server_claim import ServerClaim
 from backscroll.testing.claude_code import Transcript
 
 COMMAND = str(Path(sys.executable).with_name("backscroll"))

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from backscroll.archive.connection import transaction
-from backscroll.model.hooks import HookCommit
+from backscroll.model.code.hooks import HookCommit
 
 __all__ = ["HookCommits"]
 

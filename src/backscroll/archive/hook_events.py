@@ -9,7 +9,7 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import compress, decompress
 from backscroll.archive.timestamps import from_ms
-from backscroll.model.hooks import HookEvent, HookRecord
+from backscroll.model.code.hooks import HookEvent, HookRecord
 
 __all__ = ["HookEvents"]
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.sources import FileToBackUp
 from backscroll.errors import BackupError
-from backscroll.model.backup import BackupBase, BackupFile
+from backscroll.model.safekeeping.backup import BackupBase, BackupFile
 
 __all__ = ["Base"]
 

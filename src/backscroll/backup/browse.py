@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backscroll.backup.reader import BackupReader, FileDamagedError
 from backscroll.errors import InvalidBackupError
-from backscroll.model.backup import BackupFile
+from backscroll.model.safekeeping.backup import BackupFile
 from backscroll.readers.temp_folder import TempFolder
 
 __all__ = ["extract_archive"]

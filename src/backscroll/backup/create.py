@@ -24,7 +24,7 @@ from backscroll.backup.target_file import check_space, check_target, publish
 from backscroll.backup.writer import BackupWriter
 from backscroll.errors import BackupError, DatabaseUnreadableError
 from backscroll.model import Filter, SessionSummary
-from backscroll.model.backup import (
+from backscroll.model.safekeeping.backup import (
     BackupFile,
     BackupManifest,
     BackupPlan,

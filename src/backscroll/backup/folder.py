@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backscroll.backup.reader import BackupReader
 from backscroll.errors import BackupError, InvalidBackupError
-from backscroll.model.backup import BackupManifest, BackupSummary
+from backscroll.model.safekeeping.backup import BackupManifest, BackupSummary
 
 __all__ = ["delete_backup", "list_backups", "new_backup_path", "prunable_backups", "read_manifest"]
 

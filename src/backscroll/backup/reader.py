@@ -24,7 +24,7 @@ from backscroll.backup.container import (
     parse_comment,
 )
 from backscroll.errors import InvalidBackupError
-from backscroll.model.backup import BackupBase, BackupFile, BackupManifest
+from backscroll.model.safekeeping.backup import BackupBase, BackupFile, BackupManifest
 
 __all__ = ["BackupReader", "FileDamagedError", "find_backup"]
 

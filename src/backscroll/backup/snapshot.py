@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from backscroll.readers.sqlite import Database
+from backscroll.readers.sqlite.connection import Database
 
 __all__ = ["CopyRows", "take_snapshot"]
 

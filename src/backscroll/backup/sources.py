@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.model.backup import BackupRoot, FileKind, SourceFile
+from backscroll.model.safekeeping.backup import BackupRoot, FileKind, SourceFile
 from backscroll.readers.file_access import is_entry_denied
 from backscroll.sources import Source
 from backscroll.sources.protocols import BackupContents, SessionSelection

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backscroll.backup.reader import BackupReader, FileDamagedError
 from backscroll.errors import InvalidBackupError
-from backscroll.model.backup import (
+from backscroll.model.safekeeping.backup import (
     BackupFile,
     BackupManifest,
     BackupProgress,

@@ -14,7 +14,7 @@ import msgspec
 from backscroll.backup.background_hash import BackgroundHasher
 from backscroll.backup.compression import BlockCompressor
 from backscroll.backup.container import MANIFEST, SEAL_BYTES, make_comment
-from backscroll.model.backup import BackupManifest
+from backscroll.model.safekeeping.backup import BackupManifest
 
 __all__ = ["BackupWriter", "WrittenFile"]
 

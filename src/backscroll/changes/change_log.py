@@ -33,7 +33,7 @@ from backscroll.changes.preparation import (
     save_and_stage,
 )
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, DestinationError
-from backscroll.model.changes import Change, ChangePlan
+from backscroll.model.safekeeping.changes import Change, ChangePlan
 from backscroll.readers.file_lock import try_lock
 
 __all__ = ["ChangeLog"]

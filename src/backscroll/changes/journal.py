@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.changes.files import sync_folder, write_file
-from backscroll.model.changes import Change, LineChange, RowChange
+from backscroll.model.safekeeping.changes import Change, LineChange, RowChange
 
 __all__ = [
     "FileOperation",

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from backscroll.changes.files import sync_folder, write_file
 from backscroll.errors import ChangeConflictError
-from backscroll.model.changes import LineChange
+from backscroll.model.safekeeping.changes import LineChange
 
 __all__ = ["apply_lines", "inverse", "missing_lines"]
 

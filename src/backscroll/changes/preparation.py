@@ -8,7 +8,7 @@ from backscroll.changes import lines, rows
 from backscroll.changes.files import copy_file, file_hash, set_modified_at, write_file
 from backscroll.changes.journal import FileOperation
 from backscroll.errors import ChangeConflictError, DestinationError
-from backscroll.model.changes import ChangePlan, FileChange, LineChange
+from backscroll.model.safekeeping.changes import ChangePlan, FileChange, LineChange
 
 __all__ = ["by_path", "check_current", "check_space", "emptied_folders", "new_operation", "save_and_stage"]
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
-from backscroll.model.changes import RowChange, Value
+from backscroll.model.safekeeping.changes import RowChange, Value
 
 __all__ = ["MOVE_BACK_HINT", "by_database", "check_rows", "content_hash", "revert_rows", "write_rows"]
 

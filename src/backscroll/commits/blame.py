@@ -11,7 +11,7 @@ from backscroll.commits.prompts import EditPrompt, find_prompts
 from backscroll.commits.sessions import load_sessions, update_scans
 from backscroll.git import BlamedLine, Commit, Repository, blame, list_file_commits, read_commits
 from backscroll.git.process import decode
-from backscroll.model.commit import BlameLine
+from backscroll.model.code.commit import BlameLine
 
 __all__ = ["blame_file"]
 

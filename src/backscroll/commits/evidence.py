@@ -13,7 +13,7 @@ from backscroll.commits.scan import CommitCall
 from backscroll.commits.score import time_strength
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import Commit, Repository
-from backscroll.model.commit import TrackedCode, TrackedEdit
+from backscroll.model.code.commit import TrackedCode, TrackedEdit
 from backscroll.model.text import pluralize
 
 __all__ = [

@@ -28,7 +28,7 @@ from backscroll.commits.score import (
 )
 from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
 from backscroll.git import Commit, Repository
-from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
+from backscroll.model.code.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
 from backscroll.model.text import pluralize
 
 __all__ = ["add_tracking", "link_commits"]

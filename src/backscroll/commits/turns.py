@@ -10,7 +10,7 @@ from backscroll.commits.paths import implied_root, normalize
 from backscroll.commits.scan import commit_call, message_edits
 from backscroll.git import Commit
 from backscroll.model import Message, SessionSummary
-from backscroll.model.commit import CommitTurn
+from backscroll.model.code.commit import CommitTurn
 
 __all__ = ["call_position", "find_turns"]
 

@@ -10,10 +10,7 @@
     workspaces.py      find a workspace by name
     sync.py            read changes into the archive
     tool_changes.py    the contract's methods for backups and changes of the tools' stores
-    sync_thread.py     sync and watch in a thread of a server
-    server_claim.py    one web server per archive
-    sync_worker.py     the process that completes a long sync in the background
-    commit_worker.py   the process that links commits after the git hook
+    background/        threads of servers, and processes that sync and link commits in the background
     recall.py          sessions that help with a task
     survival_rows.py   lines and costs of sessions, by session, model or month
     demo.py            write the sample history

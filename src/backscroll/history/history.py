@@ -26,7 +26,7 @@ from backscroll.readers.file_access import is_entry_denied
 if TYPE_CHECKING:
     from backscroll.history import parts
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
-    from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
+    from backscroll.model.code.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
     from backscroll.model.search import InvalidFilter, RecallResult
     from backscroll.model.session import AgentSession, SessionFacets, SortKey

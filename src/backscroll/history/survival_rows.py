@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 
 from backscroll.archive import Archive
 from backscroll.commits.survival import EditSurvival
-from backscroll.model.commit import SurvivalBy, SurvivalRow
+from backscroll.model.code.commit import SurvivalBy, SurvivalRow
 from backscroll.stats.session_costs import SessionCost
 
 __all__ = ["survival_rows"]

@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from backscroll.history.parts.backups import Backups
     from backscroll.history.parts.transfers import Transfers
     from backscroll.model import Filter
-    from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback, RestoreResult
-    from backscroll.model.changes import Change
-    from backscroll.model.transfer import MigrateResult, Mode, RestoreSessionResult
+    from backscroll.model.safekeeping.backup import (
+        BackupResult,
+        BackupValidation,
+        ProgressCallback,
+        RestoreResult,
+    )
+    from backscroll.model.safekeeping.changes import Change
+    from backscroll.model.safekeeping.transfer import MigrateResult, Mode, RestoreSessionResult
 
 __all__ = ["ToolChanges"]
 

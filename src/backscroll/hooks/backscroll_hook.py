@@ -135,7 +135,8 @@ def start_worker(spool: str, roots: list[str]) -> None:
     os.nice(19)
     os.chdir(home)
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    code = f"import sys; sys.path[0] = {package!r}; from backscroll.history.commit_worker import main; main()"
+    run = "from backscroll.history.background.commit_worker import main; main()"
+    code = f"import sys; sys.path[0] = {package!r}; {run}"
     os.execv(sys.executable, [sys.executable, "-c", code, home, str(lock), *roots])
 
 

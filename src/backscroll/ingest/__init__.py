@@ -8,8 +8,7 @@ bulk_read.py        read many units in parallel, merge and index them in rounds
 parallel.py         worker processes, each with a shard of its own
 index_documents.py  documents for the index, made while reading
 indexer.py          write queued sessions to the index
-spool.py            records of hooks
-new_commits.py      commits that the git hook did not report
+hooks/              records of hooks, and commits that the git hook did not report
 watch.py            keep the archive up to date while the tools write
 follow.py           new messages of one session
 audit.py            count every record without storing anything

@@ -74,8 +74,10 @@ def sync(
 
             read_units(archive, changed, markers, report, updated, index=index, progress=progress)
         if spool is not None and is_folder(spool) and not report.is_deferred:
-            from backscroll.ingest.new_commits import find_new_commits  # start-up: needed with hooks only
-            from backscroll.ingest.spool import ingest_spool
+            from backscroll.ingest.hooks.new_commits import (
+                find_new_commits,  # start-up: needed with hooks only
+            )
+            from backscroll.ingest.hooks.spool import ingest_spool
 
             report.hook_events = ingest_spool(archive, spool) + find_new_commits(archive)
     finally:

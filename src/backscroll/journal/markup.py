@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, tzinfo
 
-from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote
+from backscroll.model.code.journal import SECTION_TITLES, JournalEntry, Quote
 
 __all__ = ["bullet_list", "entry_text", "escape_html", "inline_quotes", "quote_block", "short_time"]
 

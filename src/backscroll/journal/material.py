@@ -11,7 +11,7 @@ from backscroll.archive import Archive
 from backscroll.commits.paths import implied_root, normalize
 from backscroll.git import Commit, FileChange, FileSize
 from backscroll.model import Message, SessionSummary
-from backscroll.model.commit import CommitDetails
+from backscroll.model.code.commit import CommitDetails
 from backscroll.model.message import TYPED_KINDS
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff.commands import CommandLog

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from backscroll.journal.material import Material, is_spoken
-from backscroll.model.journal import Quote, QuoteProblem, Speaker
+from backscroll.model.code.journal import Quote, QuoteProblem, Speaker
 from backscroll.render.handoff.sentences import verbatim_sentences
 
 __all__ = ["QuoteBook", "quoted_texts"]

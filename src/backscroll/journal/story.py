@@ -7,7 +7,7 @@ from datetime import tzinfo
 from backscroll.journal.markup import quote_block
 from backscroll.journal.material import Material, is_spoken
 from backscroll.journal.quotes import QuoteBook, quoted_texts
-from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote, QuoteProblem, SectionName
+from backscroll.model.code.journal import SECTION_TITLES, JournalEntry, Quote, QuoteProblem, SectionName
 from backscroll.model.text import one_line
 
 __all__ = ["INSTRUCTIONS", "PROSE_SECTIONS", "check_story", "merge_story", "parse_story", "story_prompt"]

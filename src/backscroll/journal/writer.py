@@ -19,9 +19,8 @@ from backscroll.journal.material import Material, read_turns
 from backscroll.journal.quotes import QuoteBook, quoted_texts
 from backscroll.journal.story import INSTRUCTIONS, check_story, merge_story, parse_story, story_prompt
 from backscroll.model import SessionSummary
-from backscroll.model.commit import CommitDetails
-from backscroll.model.export import SecretLocation
-from backscroll.model.journal import (
+from backscroll.model.code.commit import CommitDetails
+from backscroll.model.code.journal import (
     JournalEntry,
     JournalNote,
     JournalResult,
@@ -30,6 +29,7 @@ from backscroll.model.journal import (
     SectionName,
     SkipReason,
 )
+from backscroll.model.export import SecretLocation
 from backscroll.model.text import pluralize
 from backscroll.redact.redactor import Redactor
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from backscroll.history import History
-from backscroll.history.sync_thread import SyncThread
+from backscroll.history.background.sync_thread import SyncThread
 
 __all__ = ["LONGEST_NOTE", "BackgroundSync"]
 

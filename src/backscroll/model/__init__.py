@@ -7,18 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backscroll.model.backup import (
-        BackupManifest,
-        BackupPlan,
-        BackupResult,
-        BackupStats,
-        BackupValidation,
-        FileCheck,
-        RestoredFile,
-        RestoreResult,
-    )
-    from backscroll.model.changes import Change
-    from backscroll.model.commit import (
+    from backscroll.model.code.commit import (
         BlameLine,
         CommitDetails,
         CommitSummary,
@@ -49,6 +38,23 @@ if TYPE_CHECKING:
         record_id_of,
     )
     from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
+    from backscroll.model.safekeeping.backup import (
+        BackupManifest,
+        BackupPlan,
+        BackupResult,
+        BackupStats,
+        BackupValidation,
+        FileCheck,
+        RestoredFile,
+        RestoreResult,
+    )
+    from backscroll.model.safekeeping.changes import Change
+    from backscroll.model.safekeeping.transfer import (
+        MigratedSession,
+        MigrateError,
+        MigrateResult,
+        RestoreSessionResult,
+    )
     from backscroll.model.search import SearchMatch, SearchResult
     from backscroll.model.session import (
         AgentSession,
@@ -82,12 +88,6 @@ if TYPE_CHECKING:
         Visibility,
     )
     from backscroll.model.sync import Retention
-    from backscroll.model.transfer import (
-        MigratedSession,
-        MigrateError,
-        MigrateResult,
-        RestoreSessionResult,
-    )
     from backscroll.model.unit import Unit
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalize_path, workspace_hash
 
@@ -171,10 +171,10 @@ __all__ = [
 
 # module: the names in it
 _PLACES = {
-    "backup": "BackupManifest BackupPlan BackupResult BackupStats BackupValidation FileCheck RestoreResult"
-    " RestoredFile",
-    "changes": "Change",
-    "commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
+    "safekeeping.backup": "BackupManifest BackupPlan BackupResult BackupStats BackupValidation FileCheck"
+    " RestoreResult RestoredFile",
+    "safekeeping.changes": "Change",
+    "code.commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
     "merge_messages": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
     " with_result",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
@@ -186,7 +186,7 @@ _PLACES = {
     " RecordCounts Replacement ReportedState ReportedTotals SubagentLink TitleHint"
     " ToolResult TrackedFile UsageReport Visibility",
     "session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
-    "transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
+    "safekeeping.transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
     "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
 }

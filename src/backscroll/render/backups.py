@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import Filter
-from backscroll.model.backup import (
+from backscroll.model.safekeeping.backup import (
     BackupManifest,
     BackupSummary,
     BackupValidation,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.model.commit import CommitDetails, CommitSummary, LinkedSession
+from backscroll.model.code.commit import CommitDetails, CommitSummary, LinkedSession
 from backscroll.model.dates import iso
 from backscroll.model.text import sanitize
 from backscroll.render.terminal.humanize import short_id

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from backscroll.model import Closing, Edit, Message, Opening, Origin, RecordCounts, ToolCall, Workspace
+from backscroll.model.code.hooks import HookEvent
 from backscroll.model.dates import iso
-from backscroll.model.hooks import HookEvent
 from backscroll.model.message import Decision, Role, Status
 from backscroll.model.stream import Agent
 

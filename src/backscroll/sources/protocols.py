@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
-    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.changes import ChangePlan
-    from backscroll.model.commit import TrackedCode
-    from backscroll.model.hooks import HookEvent, HookFile
-    from backscroll.model.path_maps import PathMaps
+    from backscroll.model.code.commit import TrackedCode
+    from backscroll.model.code.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
-    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.safekeeping.changes import ChangePlan
+    from backscroll.model.safekeeping.path_maps import PathMaps
+    from backscroll.model.safekeeping.transfer import (
+        ArchivedSession,
+        BlockingProcess,
+        SessionPlan,
+        StoredSession,
+    )
 
 __all__ = [
     "BackupContents",
@@ -337,7 +342,7 @@ class SessionWriter(ABC):
 
         ``session`` has the root and the paths of this source. By default, nothing is moved.
         """
-        from backscroll.model.changes import ChangePlan  # start-up time
+        from backscroll.model.safekeeping.changes import ChangePlan  # start-up time
 
         return ChangePlan(what=f"Move {session.ref} to {target}")
 

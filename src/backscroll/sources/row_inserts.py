@@ -6,10 +6,10 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from backscroll.model.backup import RestoreAction, RestoredFile
-from backscroll.model.changes import FileChange, RowChange, Value
-from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.readers.sqlite_copy import quoted, table_names
+from backscroll.model.safekeeping.backup import RestoreAction, RestoredFile
+from backscroll.model.safekeeping.changes import FileChange, RowChange, Value
+from backscroll.readers.sqlite.connection import Database, as_bytes
+from backscroll.readers.sqlite.copy import quoted, table_names
 
 __all__ = ["create_file", "file_blocks", "insert_rows"]
 

@@ -19,7 +19,7 @@ from backscroll.errors import (
     UnknownStoreVersionError,
 )
 from backscroll.model import SessionSummary
-from backscroll.model.transfer import (
+from backscroll.model.safekeeping.transfer import (
     BlockingProcess,
     MigratedSession,
     MigrateError,

@@ -15,7 +15,7 @@ from backscroll.archive.query.workspaces import WorkspaceFacts
 from backscroll.commits.scan import commit_call
 from backscroll.errors import RepositoryError
 from backscroll.git.repository import known_commits, remote_urls
-from backscroll.model.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces, MoveEvidence
+from backscroll.model.safekeeping.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces, MoveEvidence
 from backscroll.model.text import pluralize
 from backscroll.sources import named, names
 from backscroll.sources.protocols import FolderIds

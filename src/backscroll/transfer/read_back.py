@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from backscroll.model import Message, Unit
-from backscroll.model.changes import ChangePlan
+from backscroll.model.safekeeping.changes import ChangePlan
 from backscroll.sources import Source
 from backscroll.sources.protocols import PathLookup, close
 

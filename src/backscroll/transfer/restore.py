@@ -4,7 +4,7 @@ from backscroll.archive import Archive
 from backscroll.changes import ChangeLog
 from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model import SessionSummary
-from backscroll.model.transfer import PlannedSession, RestoreSessionResult
+from backscroll.model.safekeeping.transfer import PlannedSession, RestoreSessionResult
 from backscroll.sources import named
 from backscroll.transfer.read_back import changed_paths, content_of, read_content
 from backscroll.transfer.safety import check_processes

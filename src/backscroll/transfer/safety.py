@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from backscroll.errors import DestinationError, ToolRunningError, TransferError
-from backscroll.model.changes import Change
-from backscroll.model.transfer import StoredSession
+from backscroll.model.safekeeping.changes import Change
+from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.sources.protocols import SessionWriter, Source
 
 __all__ = ["check_change", "check_processes", "check_target", "recent_activity", "target_path"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from backscroll.archive import Archive
 from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model import SessionSummary
-from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
+from backscroll.model.safekeeping.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
 from backscroll.sources import Source, named
 from backscroll.sources.protocols import SessionWriter
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from backscroll.history import History
-from backscroll.history.sync_thread import SyncThread
+from backscroll.history.background.sync_thread import SyncThread
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.model.sync import SyncStatus
 from backscroll.web import errors

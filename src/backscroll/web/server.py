@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from backscroll.errors import DestinationError
 from backscroll.history import History
-from backscroll.history.server_claim import RunningServer, ServerClaim
+from backscroll.history.background.server_claim import RunningServer, ServerClaim
 from backscroll.http_guard import is_address, is_loopback_host, new_token
 from backscroll.web.app import create_app
 from backscroll.web.pages.launch import LAUNCH_PATH

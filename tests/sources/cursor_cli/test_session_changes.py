@@ -9,7 +9,7 @@ import pytest
 
 from backscroll.changes import ChangeLog
 from backscroll.errors import ChangeConflictError, SessionNotFoundError, UnknownStoreVersionError
-from backscroll.model.changes import Change, ChangePlan, FileChange
+from backscroll.model.safekeeping.changes import Change, ChangePlan, FileChange
 from backscroll.sources.cursor_cli import CursorCli
 from backscroll.sources.cursor_cli.writing.store_files import copy_files, move_files, restore_files
 from backscroll.testing.cursor_cli.home import Home

@@ -16,9 +16,9 @@ from backscroll.backup.restore.plan import PlannedFile, PlannedInsert, RestorePl
 from backscroll.changes import ChangeLog
 from backscroll.changes.files import file_hash
 from backscroll.errors import RestoreError, ToolRunningError
-from backscroll.model.backup import ProgressCallback, RestoreResult
-from backscroll.model.changes import ChangePlan, FileChange
-from backscroll.readers.sqlite import Database
+from backscroll.model.safekeeping.backup import ProgressCallback, RestoreResult
+from backscroll.model.safekeeping.changes import ChangePlan, FileChange
+from backscroll.readers.sqlite.connection import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import named, names
 from backscroll.sources.protocols import BackupContents, RetentionPolicy, SessionWriter, open_process

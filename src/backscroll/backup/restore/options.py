@@ -5,8 +5,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.errors import RestoreError
-from backscroll.model.backup import BackupFile, BackupManifest, BackupRoot
-from backscroll.model.path_maps import PathMaps
+from backscroll.model.safekeeping.backup import BackupFile, BackupManifest, BackupRoot
+from backscroll.model.safekeeping.path_maps import PathMaps
 
 __all__ = ["RestoreOptions", "involved_roots", "is_selected", "target_root", "wanted_sessions"]
 

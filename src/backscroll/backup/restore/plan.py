@@ -23,7 +23,7 @@ from backscroll.backup.snapshot import take_snapshot
 from backscroll.backup.verify import check_files
 from backscroll.changes.files import file_hash
 from backscroll.errors import BackscrollError, ChangeConflictError, RestoreError
-from backscroll.model.backup import (
+from backscroll.model.safekeeping.backup import (
     BackupFile,
     BackupManifest,
     BackupRoot,
@@ -32,7 +32,7 @@ from backscroll.model.backup import (
     RestoreAction,
     RestoredFile,
 )
-from backscroll.model.changes import Content
+from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
 from backscroll.sources.protocols import BackupContents, SessionSelection

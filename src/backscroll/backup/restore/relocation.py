@@ -12,8 +12,8 @@ from backscroll.backup.reader import BackupReader, FileDamagedError
 from backscroll.backup.restore.options import RestoreOptions, target_root
 from backscroll.backup.restore.session_copies import extract
 from backscroll.errors import ArchiveError
-from backscroll.model.backup import BackupFile, BackupFolder, BackupRoot
-from backscroll.model.changes import Content
+from backscroll.model.safekeeping.backup import BackupFile, BackupFolder, BackupRoot
+from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
 from backscroll.sources.protocols import PathMapping, Relocation

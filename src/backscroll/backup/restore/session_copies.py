@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.snapshot import take_snapshot
-from backscroll.model.backup import BackupFile
+from backscroll.model.safekeeping.backup import BackupFile
 from backscroll.sources.protocols import SessionSelection
 
 __all__ = ["extract", "extract_all", "reduce_folder"]

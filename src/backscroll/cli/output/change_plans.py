@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from backscroll.model.changes import Change, ChangePlan
 from backscroll.model.dates import iso
+from backscroll.model.safekeeping.changes import Change, ChangePlan
+from backscroll.model.safekeeping.transfer import MigrateError
 from backscroll.model.text import one_line, pluralize, sanitize
-from backscroll.model.transfer import MigrateError
 
 __all__ = ["change_document", "change_lines", "error_document", "plan_document", "plan_lines"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from backscroll.cli.output.hints import command_hint
-from backscroll.model.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces
+from backscroll.model.safekeeping.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces
 from backscroll.model.text import pluralize
 
 __all__ = ["moved_document", "moved_lines"]

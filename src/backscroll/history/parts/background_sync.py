@@ -37,7 +37,7 @@ FOLLOW_SECONDS = 0.1
 _WORKER_CODE = (
     f"import sys; folder = {str(Path(backscroll.__file__).absolute().parents[1])!r};"
     " folder in sys.path or sys.path.insert(0, folder);"
-    " from backscroll.history.sync_worker import main; sys.exit(main())"
+    " from backscroll.history.background.sync_worker import main; sys.exit(main())"
 )
 
 # If the process is stopped, the resource tracker of multiprocessing frees its semaphores and would log that.

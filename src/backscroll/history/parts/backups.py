@@ -23,7 +23,7 @@ from backscroll.history.session_refs import find_session, find_session_to_change
 from backscroll.history.stores import Stores
 from backscroll.history.workspaces import find_workspace
 from backscroll.model import Filter, SessionSummary
-from backscroll.model.backup import (
+from backscroll.model.safekeeping.backup import (
     BackupManifest,
     BackupPlan,
     BackupResult,

@@ -18,7 +18,7 @@ from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.history.survival_rows import survival_rows
 from backscroll.model import Filter, PaginatedResult, Pagination
-from backscroll.model.commit import (
+from backscroll.model.code.commit import (
     BlameLine,
     CommitDetails,
     CommitSummary,

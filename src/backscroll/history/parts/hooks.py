@@ -14,8 +14,8 @@ from backscroll.hooks import git_hooks
 from backscroll.hooks.command_line import git_hook_command, hook_command
 from backscroll.hooks.git_hooks import GitHookChange
 from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
-from backscroll.ingest.new_commits import repository_fingerprint
-from backscroll.model.hooks import HookCommit, HookFile, HookStatus, SpoolStatus
+from backscroll.ingest.hooks.new_commits import repository_fingerprint
+from backscroll.model.code.hooks import HookCommit, HookFile, HookStatus, SpoolStatus
 from backscroll.sources.protocols import HookSettings
 
 __all__ = ["GitHookChange", "Hooks"]

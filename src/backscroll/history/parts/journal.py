@@ -19,8 +19,8 @@ from backscroll.journal.material import Material
 from backscroll.journal.story import INSTRUCTIONS, PROSE_SECTIONS, story_prompt
 from backscroll.journal.writer import JournalWriter
 from backscroll.model import SessionSummary
-from backscroll.model.commit import CommitDetails
-from backscroll.model.journal import (
+from backscroll.model.code.commit import CommitDetails
+from backscroll.model.code.journal import (
     SECTION_TITLES,
     BackfillResult,
     JournalContext,

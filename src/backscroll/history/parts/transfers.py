@@ -10,9 +10,9 @@ from backscroll.history.stores import Stores
 from backscroll.history.sync import sync
 from backscroll.history.workspaces import find_workspace
 from backscroll.model import Filter, SessionSummary
-from backscroll.model.changes import Change
-from backscroll.model.moved import MovedWorkspaces
-from backscroll.model.transfer import (
+from backscroll.model.safekeeping.changes import Change
+from backscroll.model.safekeeping.moved import MovedWorkspaces
+from backscroll.model.safekeeping.transfer import (
     BlockingProcess,
     MigrateResult,
     MigrationPlan,

@@ -7,7 +7,7 @@ from typing import Any
 from backscroll.journal.extract.exchanges import Exchange
 from backscroll.journal.extract.points import Point
 from backscroll.journal.material import Part
-from backscroll.model.journal import Quote
+from backscroll.model.code.journal import Quote
 from backscroll.model.text import one_line
 from backscroll.render.handoff.conversation import question_texts
 from backscroll.render.handoff.sentences import information_score, verbatim_sentences

@@ -24,7 +24,7 @@ from backscroll.journal.extract.phrases import (
     starts_with_agreement,
 )
 from backscroll.journal.extract.points import Point
-from backscroll.model.journal import Quote, SectionName
+from backscroll.model.code.journal import Quote, SectionName
 from backscroll.render.handoff.sentences import information_score, is_question
 
 __all__ = ["conversation_points", "is_choice", "outcome", "shortened"]

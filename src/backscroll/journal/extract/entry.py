@@ -12,7 +12,7 @@ from backscroll.journal.extract.points import Point, select
 from backscroll.journal.markup import bullet_list, escape_html, inline_quotes, quote_block, short_time
 from backscroll.journal.material import Material
 from backscroll.model import SessionSummary
-from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote, SectionName
+from backscroll.model.code.journal import SECTION_TITLES, JournalEntry, Quote, SectionName
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.handoff.sentences import information_score
 from backscroll.render.markdown_escape import code_span

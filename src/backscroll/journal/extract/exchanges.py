@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from backscroll.journal.material import Part, Turn, is_spoken
-from backscroll.model.journal import Quote, Speaker
+from backscroll.model.code.journal import Quote, Speaker
 from backscroll.model.text import one_line
 from backscroll.render.handoff.sentences import is_question, verbatim_sentences
 from backscroll.render.markdown_escape import code_span

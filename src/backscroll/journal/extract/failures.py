@@ -8,7 +8,7 @@ from msgspec import Struct
 from backscroll.journal.extract.exchanges import Exchange, Statement, joined
 from backscroll.journal.extract.points import Point
 from backscroll.journal.material import Part
-from backscroll.model.journal import Quote
+from backscroll.model.code.journal import Quote
 from backscroll.model.text import one_line
 from backscroll.render.handoff.commands import CommandLog, CommandRun, is_similar
 from backscroll.render.markdown_escape import code_span

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from backscroll.model.journal import Quote, SectionName
+from backscroll.model.code.journal import Quote, SectionName
 
 __all__ = ["Point", "select"]
 

@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from msgspec import Struct
 
 from backscroll.errors import UsageError
+from backscroll.model.code.journal import PeriodKind
 from backscroll.model.dates import parse_date_range
-from backscroll.model.journal import PeriodKind
 
 __all__ = ["Period", "parse_period"]
 

@@ -10,7 +10,7 @@ from backscroll.journal.files.atomic_write import read_text, write_atomically
 from backscroll.journal.files.daily_files import DailyFiles, block_text, parse_blocks, put_block
 from backscroll.journal.files.periods import Period
 from backscroll.journal.markup import bullet_list
-from backscroll.model.journal import SECTION_TITLES, PeriodKind
+from backscroll.model.code.journal import SECTION_TITLES, PeriodKind
 from backscroll.model.text import pluralize
 
 __all__ = ["summary_text", "write_summary"]

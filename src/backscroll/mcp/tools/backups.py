@@ -14,7 +14,13 @@ from backscroll.mcp.tools.arguments import CreateBackup, RestoreBackup, Validate
 from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model import Filter
-from backscroll.model.backup import BackupPlan, BackupProgress, ProgressCallback, RestoredFile, RestoreResult
+from backscroll.model.safekeeping.backup import (
+    BackupPlan,
+    BackupProgress,
+    ProgressCallback,
+    RestoredFile,
+    RestoreResult,
+)
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.backups import manifest_document, manifest_lines, validation_document, validation_lines
 

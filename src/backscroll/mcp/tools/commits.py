@@ -11,7 +11,7 @@ from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import SessionsForCode, SessionsForCommit, absolute_path
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model import SessionSummary
-from backscroll.model.commit import BlameLine, CommitDetails, CommitTurn, LinkedSession
+from backscroll.model.code.commit import BlameLine, CommitDetails, CommitTurn, LinkedSession
 from backscroll.model.dates import iso
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.terminal.humanize import short_id

@@ -5,9 +5,9 @@ from typing import Any
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import JournalContext, JournalNote, JournalWriteEntry, absolute_path
 from backscroll.mcp.tools.results import ToolAnswer, rename
-from backscroll.model.journal import JournalContext as Context
-from backscroll.model.journal import JournalNote as Note
-from backscroll.model.journal import NoteKind
+from backscroll.model.code.journal import JournalContext as Context
+from backscroll.model.code.journal import JournalNote as Note
+from backscroll.model.code.journal import NoteKind
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.code.journal import entry_markdown, journal_document, quote_document, result_line
 

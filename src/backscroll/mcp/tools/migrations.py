@@ -11,9 +11,9 @@ from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace, absolute_path
 from backscroll.mcp.tools.plans import NotAppliedError, Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
-from backscroll.model.changes import ChangePlan
+from backscroll.model.safekeeping.changes import ChangePlan
+from backscroll.model.safekeeping.transfer import MigrateError, MigrateResult, MigrationPlan, PlannedSession
 from backscroll.model.text import one_line, pluralize
-from backscroll.model.transfer import MigrateError, MigrateResult, MigrationPlan, PlannedSession
 
 __all__ = ["migrate_session", "migrate_workspace"]
 

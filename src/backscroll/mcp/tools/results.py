@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from backscroll.mcp.quoting import NOTICE, quote_history
 from backscroll.model import Attachment, Decision, Pagination, Role, Status
-from backscroll.model.backup import FileCheck
-from backscroll.model.commit import EvidenceKind
+from backscroll.model.code.commit import EvidenceKind
+from backscroll.model.safekeeping.backup import FileCheck
 from backscroll.model.search import SearchRanks
 from backscroll.model.session import Completeness, Note
 from backscroll.model.text import sanitize

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from backscroll.model import SessionSummary
-from backscroll.model.commit import BlameLine
+from backscroll.model.code.commit import BlameLine
 from backscroll.model.dates import iso
 from backscroll.model.text import one_line, sanitize
 from backscroll.render.terminal.humanize import short_id

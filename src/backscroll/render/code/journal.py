@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from backscroll.model.dates import iso
-from backscroll.model.journal import (
+from backscroll.model.code.journal import (
     SECTION_TITLES,
     BackfillResult,
     JournalEntry,
@@ -11,6 +10,7 @@ from backscroll.model.journal import (
     JournalResult,
     Quote,
 )
+from backscroll.model.dates import iso
 from backscroll.model.text import pluralize
 
 __all__ = [

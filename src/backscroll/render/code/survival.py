@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from backscroll.model import SessionSummary
-from backscroll.model.commit import SurvivalBy, SurvivalRow
+from backscroll.model.code.commit import SurvivalBy, SurvivalRow
 from backscroll.model.text import one_line
 from backscroll.render.terminal.humanize import format_usd, short_id
 from backscroll.render.terminal.style import Style

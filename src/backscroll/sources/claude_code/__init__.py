@@ -39,11 +39,16 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit, Workspace
-    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.hooks import HookEvent, HookFile
-    from backscroll.model.path_maps import PathMaps
+    from backscroll.model.code.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
-    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.safekeeping.path_maps import PathMaps
+    from backscroll.model.safekeeping.transfer import (
+        ArchivedSession,
+        BlockingProcess,
+        SessionPlan,
+        StoredSession,
+    )
     from backscroll.sources.claude_code.reader import UnitReader
 
 __all__ = ["ClaudeCode"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.model.backup import SourceFile
+from backscroll.model.safekeeping.backup import SourceFile
 from backscroll.readers.file_access import files_below
 from backscroll.sources.claude_code.folders import DESKTOP_FOLDERS, LEGACY_DATABASE, is_id
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from backscroll.config import Machine
 from backscroll.model import Item, Workspace
-from backscroll.model.hooks import HookEvent, HookFile
+from backscroll.model.code.hooks import HookEvent, HookFile
 from backscroll.model.message import Status
 from backscroll.model.stream import Agent
 from backscroll.sources.claude_code.locations import NAME, roots

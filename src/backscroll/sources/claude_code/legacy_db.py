@@ -15,7 +15,7 @@ import msgspec
 from backscroll.errors import BackscrollError, DatabaseNotFoundError
 from backscroll.model import RawRow, Unit
 from backscroll.readers import lenient_json
-from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.readers.sqlite.connection import Database, as_bytes
 from backscroll.sources.claude_code.folders import LEGACY_STORE, NAME
 
 __all__ = [

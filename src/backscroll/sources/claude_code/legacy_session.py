@@ -22,7 +22,7 @@ from backscroll.model import (
 )
 from backscroll.model.text import pluralize
 from backscroll.readers import jsonl, lenient_json
-from backscroll.readers.sqlite import problem_code
+from backscroll.readers.sqlite.connection import problem_code
 from backscroll.sources.claude_code import legacy_db
 from backscroll.sources.claude_code.transcript.line_structs import RECORD_START, Line, decoder, is_record
 from backscroll.sources.claude_code.transcript.reader import Transcript

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
-from backscroll.model.transfer import BlockingProcess
+from backscroll.model.safekeeping.transfer import BlockingProcess
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.project_key import matches
 from backscroll.sources.claude_code.workspace import project_folder

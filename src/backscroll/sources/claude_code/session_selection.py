@@ -7,9 +7,9 @@ from sqlite3 import Connection
 
 import msgspec
 
-from backscroll.model.backup import SelectedFiles, SourceFile
+from backscroll.model.safekeeping.backup import SelectedFiles, SourceFile
 from backscroll.readers import lenient_json
-from backscroll.readers.sqlite_copy import copy_rows, copy_schema, table_names
+from backscroll.readers.sqlite.copy import copy_rows, copy_schema, table_names
 from backscroll.sources.claude_code.backup import PROMPT_LOG, SESSION_INDEX, backup_files
 from backscroll.sources.claude_code.legacy_db import MESSAGES, SUMMARIES, TEXT_TABLES
 

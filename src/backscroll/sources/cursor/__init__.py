@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.model import Unit
-from backscroll.readers.sqlite_change import change_token
+from backscroll.readers.sqlite.change import change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
 from backscroll.sources.protocols import (
@@ -57,12 +57,17 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Workspace
-    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.commit import TrackedCode
-    from backscroll.model.hooks import HookEvent, HookFile
-    from backscroll.model.path_maps import PathMaps
+    from backscroll.model.code.commit import TrackedCode
+    from backscroll.model.code.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Resumable
-    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.safekeeping.path_maps import PathMaps
+    from backscroll.model.safekeeping.transfer import (
+        ArchivedSession,
+        BlockingProcess,
+        SessionPlan,
+        StoredSession,
+    )
     from backscroll.sources.cursor.reader import UserDataReader
 
 __all__ = ["Cursor"]

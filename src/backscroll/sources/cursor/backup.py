@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from sqlite3 import Connection
 
-from backscroll.model.backup import SourceFile
+from backscroll.model.safekeeping.backup import SourceFile
 from backscroll.readers.file_access import files_below
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.keys import has_table

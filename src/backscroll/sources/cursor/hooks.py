@@ -6,7 +6,7 @@ from typing import Any
 
 from backscroll.config import Machine
 from backscroll.model import Closing, Item, Opening, Origin, RecordCounts, TokenUsage, UsageReport, Workspace
-from backscroll.model.hooks import HookEvent, HookFile
+from backscroll.model.code.hooks import HookEvent, HookFile
 from backscroll.sources.cursor.session.bubble import AUTO_MODELS
 from backscroll.sources.hook_events import EventStream, as_int, as_text
 

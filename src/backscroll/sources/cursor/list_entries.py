@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import RawRow
-from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.uri import parse_uri

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.cursor.database import session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, decode
 from backscroll.sources.cursor.database.keys import has_table

@@ -8,7 +8,7 @@ from typing import Any
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Origin, Problem, RawRow, RecordCounts, Unit
 from backscroll.readers.read_faults import read_unlisted_folder
-from backscroll.readers.sqlite import problem_code
+from backscroll.readers.sqlite.connection import problem_code
 from backscroll.sources.cursor import listing, locations, prompt_log, raw_records, raw_rows
 from backscroll.sources.cursor.database import unowned_rows
 from backscroll.sources.cursor.session import chat_tabs, composer

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from backscroll.model.backup import SelectedFiles, SourceFile
-from backscroll.readers.sqlite import as_bytes
-from backscroll.readers.sqlite_copy import copy_rows, copy_schema, table_names
+from backscroll.model.safekeeping.backup import SelectedFiles, SourceFile
+from backscroll.readers.sqlite.connection import as_bytes
+from backscroll.readers.sqlite.copy import copy_rows, copy_schema, table_names
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Item, Origin, Problem, RecordCounts
-from backscroll.model.commit import TrackedCode, TrackedEdit
-from backscroll.readers.sqlite import Database, as_bytes, change_token, problem_code
+from backscroll.model.code.commit import TrackedCode, TrackedEdit
+from backscroll.readers.sqlite.connection import Database, as_bytes, change_token, problem_code
 from backscroll.sources.cursor import locations
 
 __all__ = ["SideDatabases"]

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseNotFoundError
 from backscroll.model import normalize_path
-from backscroll.readers.sqlite import Database, change_token
+from backscroll.readers.sqlite.connection import Database, change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, decode

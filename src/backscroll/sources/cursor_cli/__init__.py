@@ -53,11 +53,16 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
-    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.changes import ChangePlan
-    from backscroll.model.path_maps import PathMaps
     from backscroll.model.resume import Command, Refusal, Resumable
-    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.safekeeping.changes import ChangePlan
+    from backscroll.model.safekeeping.path_maps import PathMaps
+    from backscroll.model.safekeeping.transfer import (
+        ArchivedSession,
+        BlockingProcess,
+        SessionPlan,
+        StoredSession,
+    )
     from backscroll.sources.cursor_cli.reader import RootReader
 
 __all__ = ["CursorCli"]

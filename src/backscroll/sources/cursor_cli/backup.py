@@ -7,10 +7,10 @@ from sqlite3 import Connection
 
 import msgspec
 
-from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
+from backscroll.model.safekeeping.backup import InsertPlan, SelectedFiles, SourceFile
 from backscroll.readers.file_access import files_below
-from backscroll.readers.sqlite import as_bytes
-from backscroll.readers.sqlite_copy import copy_rows, copy_schema, quoted, table_names
+from backscroll.readers.sqlite.connection import as_bytes
+from backscroll.readers.sqlite.copy import copy_rows, copy_schema, quoted, table_names
 from backscroll.sources.cursor_cli.raw_rows import meta_row
 from backscroll.sources.cursor_cli.transcript_paths import parse_transcript_path
 from backscroll.sources.row_inserts import create_file, insert_rows

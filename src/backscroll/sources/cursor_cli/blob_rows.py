@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import RecordCounts
-from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.readers.sqlite.connection import Database, as_bytes
 from backscroll.sources.cursor_graph.blobs import MAX_BLOB_BYTES
 from backscroll.sources.cursor_graph.conversation import RecordOutcome
 from backscroll.sources.cursor_graph.reachable import StoredBlob

@@ -8,7 +8,7 @@ from typing import Literal
 from backscroll.config import Machine
 from backscroll.model import Unit
 from backscroll.readers.file_names import is_utf8
-from backscroll.readers.sqlite_change import change_token
+from backscroll.readers.sqlite.change import change_token
 from backscroll.sources.cursor_cli.transcript_paths import group_by_session
 
 __all__ = [

@@ -10,7 +10,7 @@ from msgspec import Struct
 from backscroll.model import Fault
 from backscroll.readers import lenient_json
 from backscroll.readers.read_faults import read_fault
-from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.secret_fields import is_secret
 
 __all__ = [

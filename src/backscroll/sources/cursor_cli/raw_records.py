@@ -11,7 +11,7 @@ from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.readers import jsonl, lenient_json
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record
-from backscroll.readers.sqlite import Database
+from backscroll.readers.sqlite.connection import Database
 from backscroll.sources.cursor_cli.blob_rows import fetch_blobs, scan_store
 from backscroll.sources.cursor_cli.metadata import read_meta, read_sidecar
 from backscroll.sources.cursor_graph.blobs import BlobLoader

@@ -9,7 +9,7 @@ import msgspec
 
 from backscroll.model import RawRow
 from backscroll.readers import lenient_json
-from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.readers.sqlite.connection import Database, as_bytes
 from backscroll.sources.cursor_cli.blob_rows import StoreIndex, fetch_blobs, fetch_stored_blobs, scan_store
 from backscroll.sources.cursor_cli.metadata import KNOWN_KEYS, decode_hex_text, is_hex, read_meta
 from backscroll.sources.cursor_graph.blobs import BlobLoader, batch_by_size

@@ -12,7 +12,7 @@ from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, Rec
 from backscroll.model.text import pluralize
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import safe_name
-from backscroll.readers.sqlite import Database, problem_code
+from backscroll.readers.sqlite.connection import Database, problem_code
 from backscroll.sources.cursor_cli.blob_rows import StoreIndex, count_blobs, fetch_blobs, scan_store
 from backscroll.sources.cursor_cli.copied_messages import CopiedMessages
 from backscroll.sources.cursor_cli.drafts import count_unknown_schema, store_name

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.model.commit import CommitSummary
+from backscroll.model.code.commit import CommitSummary
 from backscroll.web.templating import render
 from backscroll.web.urls import with_query
 

@@ -14,7 +14,7 @@ import pytest
 from backscroll.changes import ChangeLog
 from backscroll.errors import ChangeConflictError, UnknownStoreVersionError
 from backscroll.model import Message
-from backscroll.model.changes import Change, ChangePlan
+from backscroll.model.safekeeping.changes import Change, ChangePlan
 from backscroll.readers.processes import may_use_folder
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.user_data import UserData

@@ -15,7 +15,7 @@ from backscroll.cli.output.terminal import Color, color_option, detect_screen
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.model.commit import CommitSummary
+from backscroll.model.code.commit import CommitSummary
 from backscroll.render.commits import commit_document, commit_lines, commits_document, commits_lines
 from backscroll.render.terminal.session_table import page_footer
 from backscroll.render.terminal.style import Style

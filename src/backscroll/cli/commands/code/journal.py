@@ -16,12 +16,12 @@ from backscroll.cli.options import DateParam, read_options, sync_before_reading
 from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.errors import BackscrollError, UsageError
-from backscroll.model.journal import PeriodKind
+from backscroll.model.code.journal import PeriodKind
 from backscroll.render.code import journal as render
 
 if TYPE_CHECKING:
     from backscroll.history import History
-    from backscroll.model.journal import NoteKind
+    from backscroll.model.code.journal import NoteKind
 
 __all__ = ["command"]
 

@@ -27,7 +27,7 @@ from backscroll.model.text import one_line, pluralize
 from backscroll.render import backups as render
 
 if TYPE_CHECKING:
-    from backscroll.model.backup import ProgressCallback
+    from backscroll.model.safekeeping.backup import ProgressCallback
 
 __all__ = ["command"]
 

@@ -16,8 +16,8 @@ from backscroll.cli.output.hints import command_hint, printable_message
 from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.history import History
+from backscroll.model.safekeeping.transfer import MigrateResult, MigrationPlan, Mode
 from backscroll.model.text import pluralize, sanitize
-from backscroll.model.transfer import MigrateResult, MigrationPlan, Mode
 
 __all__ = ["migrate", "migrate_workspace"]
 

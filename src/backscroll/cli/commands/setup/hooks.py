@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backscroll.config.settings_file import SettingsChange
     from backscroll.history import History
     from backscroll.history.parts.hooks import GitHookChange
-    from backscroll.model.hooks import HookStatus, SpoolStatus
+    from backscroll.model.code.hooks import HookStatus, SpoolStatus
 
 __all__ = ["command"]
 

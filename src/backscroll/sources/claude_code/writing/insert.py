@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from backscroll.model.backup import InsertPlan, RestoreAction, RestoredFile
-from backscroll.model.changes import FileChange, LineChange, RowChange
+from backscroll.model.safekeeping.backup import InsertPlan, RestoreAction, RestoredFile
+from backscroll.model.safekeeping.changes import FileChange, LineChange, RowChange
 from backscroll.sources.claude_code.backup import PROMPT_LOG
 from backscroll.sources.claude_code.folders import LEGACY_DATABASE
 from backscroll.sources.claude_code.writing.session_files import read_lines

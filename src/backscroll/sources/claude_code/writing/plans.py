@@ -10,8 +10,14 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from backscroll.errors import ChangeConflictError, DataNotFoundError
-from backscroll.model.changes import ChangePlan, Content, FileChange
-from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, SessionPlan, StoredSession
+from backscroll.model.safekeeping.changes import ChangePlan, Content, FileChange
+from backscroll.model.safekeeping.transfer import (
+    ArchivedFile,
+    ArchivedRows,
+    ArchivedSession,
+    SessionPlan,
+    StoredSession,
+)
 from backscroll.sources.claude_code.retention import retention_days
 from backscroll.sources.claude_code.writing.fork import Fork
 from backscroll.sources.claude_code.writing.path_map import PathMap

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.backup import BackupFolder
-from backscroll.model.path_maps import PathMaps
+from backscroll.model.safekeeping.backup import BackupFolder
+from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.backup import PROMPT_LOG, SESSION_INDEX
 from backscroll.sources.claude_code.legacy_db import MESSAGES

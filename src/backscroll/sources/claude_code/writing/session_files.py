@@ -6,7 +6,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from backscroll.errors import ChangeConflictError, SessionNotFoundError
-from backscroll.model.transfer import StoredSession
+from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.folders import SUBAGENTS
 from backscroll.sources.claude_code.workspace import project_folder

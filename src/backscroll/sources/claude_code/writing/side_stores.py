@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.changes import FileChange, LineChange
+from backscroll.model.safekeeping.changes import FileChange, LineChange
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.writing.path_map import PathMap
 from backscroll.sources.claude_code.writing.raw_fields import edit_object, encode_text, fields_of

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from backscroll.model import Fault
 from backscroll.model.text import pluralize
-from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode
 

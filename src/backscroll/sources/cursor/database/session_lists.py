@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from backscroll.model import Fault
-from backscroll.readers.sqlite import as_bytes
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.keys import has_table, is_damage, readable_rows, row_count
 from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader, InlineConversation, Tab

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
-from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.readers.sqlite.connection import Database, as_bytes
 from backscroll.sources.cursor.database import damaged_index, keys
 from backscroll.sources.cursor.database.keys import SessionIndex
 

@@ -9,7 +9,7 @@ from msgspec import Raw
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import Fault, Item, Origin, Problem, RecordCounts
 from backscroll.model.text import pluralize
-from backscroll.readers.sqlite import as_bytes, problem_code
+from backscroll.readers.sqlite.connection import as_bytes, problem_code
 from backscroll.sources.cursor.database import key_families, keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, decode
 from backscroll.sources.cursor.database.key_families import FamilyCount

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from backscroll.model import RawRow, Unit
-from backscroll.model.backup import InsertPlan, RestoreAction, RestoredFile
-from backscroll.model.changes import FileChange
-from backscroll.readers.sqlite import as_bytes
+from backscroll.model.safekeeping.backup import InsertPlan, RestoreAction, RestoredFile
+from backscroll.model.safekeeping.changes import FileChange
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode

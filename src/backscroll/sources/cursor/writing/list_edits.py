@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from backscroll.model.changes import Value
+from backscroll.model.safekeeping.changes import Value
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_lists import (
     CHAT_KEY,

@@ -5,7 +5,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from backscroll.model.transfer import BlockingProcess
+from backscroll.model.safekeeping.transfer import BlockingProcess
 from backscroll.readers.processes import may_use_folder, running_name
 
 __all__ = ["lock_holders", "running_reason"]

@@ -13,9 +13,9 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec import Raw
 
-from backscroll.model.backup import BackupFolder
-from backscroll.model.path_maps import PathMaps
-from backscroll.readers.sqlite import as_bytes
+from backscroll.model.safekeeping.backup import BackupFolder
+from backscroll.model.safekeeping.path_maps import PathMaps
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.uri import Address, parse_uri

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from backscroll.errors import ChangeConflictError
 from backscroll.model import RawRow
-from backscroll.model.changes import FileChange
+from backscroll.model.safekeeping.changes import FileChange
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_lists import CHAT_KEY, COMPOSERS_KEY, HEADERS_KEY
 from backscroll.sources.cursor.user_data import UserData

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from backscroll.errors import DataNotFoundError
-from backscroll.model.changes import ChangePlan
-from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+from backscroll.model.safekeeping.changes import ChangePlan
+from backscroll.model.safekeeping.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 from backscroll.readers.processes import find_processes, may_use_folder
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing.copy import plan_copy

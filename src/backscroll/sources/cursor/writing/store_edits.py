@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.errors import DatabaseUnreadableError
-from backscroll.model.changes import FileChange, RowChange, Value
-from backscroll.readers.sqlite import as_bytes
+from backscroll.model.safekeeping.changes import FileChange, RowChange, Value
+from backscroll.readers.sqlite.connection import as_bytes
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.user_data import UserData

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from backscroll.model.changes import FileChange
+from backscroll.model.safekeeping.changes import FileChange
 from backscroll.sources.cursor.database.decode import as_map
 from backscroll.sources.cursor.uri import Address
 from backscroll.sources.cursor.user_data import UserData

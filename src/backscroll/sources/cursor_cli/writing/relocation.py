@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 import msgspec
 from msgspec import Raw
 
-from backscroll.model.backup import BackupFolder
-from backscroll.model.path_maps import PathMaps
+from backscroll.model.safekeeping.backup import BackupFolder
+from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.sources.cursor_cli.workspace import project_slugs
 from backscroll.sources.cursor_cli.writing.store_files import folder_hash
 from backscroll.sources.protocols import Relocation

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from backscroll.errors import DataNotFoundError, TransferError
-from backscroll.model.changes import ChangePlan, FileChange
-from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+from backscroll.model.safekeeping.changes import ChangePlan, FileChange
+from backscroll.model.safekeeping.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 from backscroll.readers.processes import find_processes, may_use_folder
 from backscroll.sources.cursor_cli.writing.store_files import (
     copy_files,

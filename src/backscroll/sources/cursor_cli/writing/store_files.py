@@ -18,10 +18,10 @@ from msgspec import Raw
 
 from backscroll.errors import ChangeConflictError, SessionNotFoundError, UnknownStoreVersionError
 from backscroll.model import RawRow
-from backscroll.model.changes import Content, FileChange
-from backscroll.model.transfer import StoredSession
+from backscroll.model.safekeeping.changes import Content, FileChange
+from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.readers.file_hash import file_sha256
-from backscroll.readers.sqlite import Database
+from backscroll.readers.sqlite.connection import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.readers.timestamps import from_value
 from backscroll.sources.cursor_cli.metadata import COPY_KEY, decode_hex_text, is_hex, read_meta

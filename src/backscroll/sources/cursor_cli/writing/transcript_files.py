@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from backscroll.errors import ChangeConflictError
-from backscroll.model.changes import FileChange
+from backscroll.model.safekeeping.changes import FileChange
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources.cursor_cli.workspace import moved_slug, project_slugs
 from backscroll.sources.cursor_cli.writing.store_files import content_of

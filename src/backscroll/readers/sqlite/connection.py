@@ -24,8 +24,8 @@ from backscroll.errors import (
     DatabaseNotFoundError,
     DatabaseUnreadableError,
 )
-from backscroll.readers.sqlite_change import change_token
-from backscroll.readers.sqlite_files import (
+from backscroll.readers.sqlite.change import change_token
+from backscroll.readers.sqlite.files import (
     Copy,
     Files,
     add_suffix,
@@ -33,7 +33,7 @@ from backscroll.readers.sqlite_files import (
     stat_files,
     wait_until_stable,
 )
-from backscroll.readers.sqlite_wal import has_commits
+from backscroll.readers.sqlite.wal import has_commits
 
 __all__ = ["Database", "as_bytes", "change_token", "problem_code"]
 

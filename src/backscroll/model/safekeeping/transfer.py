@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from backscroll.model.changes import Change, ChangePlan, Content
+from backscroll.model.safekeeping.changes import Change, ChangePlan, Content
 from backscroll.model.session import SessionSummary
 from backscroll.model.stream import RawRow
 

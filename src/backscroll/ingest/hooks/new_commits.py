@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.errors import RepositoryError
 from backscroll.model import Workspace
-from backscroll.model.hooks import HookCommit
+from backscroll.model.code.hooks import HookCommit
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

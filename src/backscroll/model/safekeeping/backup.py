@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from backscroll.model.changes import FileChange, LineChange, RowChange
+from backscroll.model.safekeeping.changes import FileChange, LineChange, RowChange
 from backscroll.model.session import Filter
 
 __all__ = [

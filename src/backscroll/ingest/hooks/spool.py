@@ -20,7 +20,7 @@ import msgspec
 
 from backscroll import sources
 from backscroll.model import Message, Unit, Workspace
-from backscroll.model.hooks import HookCommit, HookRecord
+from backscroll.model.code.hooks import HookCommit, HookRecord
 from backscroll.sources.protocols import HookEvents
 
 if TYPE_CHECKING:

@@ -7,7 +7,15 @@ from backscroll.web.app import create_app
 from backscroll.web.server import _is_own_name
 from tests.web.conftest import ADDRESS, CLOCKS, PORT, TOKEN, OpenHistory
 
-PATHS = ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}", "/missing", "/launch?token=wrong"]
+PATHS = [
+    "/",
+    "/sessions",
+    "/health",
+    "/search?q=clocks",
+    f"/sessions/{CLOCKS}",
+    "/missing",
+    "/launch?token=wrong",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)

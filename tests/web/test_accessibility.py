@@ -28,6 +28,7 @@ PATHS = [
     f"/sessions/{CLOCKS}/messages/1",
     "/commits",
     "/commits/HEAD",
+    "/health",
     "/nothing",
 ]
 NPM_TIMEOUT_SECONDS = 60

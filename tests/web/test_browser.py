@@ -180,6 +180,16 @@ def test_a_star_is_set_after_the_launch_address_was_opened(tab: BrowserPage) -> 
     expect(page.get_by_role("button", name="☆ Star")).to_be_visible()
 
 
+def test_a_backup_is_created_with_one_click(browser: Browser, odd_address: str) -> None:
+    with open_page(browser, odd_address) as tab:
+        tab.open(f"/launch?token={TOKEN}")
+        page = tab.open("/health")
+        tab.wait_for_scripts()
+        page.get_by_role("button", name="Create and verify a backup").click()
+        expect(page.locator("#backups")).to_contain_text("files checked")  # without a reload
+        expect(page.locator("#backups tbody tr")).to_have_count(1)
+
+
 def test_the_theme_is_switched_and_remembered(tab: BrowserPage) -> None:
     page = tab.open("/")
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -220,7 +230,9 @@ def test_new_messages_and_sessions_appear_by_themselves(browser: Browser, tmp_pa
         expect(page.get_by_text("a new quay").first).to_be_visible(timeout=20_000)
 
 
-@pytest.mark.parametrize("path", ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}", "/commits"])
+@pytest.mark.parametrize(
+    "path", ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}", "/commits", "/health"]
+)
 @pytest.mark.parametrize("width", [360, 768, 2560])
 def test_no_page_scrolls_sideways(browser: Browser, address: str, path: str, width: int) -> None:
     with open_page(browser, address, viewport={"width": width, "height": 800}) as tab:

@@ -75,6 +75,7 @@ class _Checker(HTMLParser):
         "/sessions/5e551011-0000-4000-8000-0000000000bb/prompts",
         "/sessions/5e551011-0000-4000-8000-0000000000bb/messages/0",
         "/sessions/5e551011-0000-4000-8000-0000000000bb?find=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
+        "/health",
         "/search?q=evil",
         "/search?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
         "/search?q=alert&mode=exact",

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from backscroll.model.message import Origin
 
-__all__ = ["ENVIRONMENT_CODES", "PROBLEM_CODES", "Audit", "AuditedRoot", "Fault", "Problem"]
+__all__ = ["ENVIRONMENT_CODES", "PROBLEM_CODES", "Audit", "AuditedRoot", "Fault", "Problem", "SourceCounts"]
 
 # Every code that a problem can have. Codes are stored and compared; reasons are text for users.
 PROBLEM_CODES = {
@@ -85,6 +85,20 @@ class AuditedRoot(Struct, kw_only=True):
     @property
     def is_balanced(self) -> bool:
         return self.records == self.parsed + self.ignored + self.problems
+
+
+class SourceCounts(Struct, kw_only=True):
+    """Counts of one root of one source in the archive, without units that the tool has deleted."""
+
+    source: str
+    path: str
+    exists: bool = False
+    units: int = 0
+    records: int = 0
+    parsed: int = 0
+    ignored: int = 0
+    problems: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)  # unknown types, families and versions
 
 
 class Audit(Struct, kw_only=True):

@@ -16,6 +16,7 @@ from backscroll.model.safekeeping.backup import (
     RestoreResult,
 )
 from backscroll.model.text import one_line, pluralize
+from backscroll.render.terminal.humanize import format_size
 
 __all__ = [
     "file_lines",
@@ -188,4 +189,4 @@ def _time(at: datetime) -> str:
 
 
 def _size(size: int | None) -> str:
-    return f"{(size or 0) / 1e6:,.1f} MB"
+    return format_size(size or 0)

@@ -4,6 +4,7 @@
     app.py                routes and middleware
     pages/                one module per page
     api/                  the JSON API and its OpenAPI description
+    backup_job.py         create and verify a backup in a thread
     live.py               changes as server-sent events
     transcript_window.py  a part of a session as HTML
     charts.py             calendars and bars as SVG

@@ -20,10 +20,12 @@ from backscroll.model.sync import SyncStatus
 from backscroll.web import errors
 from backscroll.web.api.openapi import API_PATH, openapi_document
 from backscroll.web.api.operations import OPERATIONS, error_response, run_operation
+from backscroll.web.backup_job import BackupJob
 from backscroll.web.headers import SecurityHeaders
 from backscroll.web.live import ChangeFeed
 from backscroll.web.pages.annotations import annotate, read_form
 from backscroll.web.pages.commits import commit_page, commits_page
+from backscroll.web.pages.health import health_page, start_backup
 from backscroll.web.pages.home import figures_page, home_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
 from backscroll.web.pages.records import export_file, image_file, record_page
@@ -51,6 +53,7 @@ def create_app(
 ) -> ASGIApp:
     """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs."""
     workers = Workers(open_history)
+    backup_job = BackupJob(open_history)
     sync: SyncThread | None = None
 
     def sync_status() -> SyncStatus:
@@ -71,11 +74,13 @@ def create_app(
             tasks.cancel_scope.cancel()
         if sync is not None:
             sync.close()
+        backup_job.close()
         workers.close()
 
     app = Starlette(routes=_routes(workers, feed), exception_handlers=errors.HANDLERS, lifespan=lifespan)
     app.state.token = token
     app.state.sync_status = sync_status
+    app.state.backup_job = backup_job
     app.state.can_write = partial(_can_write, token)
     guard = Guard(
         app,
@@ -108,19 +113,24 @@ def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
 
         return endpoint
 
-    async def change(request: Request) -> Response:
-        form = await read_form(request)
-        return await workers.run(lambda history: annotate(history, request, form))
+    def change(handler: Callable[[History, Request, dict[str, str]], Response]) -> _Endpoint:
+        async def endpoint(request: Request) -> Response:
+            form = await read_form(request)
+            return await workers.run(lambda history: handler(history, request, form))
+
+        return endpoint
 
     return [
         Route("/", page(home_page)),
         Route("/commits", page(commits_page)),
         Route("/commits/{sha}", page(commit_page)),
         Route("/figures", page(figures_page)),
+        Route("/health", page(health_page)),
+        Route("/health", change(start_backup), methods=["POST"]),
         Route("/search", page(search_page)),
         Route("/sessions", page(sessions_page)),
         Route("/sessions/{ref}", page(session_page)),
-        Route("/sessions/{ref}", change, methods=["POST"]),
+        Route("/sessions/{ref}", change(annotate), methods=["POST"]),
         Route("/sessions/{ref}/window", page(window_part)),
         Route("/sessions/{ref}/prompts", page(prompts_page)),
         Route("/sessions/{ref}/messages/{message}", page(record_page)),

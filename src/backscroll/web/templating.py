@@ -19,6 +19,7 @@ from backscroll.render.terminal.humanize import (
     format_duration,
     format_percent,
     format_remaining,
+    format_size,
     format_usd,
 )
 from backscroll.web.static_files import static_url
@@ -66,6 +67,7 @@ def _environment() -> Environment:
         "number": lambda number: f"{number:,}",
         "percent": format_percent,
         "remaining": format_remaining,
+        "size": format_size,
         "title_of": session_title,
         "usd": format_usd,
         "when": _when,

@@ -11,11 +11,17 @@ from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session
 from backscroll.archive.maintenance.relocation import NewUnitPath, relocate_units
 from backscroll.archive.maintenance.selection import keep_sessions
+from backscroll.archive.maintenance.source_counts import (
+    count_current_problems,
+    read_current_problems,
+    read_source_counts,
+)
 from backscroll.archive.maintenance.status import Status, read_status
 from backscroll.archive.maintenance.verify import verify
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.session_key import SessionKey
-from backscroll.model import SessionSummary
+from backscroll.model import Problem, SessionSummary
+from backscroll.model.problem import SourceCounts
 
 __all__ = ["Maintenance"]
 
@@ -93,6 +99,14 @@ class Maintenance:
     def status(self) -> Status:
         """Return counts and sizes."""
         return read_status(self._db, self._path)
+
+    def source_counts(self) -> dict[tuple[str, str], SourceCounts]:
+        """Return the record counts of each root, by source and path, as of the last sync."""
+        return read_source_counts(self._db)
+
+    def current_problems(self, limit: int) -> tuple[int, list[Problem]]:
+        """Return the number of problems in units that the tools still have, and the first ones."""
+        return count_current_problems(self._db), read_current_problems(self._db, limit)
 
     def verify(self) -> list[str]:
         """Return one sentence per inconsistency; none if the archive is intact."""

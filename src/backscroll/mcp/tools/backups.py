@@ -23,6 +23,7 @@ from backscroll.model.safekeeping.backup import (
 )
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.backups import manifest_document, manifest_lines, validation_document, validation_lines
+from backscroll.render.terminal.humanize import format_size
 
 __all__ = ["create_backup", "restore_backup", "validate_backup"]
 
@@ -85,7 +86,7 @@ class _CreatePlan(Plan):
             f"Write {planned.backup_path}",
             f"  {pluralize(planned.stats.session_count, 'session')},"
             f" {pluralize(planned.stats.message_count, 'message')}, {pluralize(planned.file_count, 'file')},"
-            f" {_size(planned.size)} before compression",
+            f" {format_size(planned.size)} before compression",
             *(f"  {root.name} from {one_line(root.path, MAX_PATH_CHARS)}" for root in planned.roots),
         ]
         if (base := self._selection["base"]) is not None:
@@ -233,7 +234,7 @@ def _restore_lines(result: RestoreResult) -> list[str]:
     size = sum(file.size for file in written)
     summary = (
         f"  create {counts['create']:,}, replace {counts['replace']:,}, insert {counts['insert']:,}"
-        f" ({_size(size)}); keep {counts['kept']:,}, skip {counts['damaged']:,},"
+        f" ({format_size(size)}); keep {counts['kept']:,}, skip {counts['damaged']:,},"
         f" unchanged {counts['unchanged']:,}"
     )
     return [
@@ -272,7 +273,3 @@ def _progress(call: Call) -> ProgressCallback:
         call.report_progress(progress.done, progress.total)
 
     return report
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"

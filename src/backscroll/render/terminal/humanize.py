@@ -17,6 +17,7 @@ __all__ = [
     "format_duration",
     "format_percent",
     "format_remaining",
+    "format_size",
     "format_usd",
     "short_id",
 ]
@@ -50,6 +51,11 @@ def compact_number(number: int) -> str:
 def compact_count(count: int, noun: str) -> str:
     """Return a short count with its noun: ``1 token``, ``1.2k messages``."""
     return f"{compact_number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def format_size(size: int) -> str:
+    """Return a number of bytes as megabytes: ``12.3 MB``."""
+    return f"{size / 1e6:,.1f} MB"
 
 
 def format_usd(usd: float) -> str:

@@ -18,6 +18,7 @@ from backscroll.errors import UsageError
 from backscroll.model.text import pluralize, sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.session_header import session_label
+from backscroll.render.terminal.humanize import format_size
 from backscroll.render.terminal.options import TranscriptOptions
 from backscroll.render.terminal.transcript import header_lines
 
@@ -70,11 +71,11 @@ def status(setup: Setup, as_json: bool) -> None:
     click.echo(f"  {pluralize(found.units, 'unit')} read, {found.gone:,} since deleted by the tools")
     if line := events_line(events, datetime.now(UTC)):
         click.echo(f"  {line}")
-    click.echo(f"  {_megabytes(found.size)} in total")
-    click.echo(f"  original files: {_megabytes(found.kept_bytes)}, stored in {_megabytes(found.kept_size)}")
+    click.echo(f"  {format_size(found.size)} in total")
+    click.echo(f"  original files: {format_size(found.kept_bytes)}, stored in {format_size(found.kept_size)}")
     click.echo(
-        f"  original database rows: {found.rows:,}, {_megabytes(found.rows_bytes)},"
-        f" stored in {_megabytes(found.rows_size)}"
+        f"  original database rows: {found.rows:,}, {format_size(found.rows_bytes)},"
+        f" stored in {format_size(found.rows_size)}"
     )
     problems = pluralize(found.problems, "problem")
     details = f". Run '{command_hint('doctor')}' for details." if found.problems else ""
@@ -174,7 +175,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
         click.echo(
             f"Erased {summary.ref} ({session_label(summary)}): {pluralize(forgotten.messages, 'message')},"
             f" {pluralize(forgotten.subagents, 'subagent')},"
-            f" {_megabytes(forgotten.originals)} of original files."
+            f" {format_size(forgotten.originals)} of original files."
         )
         for shared in forgotten.shared:
             click.echo(
@@ -226,7 +227,7 @@ def compact(setup: Setup, as_json: bool) -> None:
         write_json(msgspec.structs.asdict(done) | {"saved": done.saved})
         return
     click.echo(
-        f"{_megabytes(done.before)} → {_megabytes(done.after)}: {pluralize(done.saved, 'byte')} saved."
+        f"{format_size(done.before)} → {format_size(done.after)}: {pluralize(done.saved, 'byte')} saved."
     )
 
 
@@ -272,7 +273,3 @@ def _print_upgrade(upgraded: "UpgradeResult") -> None:
     click.echo(f"  backup: {upgraded.backup}")
     for problem in upgraded.problems:
         click.echo(sanitize(f"  {problem.kind}: {problem.text}"), err=True)
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"

@@ -19,6 +19,7 @@ CASCADING = {
     "edit",
     "edit_scan",
     "excluded_unit",
+    "last_record",
     "message",
     "message_chunk",
     "message_update",

@@ -43,7 +43,7 @@ def command(
     as_json: bool,
     no_sync: bool,
 ) -> None:
-    """Show how many lines of sessions were committed and still exist.
+    """Show how many lines of sessions still exist.
 
     Counts the lines that sessions wrote into a repository, those that were committed, and those that are
     alive in the last commit, with the cost of the sessions. Lines with fewer than four characters do not

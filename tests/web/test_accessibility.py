@@ -28,6 +28,8 @@ PATHS = [
     f"/sessions/{CLOCKS}/messages/1",
     "/commits",
     "/commits/HEAD",
+    "/files?path=build.ts",
+    "/files",
     "/health",
     "/nothing",
 ]

@@ -231,7 +231,16 @@ def test_new_messages_and_sessions_appear_by_themselves(browser: Browser, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/sessions", "/search?q=clocks", f"/sessions/{CLOCKS}", "/commits", "/health"]
+    "path",
+    [
+        "/",
+        "/sessions",
+        "/search?q=clocks",
+        f"/sessions/{CLOCKS}",
+        "/commits",
+        "/files?path=build.ts",
+        "/health",
+    ],
 )
 @pytest.mark.parametrize("width", [360, 768, 2560])
 def test_no_page_scrolls_sideways(browser: Browser, address: str, path: str, width: int) -> None:

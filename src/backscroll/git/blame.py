@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from backscroll.errors import RepositoryError, UsageError
+from backscroll.git.files import read_file
 from backscroll.git.process import decode, output_or_empty, run_git, unquote
 from backscroll.git.repository import Repository
 from backscroll.model.text import pluralize
@@ -40,7 +41,7 @@ def blame(
     path = _tracked_path(repository, file)
     if revision is None and repository.is_bare:
         revision = "HEAD"
-    content = _content(repository, path, revision)
+    content = read_file(repository, path, revision)
     if b"\0" in content[:_BINARY_CHECK_BYTES]:
         raise RepositoryError(f"{path} is a binary file. Only text has lines.", repository.folder)
     first, last = _checked_range(path, content, lines)
@@ -78,41 +79,6 @@ def _tracked_path(repository: Repository, file: Path) -> str:
         if folder.is_relative_to(repository.folder):
             return folder.relative_to(repository.folder).as_posix()
     raise RepositoryError(f"{file} is not in {repository.folder}.", repository.folder)
-
-
-def _content(repository: Repository, path: str, revision: str | None) -> bytes:
-    folder = repository.folder
-    if revision is not None:
-        entry = output_or_empty(folder, "ls-tree", "-z", revision, "--", path)
-        if not entry:
-            raise RepositoryError(f"{path} is not in the commit {revision}.", folder)
-        kind, sha = entry.split()[1:3]
-        if kind != b"blob":
-            raise _not_a_file(repository, path)
-        return run_git(folder, "cat-file", "blob", sha.decode())
-    if (folder / path).is_dir():
-        raise _not_a_file(repository, path)
-    if not output_or_empty(folder, "ls-files", "-z", "--cached", "--", f":(literal){path}"):
-        if (folder / path).exists():
-            raise RepositoryError(
-                f"{path} is not tracked by git. Run 'git add {path}' to track it.",
-                folder,
-            )
-        raise RepositoryError(f"{path} is not a file of {folder}.", folder)
-    try:
-        return (folder / path).read_bytes()
-    except FileNotFoundError:
-        raise RepositoryError(
-            f"{path} was deleted from the checkout.",
-            folder,
-            hint="Pass --ref HEAD to see it as it was committed.",
-        ) from None
-    except OSError as error:
-        raise RepositoryError(f"{path} cannot be read: {error.strerror}.", folder) from error
-
-
-def _not_a_file(repository: Repository, path: str) -> RepositoryError:
-    return RepositoryError(f"{path} is a folder. Name a file.", repository.folder)
 
 
 def _checked_range(path: str, content: bytes, lines: tuple[int, int] | None) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from backscroll.web.headers import SecurityHeaders
 from backscroll.web.live import ChangeFeed
 from backscroll.web.pages.annotations import annotate, read_form
 from backscroll.web.pages.commits import commit_page, commits_page
+from backscroll.web.pages.files import file_page
 from backscroll.web.pages.health import health_page, start_backup
 from backscroll.web.pages.home import figures_page, home_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
@@ -125,6 +126,7 @@ def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
         Route("/commits", page(commits_page)),
         Route("/commits/{sha}", page(commit_page)),
         Route("/figures", page(figures_page)),
+        Route("/files", page(file_page)),
         Route("/health", page(health_page)),
         Route("/health", change(start_backup), methods=["POST"]),
         Route("/search", page(search_page)),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
 from os.path import normpath
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from backscroll import git
 from backscroll.commits.blame import blame_file
@@ -12,7 +12,7 @@ from backscroll.commits.commit_graph import read_graph
 from backscroll.commits.link import add_tracking, link_commits
 from backscroll.commits.survival import find_survival
 from backscroll.commits.turns import find_turns
-from backscroll.errors import SessionNotFoundError
+from backscroll.errors import RepositoryError, SessionNotFoundError
 from backscroll.git.repository import find_commit
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
@@ -20,9 +20,11 @@ from backscroll.history.survival_rows import survival_rows
 from backscroll.model import Filter, PaginatedResult, Pagination
 from backscroll.model.code.commit import (
     BlameLine,
+    ChangedFile,
     CommitDetails,
     CommitSummary,
     CommitTurn,
+    FileFacts,
     LinkedSession,
     SurvivalBy,
     SurvivalRow,
@@ -139,6 +141,42 @@ class Commits:
         archive = self._stores.archive
         return tuple(blame_file(archive, opened, file, lines=lines, revision=revision, progress=progress))
 
+    def changed_files(self, sha: str, repository: str | PathLike[str]) -> list[ChangedFile]:
+        """Return the files that a commit changes, in git's order. A merge has none."""
+        opened = git.open_repository(Path(repository))
+        sha = find_commit(opened, sha)
+        existing = git.list_paths(opened, sha)
+        return [
+            ChangedFile(file.path, file.added, file.removed, file.path in existing)
+            for file in git.read_sizes(opened, sha)
+        ]
+
+    def folder(self, path: str, repository: str | PathLike[str], ref: str = "HEAD") -> list[git.FolderEntry]:
+        """Return the files and folders in a folder of a commit; none if it is not a folder.
+
+        An empty path is the root. Raises `RepositoryError` or `CommitNotFoundError`.
+        """
+        opened = git.open_repository(Path(repository))
+        path = _path_inside(path, opened) if path else ""
+        return git.list_folder(opened, path, find_commit(opened, ref))
+
+    def file_facts(
+        self, path: str, repository: str | PathLike[str], *, ref: str | None = None, max_bytes: int
+    ) -> FileFacts:
+        """Return size and lines of a tracked text file, in the checkout or in a commit.
+
+        Raises `RepositoryError` if it is outside of the repository, larger than ``max_bytes`` or not text.
+        """
+        opened = git.open_repository(Path(repository))
+        path = _path_inside(path, opened)
+        revision = find_commit(opened, ref) if ref is not None else "HEAD" if opened.is_bare else None
+        size = git.file_size(opened, path, revision)
+        if size > max_bytes:
+            raise RepositoryError(f"{path} is too large: {size / 1e6:,.1f} MB.", opened.folder)
+        content = git.read_file(opened, path, revision)
+        lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+        return FileFacts(path, size, lines)
+
     def survival(
         self,
         repository: str | PathLike[str] = ".",
@@ -169,6 +207,14 @@ class Commits:
             progress=progress,
         )
         return survival_rows(calls, costs, by, self._stores.archive, zone)
+
+
+def _path_inside(path: str, repository: git.Repository) -> str:
+    """Return a relative path without ``.`` parts. Raises `RepositoryError` if it leads out of the root."""
+    parts = PurePosixPath(path).parts
+    if not parts or "\0" in path or parts[0] == "/" or ".." in parts or PureWindowsPath(path).drive:
+        raise RepositoryError(f"{path!r} is not a path in {repository.folder}.", repository.folder)
+    return str(PurePosixPath(*parts))
 
 
 def _folder_of(file: Path) -> Path:

@@ -7,11 +7,13 @@ from msgspec import Struct
 
 __all__ = [
     "BlameLine",
+    "ChangedFile",
     "CommitDetails",
     "CommitSummary",
     "CommitTurn",
     "Evidence",
     "EvidenceKind",
+    "FileFacts",
     "LinkedSession",
     "SurvivalBy",
     "SurvivalRow",
@@ -83,6 +85,23 @@ class BlameLine(Struct, frozen=True, kw_only=True, gc=False):
     author: str | None  # of the commit
     at: datetime | None  # of the author
     subject: str | None
+
+
+class ChangedFile(Struct, frozen=True):
+    """A file that a commit changes. The counts are None for a binary file."""
+
+    path: str
+    added: int | None
+    removed: int | None
+    exists: bool  # in the commit: it is not deleted by it
+
+
+class FileFacts(Struct, frozen=True):
+    """A text file of a repository."""
+
+    path: str  # relative to the root
+    size: int  # bytes
+    line_count: int
 
 
 class SurvivalRow(Struct, frozen=True, kw_only=True):

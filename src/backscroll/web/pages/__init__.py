@@ -5,6 +5,7 @@ sessions     the session list with its filters
 session      a session: messages, facts, find, prompts
 records      the original record of a message, exports
 commits      commits with the sessions behind them
+files        files with the session behind each line
 health       sources, problems, events, archive, backups
 annotations  stars, tags, notes, titles
 search       search results

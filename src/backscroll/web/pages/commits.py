@@ -10,9 +10,10 @@ from backscroll.model.code.commit import CommitSummary
 from backscroll.web.templating import render
 from backscroll.web.urls import with_query
 
-__all__ = ["commit_page", "commits_page"]
+__all__ = ["commit_page", "commits_page", "repository_of"]
 
 PAGE_SIZE = 30
+MAX_FILES = 200
 _MAX_PAGE = 100_000
 
 
@@ -21,7 +22,7 @@ def commits_page(history: History, request: Request) -> Response:
     repositories = history.commits.repositories()
     if not repositories:
         return render(request, "commits.html", repositories=[], repository=None)
-    repository = _repository(request, repositories)
+    repository = repository_of(request, repositories)
     page = request.query_params.get("page", "1")
     if not (page.isascii() and page.isdigit() and 1 <= int(page[:10]) <= _MAX_PAGE):
         raise UsageError(f"{page!r} is not a page. Use a number from 1.")
@@ -33,6 +34,7 @@ def commits_page(history: History, request: Request) -> Response:
         "commits.html",
         repositories=[(path, with_query("/commits", {"repo": path})) for path in repositories],
         repository=repository,
+        files_url=with_query("/files", {"repo": repository}),
         commits=result.data,
         total=result.pagination.total,
         first=offset + 1,
@@ -45,14 +47,20 @@ def commits_page(history: History, request: Request) -> Response:
 
 def commit_page(history: History, request: Request) -> Response:
     """Return a commit with the evidence for each session, and the prompts that led to it."""
-    repository = _repository(request, history.commits.repositories())
+    repository = repository_of(request, history.commits.repositories())
     commit = history.get_commit(request.path_params["sha"], repository)
+    files = history.commits.changed_files(commit.sha, repository)
     return render(
         request,
         "commit.html",
         repository=repository,
         commit=commit,
         sessions=_sessions(history, [commit]),
+        files=[
+            (file, with_query("/files", {"repo": repository, "path": file.path, "ref": commit.sha}))
+            for file in files[:MAX_FILES]
+        ],
+        file_count=len(files),
         turns={
             linked.session_ref: [turn for turn in commit.turns if turn.session_ref == linked.session_ref]
             for linked in commit.sessions
@@ -60,7 +68,7 @@ def commit_page(history: History, request: Request) -> Response:
     )
 
 
-def _repository(request: Request, repositories: list[str]) -> str:
+def repository_of(request: Request, repositories: list[str]) -> str:
     """Return the repository of a request. Only workspaces of the archive are read, no other folder."""
     given = request.query_params.get("repo", "")
     if not given and repositories:

@@ -45,8 +45,8 @@ _SECTIONS = {
     "Explain code": {
         "commits": ("code.commits:commits", "List commits with the sessions that led to them."),
         "commit": ("code.commits:commit", "Show the sessions behind a commit, and the evidence."),
-        "survival": ("code.survival:command", "Show how many lines of sessions still exist."),
         "blame": ("code.blame:command", "Show the session and prompt behind each line of a file."),
+        "survival": ("code.survival:command", "Show how many lines of sessions still exist."),
         "journal": ("code.journal:command", "Write a journal of commits and their conversations."),
     },
     "Annotate": {
@@ -58,10 +58,10 @@ _SECTIONS = {
         "star": ("sessions.annotate:star", "Star a session."),
         "unstar": ("sessions.annotate:unstar", "Remove the star from a session."),
     },
-    "Safeguard": {
+    "Back up and move": {
         "restore-session": (
             "safekeeping.restore_session:command",
-            "Restore a session that its tool has lost.",
+            "Restore a session that its tool has deleted.",
         ),
         "migrate": ("safekeeping.migrate:migrate", "Copy or move sessions to another folder."),
         "migrate-workspace": (
@@ -70,9 +70,9 @@ _SECTIONS = {
         ),
         "changes": (
             "safekeeping.changes:changes",
-            "List all changes of the tools' files and databases, newest first.",
+            "List all changes to the tools' files and databases, newest first.",
         ),
-        "undo": ("safekeeping.changes:undo", "Undo a change of a tool's files and databases."),
+        "undo": ("safekeeping.changes:undo", "Undo a change to a tool's files and databases."),
         "backup": ("safekeeping.backup:command", "Create, check, list and restore backups."),
     },
     "Maintain": {

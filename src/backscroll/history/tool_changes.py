@@ -91,7 +91,7 @@ class ToolChanges:
         )
 
     def restore_session(self, ref: str) -> RestoreSessionResult:
-        """Write a session that its tool has lost back to the tool's store, so that the tool can resume it.
+        """Write a session that its tool has deleted back to the tool's store, so that the tool can resume it.
 
         Existing files are not replaced. Raises `ToolRunningError`, `ChangeConflictError`,
         `DataNotFoundError`, `TransferError` or `UnknownStoreVersionError`; then nothing is changed.

@@ -1,4 +1,4 @@
-"""Restore a session that its tool has lost."""
+"""Restore a session that its tool has deleted."""
 
 from backscroll.archive import Archive
 from backscroll.changes import ChangeLog

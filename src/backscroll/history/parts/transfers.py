@@ -39,7 +39,7 @@ class Transfers:
     # Plans
 
     def plan_restore(self, ref: str) -> PlannedSession:
-        """Plan to restore a session that its tool has lost."""
+        """Plan to restore a session that its tool has deleted."""
         self.recover()
         return plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
 

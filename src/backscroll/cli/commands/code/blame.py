@@ -47,10 +47,9 @@ def command(
 ) -> None:
     """Show the session and prompt behind each line of a file.
 
-    Prints for each line the commit, the session that wrote it, and the user's words that asked for it. Lines
-    that no assistant wrote have no session. Moved and copied lines keep their origin, and lines that are
-    not committed yet are found too. In a pipe: line, hash, session, message, prompt and text, separated by
-    tabs.
+    Prints for each line the commit, the session that wrote it, and the prompt of the turn. Lines that no
+    assistant wrote have no session. Moved and copied lines keep their commit and session. Uncommitted lines
+    are included. In a pipe: line, hash, session, message, prompt and text, separated by tabs.
 
     \b
     Examples:

@@ -63,10 +63,10 @@ def commits(
 ) -> None:
     """List commits with the sessions that led to them.
 
-    Lists the commits of all local branches, newest first, without merges. Sessions are found by the text
-    that they wrote, the files that they changed, time, folder and branch, and by their own calls of 'git
-    commit'. So a squash or rebase does not hide them, and the clone may be in another folder. Nothing is
-    written to the repository.
+    Lists the commits of all local branches, newest first, without merges. Sessions are found by the lines
+    that they wrote, the files that they changed, time, folder and branch, and by their calls of 'git commit'.
+    They are also found after a squash or rebase, and in a clone in another folder. Nothing is written to the
+    repository.
 
     \b
     Examples:

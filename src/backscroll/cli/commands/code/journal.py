@@ -249,7 +249,7 @@ def reflect(
 def capture(
     setup: Setup, text: tuple[str, ...], repository: Path, folder: Path | None, as_json: bool
 ) -> None:
-    """Append context to the journal of today: what a later reader should know.
+    """Append context for later readers to the journal of today.
 
     Without TEXT, standard input is read.
 

@@ -45,9 +45,9 @@ def command(
 ) -> None:
     """Show how many lines of sessions still exist.
 
-    Counts the lines that sessions wrote into a repository, those that were committed, and those that are
-    alive in the last commit, with the cost of the sessions. Lines with fewer than four characters do not
-    count.
+    Counts the lines that sessions wrote into a repository, those that were committed, and those that still
+    exist in the last commit (alive). Also shows the cost of the sessions. Lines with fewer than four
+    characters other than white space do not count.
 
     \b
     Examples:

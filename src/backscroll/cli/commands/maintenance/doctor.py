@@ -72,9 +72,9 @@ def command(
     problem. Also checks that the archive can be opened, and prints how many sessions the tools deleted or
     overwrote in the last 7 days. Exit code 3: there are problems, or the archive is damaged.
 
-    With --moved, it instead lists the folders of sessions that no longer exist, and prints the commands that
-    move the sessions to where the folders are now. It compares the folders up to two levels below the nearest
-    two parents that exist, beside the folders of other sessions, and up to six levels below --search.
+    With --moved, instead lists session folders that no longer exist, and prints the commands that move their
+    sessions to the new folders. Searches two levels below the nearest two existing parents, the folders
+    beside those of other sessions, and six levels below --search.
 
     \b
     Examples:

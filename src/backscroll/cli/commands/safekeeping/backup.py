@@ -238,7 +238,7 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     "maps",
     multiple=True,
     metavar="OLD=NEW",
-    help="Replace the folder OLD by NEW in places of files, and of workspaces in them. Repeatable.",
+    help="Replace the folder OLD with NEW in file paths and in the workspaces of sessions. Repeatable.",
 )
 @click.option(
     "--force",
@@ -260,11 +260,11 @@ def restore(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Restore files from a backup to where they were.
+    """Restore files from a backup to their original folders.
 
-    Checks the files first, prints what will be done and asks for confirmation. Damaged files are not restored
-    (exit code 3). Existing files that differ are kept, unless --force. A replaced database keeps its current
-    logins. Close the tools first. The change log keeps what is replaced.
+    Close the tools first. Checks the files, prints the plan and asks for confirmation. Damaged files are not
+    restored (exit code 3). Existing files that differ are kept, unless --force is given. A replaced database
+    keeps its current logins. 'backscroll undo' reverts the restore.
 
     Single sessions, and everything in a filtered backup, are inserted into existing databases. Other sessions
     stay as they are. 'backscroll --backup FILE list' shows the sessions in a backup.

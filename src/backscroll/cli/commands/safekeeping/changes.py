@@ -15,7 +15,7 @@ __all__ = ["changes", "undo"]
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def changes(setup: Setup, as_json: bool) -> None:
-    """List all changes of the tools' files and databases, newest first.
+    """List all changes to the tools' files and databases, newest first.
 
     \b
     Example:
@@ -37,11 +37,11 @@ def changes(setup: Setup, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
-    """Undo a change of a tool's files and databases.
+    """Undo a change to a tool's files and databases.
 
-    Restores all touched files to the byte, and all touched rows. ID is the start of an id in 'backscroll
+    Restores all changed files byte for byte, and all changed rows. ID is the start of an id in 'backscroll
     changes'. Without ID, undoes everything that the last command changed, or rolls back a command that was
-    interrupted. Refuses if something has changed since, or if the tool is running.
+    interrupted. Refuses if a file or row has changed since, or if the tool is running.
 
     \b
     Examples:

@@ -64,7 +64,7 @@ def migrate(
 ) -> None:
     """Copy or move sessions to another folder.
 
-    The tool then lists and resumes them there. Message text and content that a model has seen never change.
+    The tool then lists and resumes them there. Message text, tool inputs and tool results never change.
     Prints the plan and asks for confirmation. 'backscroll undo' reverts it. REF: see 'backscroll show
     --help'. Exit code 3: some sessions were not changed.
 
@@ -99,7 +99,7 @@ def migrate_workspace(
 ) -> None:
     """Copy or move all sessions of a folder to another one.
 
-    OLD need not exist any more: run this after you have moved a project. See 'backscroll migrate --help'.
+    OLD need not exist: run this after you have moved a project. See 'backscroll migrate --help'.
 
     \b
     Examples:

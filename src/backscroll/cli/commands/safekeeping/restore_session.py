@@ -1,4 +1,4 @@
-"""``backscroll restore-session``: write a session that its tool has lost back to the tool's store."""
+"""``backscroll restore-session``: write a deleted session back to the tool's store."""
 
 import click
 
@@ -22,11 +22,12 @@ __all__ = ["command"]
 @no_sync_option
 @click.pass_obj
 def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool, no_sync: bool) -> None:
-    """Restore a session that its tool has lost.
+    """Restore a session that its tool has deleted.
 
-    Writes its files or rows from the archive back to where they were, so that the tool lists and resumes it.
-    Existing files are not replaced. All restored files get the current time, because Claude Code deletes
-    files by their age. 'backscroll undo' reverts it. REF: see 'backscroll show --help'.
+    Writes its files or rows from the archive back to their original paths and databases, so that the tool
+    can list and resume it. Existing files are not replaced. All restored files get the current time, because
+    Claude Code deletes files by their age. Prints the plan and asks for confirmation. 'backscroll undo'
+    reverts it. REF: see 'backscroll show --help'.
 
     \b
     Examples:

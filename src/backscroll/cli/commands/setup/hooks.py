@@ -64,10 +64,11 @@ def command() -> None:
 def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, dry_run: bool) -> None:
     """Add the hooks to the settings of a tool, or to a repository.
 
-    Shows the change and asks for confirmation. Other settings, comments and hooks are kept; a backup of the
-    settings file is written next to it. Only events are used that every version of the tool knows.
+    Shows the change and asks for confirmation. Other settings, comments and hooks are kept; a copy of the
+    settings file is saved next to it. The hooks use only events that every version of the tool supports.
 
-    The git hook links each commit to its sessions, in the background. Existing hooks run as before.
+    The git hook links each commit to its sessions and writes its journal entry, in the background. Existing
+    hooks run as before.
 
     \b
     Examples:
@@ -102,10 +103,10 @@ def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, d
 @_dry_run
 @click.pass_obj
 def uninstall(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, dry_run: bool) -> None:
-    """Remove the hooks from the settings of a tool, or from a repository.
+    """Remove the hooks from a tool or a repository.
 
-    If the file has not changed since the installation, it is restored to the byte. What the hooks have
-    recorded stays in the archive.
+    If the file has not changed since the installation, it is restored byte for byte. Recorded events stay in
+    the archive.
 
     \b
     Examples:

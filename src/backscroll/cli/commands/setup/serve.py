@@ -28,9 +28,9 @@ _MODULES = ("jinja2", "markupsafe", "starlette", "uvicorn")
 def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync: bool) -> None:
     """Open the web app in a browser.
 
-    It shows the whole history, keeps the archive up to date while it runs, and ends with Ctrl-C. It is only
-    reachable from this machine. Without a display, it prints the address. If it is already running for the
-    same archive, the running one is opened.
+    Shows the whole history and keeps the archive up to date until Ctrl-C. Only this machine can reach it,
+    unless --host is given. Without a display, prints the address. If a server is already running for the
+    same archive, opens that one.
 
     \b
     Examples:

@@ -30,6 +30,7 @@ PATHS = [
     "/commits/HEAD",
     "/files?path=build.ts",
     "/files",
+    "/journal",
     "/health",
     "/nothing",
 ]

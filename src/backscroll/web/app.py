@@ -28,6 +28,7 @@ from backscroll.web.pages.commits import commit_page, commits_page
 from backscroll.web.pages.files import file_page
 from backscroll.web.pages.health import health_page, start_backup
 from backscroll.web.pages.home import figures_page, home_page
+from backscroll.web.pages.journal import journal_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
 from backscroll.web.pages.records import export_file, image_file, record_page
 from backscroll.web.pages.search import search_page
@@ -129,6 +130,7 @@ def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
         Route("/files", page(file_page)),
         Route("/health", page(health_page)),
         Route("/health", change(start_backup), methods=["POST"]),
+        Route("/journal", page(journal_page)),
         Route("/search", page(search_page)),
         Route("/sessions", page(sessions_page)),
         Route("/sessions/{ref}", page(session_page)),

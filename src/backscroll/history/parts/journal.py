@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from os import PathLike
 from pathlib import Path
 
@@ -176,6 +176,11 @@ class Journal:
         writer, _ = self._open(repository, folder)
         path = writer.files.path(parse_period("day", day, datetime.now(UTC), self._zone).first)
         return writer.day_text(path) if path.exists() else None
+
+    def days(self, repository: Folder = ".", *, folder: Folder | None = None) -> list[date]:
+        """Return the days with a file, newest first."""
+        writer, _ = self._open(repository, folder)
+        return [day for day, _ in writer.files.days()][::-1]
 
     def context(
         self, revision: str = "HEAD", repository: Folder = ".", *, folder: Folder | None = None

@@ -6,6 +6,7 @@ session      a session: messages, facts, find, prompts
 records      the original record of a message, exports
 commits      commits with the sessions behind them
 files        files with the session behind each line
+journal      the journal of a repository by day
 health       sources, problems, events, archive, backups
 annotations  stars, tags, notes, titles
 search       search results

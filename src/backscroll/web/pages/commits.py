@@ -34,6 +34,7 @@ def commits_page(history: History, request: Request) -> Response:
         "commits.html",
         repositories=[(path, with_query("/commits", {"repo": path})) for path in repositories],
         repository=repository,
+        journal_url=with_query("/journal", {"repo": repository}),
         files_url=with_query("/files", {"repo": repository}),
         commits=result.data,
         total=result.pagination.total,

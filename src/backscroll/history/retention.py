@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.history.stores import Stores
@@ -11,16 +12,34 @@ from backscroll.sources.protocols import RetentionPolicy
 
 if TYPE_CHECKING:
     from backscroll.model import Retention
+    from backscroll.sources import Source
 
 __all__ = ["find_retentions"]
 
 
 def find_retentions(stores: Stores, now: datetime, *, is_current: bool) -> list[Retention]:
-    """Return what the tools will delete within a week. If the archive is current, folders are not listed."""
+    """Return what the tools will delete within a week.
+
+    If the archive is current, folders are not listed. If it is open, files without a listed session are left
+    out: they are empty, excluded or forgotten.
+    """
     found: list[Retention] = []
     for source, root in stores.roots():
         if isinstance(source, RetentionPolicy) and not is_entry_denied(root) and root.is_dir():
             folders = stores.archive.fingerprints.folders(source.name, root) if is_current else None
             retention = source.retention(root, now, folders)
+            if retention is not None and stores.is_open:
+                retention = _listed_only(stores, source, root, retention)
             found += [retention] if retention is not None else []
     return found
+
+
+def _listed_only(stores: Stores, source: Source, root: Path, retention: Retention) -> Retention | None:
+    """Remove what the archive has read and does not list. What it has not read yet stays."""
+    unlisted = stores.archive.sessions.unlisted(source.platform, retention.expiring)
+    if not unlisted:
+        return retention
+    units = stores.archive.fingerprints.units(source.name, root)
+    unlisted &= {Path(path).stem for path, fingerprint in units.items() if fingerprint != "?"}
+    expiring = tuple(one for one in retention.expiring if one not in unlisted)
+    return retention._replace(expiring=expiring) if expiring else None

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from backscroll.config import Machine
+from backscroll.history import History
 from backscroll.model import Retention
 from backscroll.render.retention import retention_lines
 from backscroll.sources.claude_code import ClaudeCode, settings
@@ -155,3 +157,52 @@ def test_unreadable_settings_are_reported_without_a_diff(tmp_path: Path, text: s
     assert why in output
     assert "settings.json" in output
     assert "To keep them" not in output
+
+
+def copy_to_other_project(root: Path, session_id: str, *, days: int) -> None:
+    (path,) = root.glob(f"projects/*/{session_id}.jsonl")
+    copy = root / "projects" / "-other" / path.name
+    copy.parent.mkdir()
+    shutil.copyfile(path, copy)
+    at = (NOW - timedelta(days=days)).timestamp()
+    os.utime(copy, (at, at))
+
+
+def test_a_session_with_files_in_two_projects_counts_once(tmp_path: Path) -> None:
+    session_id = write_session(tmp_path, 29, 1)
+    copy_to_other_project(tmp_path, session_id, days=25)
+    found = ClaudeCode().retention(tmp_path, NOW)
+    assert found is not None
+    assert found.expiring == (session_id,)
+
+
+def test_a_session_with_a_recent_file_does_not_expire(tmp_path: Path) -> None:
+    session_id = write_session(tmp_path, 29, 1)
+    copy_to_other_project(tmp_path, session_id, days=1)
+    assert ClaudeCode().retention(tmp_path, NOW) is None
+
+
+def test_files_without_a_listed_session_are_not_counted(tmp_path: Path) -> None:
+    root = tmp_path / ".claude"
+    session_id = write_session(root, 29, 1)
+    (path,) = root.glob(f"projects/*/{session_id}.jsonl")
+    empty = path.with_name("11111111-2222-4333-8444-555555555555.jsonl")
+    empty.write_text('{"type": "summary", "summary": "Nothing was said", "leafUuid": "1"}\n')
+    os.utime(empty, (0, 0))
+    machine = Machine(tmp_path, {}, "linux")
+    for is_synced in (True, False):  # the second History does not sync
+        with History(home=tmp_path / "archive", machine=machine) as history:
+            if is_synced:
+                history.sync()
+            assert [one.id for one in history.list_sessions().data] == [session_id]
+            (found,) = history.retentions(NOW)
+            assert found.expiring == (session_id,)
+
+
+def test_a_session_that_was_not_synced_yet_is_counted(tmp_path: Path) -> None:
+    root = tmp_path / ".claude"
+    with History(home=tmp_path / "archive", machine=Machine(tmp_path, {}, "linux")) as history:
+        assert history.list_sessions().data == ()
+        session_id = write_session(root, 29, 1)
+        (found,) = history.retentions(NOW)
+    assert found.expiring == (session_id,)

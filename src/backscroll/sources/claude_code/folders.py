@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from backscroll import __version__
 from backscroll.model.unit import Unit
@@ -26,6 +26,7 @@ __all__ = [
     "list_root",
     "list_single_file",
     "list_subagent_folders",
+    "project_rows",
 ]
 
 NAME = "claude-code"
@@ -137,9 +138,10 @@ class Folder:
                 modified_at=modified_at,
             )
 
-    def sessions_before(self, time_ns: int) -> list[str]:
-        """Return the ids of the sessions last written before a time, in nanoseconds since 1970."""
-        return _sessions_before(time_ns, "\n".join(self._rows)) if self._session is None else []
+    @property
+    def session_rows(self) -> str:
+        """Return the rows as text, for `find_old_sessions`; empty for a folder of subagents."""
+        return "\n".join(self._rows) if self._session is None else ""
 
     def _classify(self, name: str) -> tuple[str, str | None]:
         """Return the unit kind and the session id of a file, by its name."""
@@ -200,21 +202,32 @@ def list_subagent_folders(root: str, folder: str, session_id: str) -> Iterator[F
             stack.append((subfolder, _parent_session(subfolder) or session_id))
 
 
-def find_old_sessions(root: str, fingerprints: Mapping[str, bytes | None], time_ns: int) -> Iterator[str]:
-    """Yield `Folder.sessions_before` of all projects. Only folders without a fingerprint are listed."""
+def project_rows(root: str, fingerprints: Mapping[str, bytes | None]) -> Iterator[str]:
+    """Yield `Folder.session_rows` of all projects. Only folders without a fingerprint are listed."""
     depth = root.count(_SEP) + 3  # root, "projects", project and the trailing separator
     for path, fingerprint in fingerprints.items():
         if path.count(_SEP) == depth:
             if fingerprint is not None:
-                yield from _sessions_before(time_ns, fingerprint.decode("utf-8", "surrogatepass"))
+                yield fingerprint.decode("utf-8", "surrogatepass")
             elif (listed := _list_folder(path)) is not None:
-                yield from _sessions_before(time_ns, "\n".join(listed[0]))
+                yield "\n".join(listed[0])
 
 
-def _sessions_before(time_ns: int, rows: str) -> list[str]:
-    """Return the ids of the sessions that were last written before a time, from the rows of a folder."""
-    found = re.findall(rf"^({_ID})\.jsonl/[0-9]+-(-?[0-9]+)-", rows, re.MULTILINE)
-    return [session_id for session_id, modified_ns in found if int(modified_ns) < time_ns]
+def find_old_sessions(folders: Iterable[str], time_ns: int) -> tuple[str, ...]:
+    """Return the ids of the sessions last written before a time, in nanoseconds since 1970.
+
+    ``folders`` are the rows of each folder. A session can have files in several folders, and counts once. It
+    is old if all its files are.
+    """
+    old: dict[str, None] = {}
+    recent: set[str] = set()
+    for rows in folders:
+        for session_id, modified_ns in re.findall(rf"^({_ID})\.jsonl/[0-9]+-(-?[0-9]+)-", rows, re.MULTILINE):
+            if int(modified_ns) < time_ns:
+                old[session_id] = None
+            else:
+                recent.add(session_id)
+    return tuple(session_id for session_id in old if session_id not in recent)
 
 
 def list_single_file(root: str, folder: str, name: str) -> Iterator[Folder]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from backscroll.model.sync import Retention
-from backscroll.sources.claude_code.folders import find_old_sessions, list_all_folders
+from backscroll.sources.claude_code.folders import find_old_sessions, list_all_folders, project_rows
 from backscroll.sources.claude_code.settings import find_setting, make_diff
 
 __all__ = ["retention", "retention_days"]
@@ -33,18 +33,17 @@ def retention(
     days = value if value is not None else _DEFAULT_DAYS
     limit_ns = int((now - timedelta(days=min(days, _MAX_DAYS)) + _WARNING_PERIOD).timestamp() * 1e9)
     if fingerprints is not None:
-        expiring = list(find_old_sessions(str(root), fingerprints, limit_ns))
+        rows = project_rows(str(root), fingerprints)
     else:
-        expiring = [
-            session for folder in list_all_folders(str(root)) for session in folder.sessions_before(limit_ns)
-        ]
+        rows = (folder.session_rows for folder in list_all_folders(str(root)))
+    expiring = find_old_sessions(rows, limit_ns)
     if not expiring:
         return None
     return Retention(
         days=days,
         is_default=value is None,
         settings=str(setting.path),
-        expiring=tuple(expiring),
+        expiring=expiring,
         diff=make_diff(setting, _KEY, _RECOMMENDED_DAYS),
         trouble=setting.error,
     )

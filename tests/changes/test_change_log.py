@@ -270,6 +270,14 @@ def test_saved_files_are_private(store: Path, log: ChangeLog) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in saved)
 
 
+def test_saved_files_stay_if_their_record_is_damaged(store: Path, log: ChangeLog) -> None:
+    change = log.apply(full_plan(store))
+    (log.folder / change.id / "change.json").write_text("{")
+    before = state(log.folder / change.id)
+    log.apply(ChangePlan(what="another", files=(write(store / "another.txt", "text"),)))
+    assert state(log.folder / change.id) == before
+
+
 def test_forget_deletes_the_saved_data_of_a_session(store: Path, log: ChangeLog) -> None:
     log.apply(full_plan(store))
     log.forget("claude-code:2")

@@ -20,6 +20,7 @@ from backscroll.changes.journal import (
     FileOperation,
     Journal,
     LineOperation,
+    has_journal,
     read_journal,
     read_rows,
     write_rows_file,
@@ -206,7 +207,7 @@ class ChangeLog:
         for folder in sorted(self.folder.iterdir()):
             journal = read_journal(folder)
             if journal is None:
-                if folder.is_dir():  # killed before its first record: nothing was staged
+                if folder.is_dir() and not has_journal(folder):  # killed before its first record
                     shutil.rmtree(folder)
             elif journal.state == "undoing":
                 self._check(journal.to_change())

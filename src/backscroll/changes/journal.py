@@ -19,6 +19,7 @@ __all__ = [
     "Journal",
     "LineOperation",
     "State",
+    "has_journal",
     "read_journal",
     "read_rows",
     "write_rows_file",
@@ -113,6 +114,11 @@ class _Row(Struct, frozen=True):
     key: dict[str, Any]  # of `Value`: msgpack distinguishes text and bytes by itself
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+
+
+def has_journal(folder: Path) -> bool:
+    """Return whether a change has a record, readable or not. Then its folder may hold the only copies."""
+    return (folder / _JOURNAL_FILE).exists()
 
 
 def read_journal(folder: Path) -> Journal | None:

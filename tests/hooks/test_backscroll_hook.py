@@ -192,6 +192,22 @@ def test_a_record_is_repeated_if_the_file_was_renamed_while_it_was_written(
     assert len({record["id"] for record in found}) == 1
 
 
+def test_a_record_is_kept_if_another_process_renames_the_full_file_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backscroll_hook, "MAX_FILE_BYTES", 1)
+    assert append(str(tmp_path), record_of({"number": 1}))
+    rename = os.rename
+
+    def rename_after_another_process(path: str, target: str) -> None:
+        rename(path, f"{path}.other.jsonl")
+        rename(path, target)
+
+    monkeypatch.setattr(os, "rename", rename_after_another_process)
+    assert append(str(tmp_path), record_of({"number": 2}))
+    assert sorted(record["payload"]["number"] for record in records(tmp_path)) == [1, 2]
+
+
 def test_a_record_that_a_full_disk_cut_off_does_not_damage_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

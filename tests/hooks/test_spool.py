@@ -307,6 +307,40 @@ def test_a_line_that_is_being_written_is_left_for_the_next_sync(home: Home) -> N
     assert home.query("select count(*) from hook_event where name = 'unreadable'") == [(0,)]
 
 
+def test_a_line_that_settles_during_a_sync_is_not_lost(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_claude_events(home)
+    file = home.spool / "events.jsonl"
+    data = file.read_bytes().rstrip(b"\n")
+    file.write_bytes(data[:-20])
+    add = HookEvents.add
+
+    def add_slowly(*arguments: Any) -> int:
+        (sealed,) = home.spool.iterdir()
+        os.utime(sealed, (1, 1))  # as if the sync had taken longer than a file needs to settle
+        return add(*arguments)
+
+    monkeypatch.setattr(HookEvents, "add", add_slowly)
+    assert home.sync() == 3
+    assert home.sync() == 1
+    assert home.query("select count(*) from hook_event where name = 'unreadable'") == [(1,)]
+
+
+def test_a_file_that_a_hook_renames_during_a_sync_is_read_by_the_next_one(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_claude_events(home)
+    rename = Path.rename
+
+    def rename_after_the_hook(path: Path, target: Path) -> Path:
+        rename(path, path.with_name("sealed-1.jsonl"))
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_after_the_hook)
+        assert home.sync() == 0
+    assert home.sync() == 4
+
+
 def test_a_line_that_was_cut_off_is_kept_as_unreadable(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_module, "SETTLE_SECONDS", -1.0)
     write_claude_events(home)

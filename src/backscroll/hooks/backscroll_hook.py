@@ -295,7 +295,7 @@ def append(folder: str, record: dict[str, Any]) -> bool:
             continue
         try:
             if os.fstat(file).st_size >= MAX_FILE_BYTES:
-                os.rename(path, os.path.join(folder, sealed_name(record["id"])))
+                _seal(folder, path, record["id"])
                 continue
             # A full disk can cut a record off. Every record starts with a line break, so that the next one
             # is complete.
@@ -310,6 +310,13 @@ def _create(folder: str) -> None:
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:  # another process was faster
+        return
+
+
+def _seal(folder: str, path: str, record_id: str) -> None:
+    try:
+        os.rename(path, os.path.join(folder, sealed_name(record_id)))
+    except FileNotFoundError:  # another process was faster
         return
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -55,33 +56,32 @@ def _seal(folder: Path) -> list[Path]:
     names = [entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
     if ACTIVE_FILE in names:
         name = f"sealed-{time.time_ns():020d}-{os.getpid()}.jsonl"
-        (folder / ACTIVE_FILE).rename(folder / name)
-        names.append(name)
+        with suppress(FileNotFoundError):  # a hook has just renamed it; the next sync reads it
+            (folder / ACTIVE_FILE).rename(folder / name)
+            names.append(name)
     return [folder / name for name in sorted(names) if name.startswith("sealed-") and name.endswith(".jsonl")]
 
 
 def _store(archive: Archive, file: Path) -> int:
     """Store the records of a file in batches, then delete it. Return the number of new records."""
-    count, is_complete = 0, True
+    count = 0
     exclusions = archive.units.exclusions
+    is_settled = time.time() - file.stat().st_mtime > SETTLE_SECONDS
+    is_stored = True
     with file.open("rb") as lines:
         while batch := list(islice(lines, BATCH_LINES)):
-            is_complete = batch[-1].endswith(b"\n")
             # An incomplete line at the end is stored in a later sync, if it is still there.
-            whole = batch if is_complete or _is_settled(file) else batch[:-1]
+            is_stored = is_settled or batch[-1].endswith(b"\n")
+            whole = batch if is_stored else batch[:-1]
             commits = {line: commit for line in whole if (commit := parse_commit(line)) is not None}
             events = [line for line in whole if line.strip() and line not in commits]
             count += archive.hook_events.add(_allowed(map(parse_record, events), exclusions))
             count += archive.hook_commits.add(
                 [one for one in commits.values() if not exclusions.is_excluded(Workspace(one.folder))]
             )
-    if is_complete or _is_settled(file):
+    if is_stored:
         file.unlink()
     return count
-
-
-def _is_settled(file: Path) -> bool:
-    return time.time() - file.stat().st_mtime > SETTLE_SECONDS
 
 
 class _CommitFields(msgspec.Struct):

@@ -77,7 +77,7 @@ def test_variables_of_a_git_hook_do_not_select_another_repository(
     assert open_repository(checkout.folder).folder == checkout.folder
 
 
-@pytest.mark.parametrize("revision", ["0123456789", "", "--all", "no such name"])
+@pytest.mark.parametrize("revision", ["0123456789", "", "--all", "no such name", "a\0b"])
 def test_an_unknown_commit_is_an_error(checkout: GitRepository, revision: str) -> None:
     checkout.commit("Start", AT)
     with pytest.raises(CommitNotFoundError, match="No commit of"):

@@ -55,14 +55,15 @@ def test_only_repositories_with_sessions_are_read(client: TestClient, repository
     assert response.status_code == (200 if not repository else 400)
 
 
-@pytest.mark.parametrize("sha", ["0" * 40, "--help", "nothing", "HEAD~9999", "-", "x;y"])
+@pytest.mark.parametrize("sha", ["0" * 40, "--help", "nothing", "HEAD~9999", "-", "x;y", "a\0b"])
 def test_an_unknown_commit_is_not_found(client: TestClient, tideline: str, sha: str) -> None:
     assert client.get(f"/commits/{quote(sha)}?repo={quote(tideline)}").status_code == 404
 
 
-@pytest.mark.parametrize("page", ["0", "x", "-1"])
-def test_an_invalid_page_of_commits_is_explained(client: TestClient, page: str) -> None:
-    assert client.get(f"/commits?page={page}").status_code == 400
+@pytest.mark.parametrize("page", ["0", "x", "-1", "0000000001" + "9" * 5000])
+@pytest.mark.parametrize("path", ["commits", "sessions", "search"])
+def test_an_invalid_page_number_is_explained(client: TestClient, path: str, page: str) -> None:
+    assert client.get(f"/{path}?page={page}").status_code == 400
 
 
 def test_a_page_after_the_last_commit_is_empty(client: TestClient) -> None:

@@ -46,6 +46,8 @@ _ESCAPE = re.compile(r"\\([abtnvfr\"\\]|[0-7]{3})")
 
 def run_git(folder: Path, *arguments: str) -> bytes:
     """Return the output of git. Raises `RepositoryError` if it fails."""
+    if any("\0" in argument for argument in arguments):
+        raise RepositoryError(f"Git failed in {folder}: an argument contains a null character.", folder)
     done = subprocess.run(
         [_find_git(folder), *_OPTIONS, *arguments],
         cwd=_existing(folder),

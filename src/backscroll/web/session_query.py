@@ -10,7 +10,7 @@ from backscroll.errors import UsageError
 from backscroll.model import Filter
 from backscroll.model.dates import parse_date_range
 from backscroll.model.session import SORT_KEYS, SortKey
-from backscroll.web.urls import with_query
+from backscroll.web.urls import parse_page, with_query
 
 __all__ = ["PAGE_SIZE", "SORT_LABELS", "SessionQuery"]
 
@@ -55,9 +55,7 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
         sort, page = values.get("sort", "updated"), values.get("page", "1")
         if sort not in SORT_KEYS:
             raise UsageError(f"{sort!r} is not an order. Use one of: {', '.join(SORT_KEYS)}.")
-        if not (page.isascii() and page.isdigit() and 1 <= int(page[:10]) <= _MAX_PAGE):
-            raise UsageError(f"{page!r} is not a page. Use a number from 1.")
-        return cls(**given, sort=sort, page=int(page))
+        return cls(**given, sort=sort, page=parse_page(page, _MAX_PAGE))
 
     def filter(self, now: datetime | None = None) -> Filter:
         """Return the filter. Raises `UsageError` if a date is not valid."""

@@ -1,13 +1,13 @@
-"""Addresses of sessions and messages."""
+"""Addresses of sessions and messages, and page numbers in addresses."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from backscroll.errors import SessionNotFoundError
+from backscroll.errors import SessionNotFoundError, UsageError
 
-__all__ = ["decode_ref", "message_url", "session_url", "with_query"]
+__all__ = ["decode_ref", "message_url", "parse_page", "session_url", "with_query"]
 
 # Refs of nearly all sessions and subagents. Others are encoded.
 _PLAIN_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9_.-]+)?")
@@ -42,3 +42,11 @@ def decode_ref(text: str) -> str:
         return urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)).decode("utf-8", "surrogatepass")
     except ValueError as error:
         raise SessionNotFoundError(f"No session matches {text!r}.", text) from error
+
+
+def parse_page(text: str, max_page: int) -> int:
+    """Return the page number in an address. Raises `UsageError` if it is not between 1 and ``max_page``."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(max_page))
+    if not is_number or not 1 <= int(text) <= max_page:
+        raise UsageError(f"{text[:40]!r} is not a page. Use a number from 1.")
+    return int(text)

@@ -8,7 +8,7 @@ from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.code.commit import CommitSummary
 from backscroll.web.templating import render
-from backscroll.web.urls import with_query
+from backscroll.web.urls import parse_page, with_query
 
 __all__ = ["commit_page", "commits_page", "repository_of"]
 
@@ -23,10 +23,7 @@ def commits_page(history: History, request: Request) -> Response:
     if not repositories:
         return render(request, "commits.html", repositories=[], repository=None)
     repository = repository_of(request, repositories)
-    page = request.query_params.get("page", "1")
-    if not (page.isascii() and page.isdigit() and 1 <= int(page[:10]) <= _MAX_PAGE):
-        raise UsageError(f"{page!r} is not a page. Use a number from 1.")
-    number = int(page)
+    number = parse_page(request.query_params.get("page", "1"), _MAX_PAGE)
     offset = (number - 1) * PAGE_SIZE
     result = history.list_commits(repository, limit=PAGE_SIZE, offset=offset)
     return render(

@@ -10,7 +10,7 @@ from backscroll.history import History
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.search import InvalidFilter
 from backscroll.web.templating import highlighted, render
-from backscroll.web.urls import session_url, with_query
+from backscroll.web.urls import parse_page, session_url, with_query
 
 __all__ = ["search_page"]
 
@@ -33,12 +33,10 @@ def search_page(history: History, request: Request) -> Response:
     """Return the matches of a query, best first."""
     query = request.query_params.get("q", "")[:_MAX_QUERY_CHARS]
     mode = request.query_params.get("mode", "words")
-    page = request.query_params.get("page", "1")
+    page = parse_page(request.query_params.get("page", "1"), _MAX_PAGE)
     is_typing = request.query_params.get("typing") == "1"
     if mode not in _MODES:
         raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
-    if not (page.isascii() and page.isdigit() and 1 <= int(page[:6]) <= _MAX_PAGE):
-        raise UsageError(f"{page!r} is not a page. Use a number from 1.")
     result: SearchResult | None = None
     problem = ""
     invalid: list[InvalidFilter] = []
@@ -49,7 +47,7 @@ def search_page(history: History, request: Request) -> Response:
             result = history.search_sessions(
                 completed,
                 limit=PAGE_SIZE,
-                offset=(int(page) - 1) * PAGE_SIZE,
+                offset=(page - 1) * PAGE_SIZE,
                 pattern=_MODES[mode],
                 ignore_case=True,
             )
@@ -64,11 +62,11 @@ def search_page(history: History, request: Request) -> Response:
         result=result,
         problem=problem,
         invalid=invalid,
-        page=int(page),
+        page=page,
         chips=_chips(query) if mode == "words" else [],
         matches=[_Match(match) for match in result.data] if result is not None else [],
-        previous_url=_page_url(query, mode, int(page) - 1) if int(page) > 1 else None,
-        next_url=_page_url(query, mode, int(page) + 1) if result is not None and result.has_more else None,
+        previous_url=_page_url(query, mode, page - 1) if page > 1 else None,
+        next_url=_page_url(query, mode, page + 1) if result is not None and result.has_more else None,
     )
 
 

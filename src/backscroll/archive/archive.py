@@ -19,7 +19,7 @@ from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import Fingerprints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -214,6 +214,17 @@ class Archive:
             " where p.code = 'permission-denied' and not u.is_gone order by p.path"
         )
         return [path for (path,) in rows]
+
+    def unlisted_ids(self, platform: str, external_ids: Iterable[str]) -> set[str]:
+        """Return those of the ids that no listed session has. A sync loads no other session query."""
+        import msgspec  # start-up time
+
+        rows = self._db.execute(
+            "select value from json_each(:ids) where not exists (select 1 from conversations"
+            " where external_id = value and platform = :platform and visibility in ('listed', 'archived'))",
+            {"ids": msgspec.json.encode(list(external_ids)).decode(), "platform": platform},
+        )
+        return {external_id for (external_id,) in rows}
 
     def invalidate_derived(self) -> None:
         """Make the next `derive` process every session."""

@@ -36,7 +36,7 @@ def find_retentions(stores: Stores, now: datetime, *, is_current: bool) -> list[
 
 def _listed_only(stores: Stores, source: Source, root: Path, retention: Retention) -> Retention | None:
     """Remove what the archive has read and does not list. What it has not read yet stays."""
-    unlisted = stores.archive.sessions.unlisted(source.platform, retention.expiring)
+    unlisted = stores.archive.unlisted_ids(source.platform, retention.expiring)
     if not unlisted:
         return retention
     units = stores.archive.fingerprints.units(source.name, root)

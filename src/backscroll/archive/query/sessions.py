@@ -178,15 +178,6 @@ class SessionQueries:
         """Return platform and external id of the sessions that have not ended."""
         return set(self._db.execute("select platform, external_id from conversations where ended_at is null"))
 
-    def unlisted(self, platform: str, external_ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that no listed session has."""
-        rows = self._db.execute(
-            "select value from json_each(:ids) where not exists (select 1 from conversations"
-            " where external_id = value and platform = :platform and visibility in ('listed', 'archived'))",
-            {"ids": msgspec.json.encode(list(external_ids)).decode(), "platform": platform},
-        )
-        return {external_id for (external_id,) in rows}
-
     def subagents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         """Return the subagents of a session, oldest first, each with the id of the call that started it.
 

@@ -22,7 +22,7 @@ MIN_STRICT_SESSIONS = 3
 RERANKED_SESSIONS = 100
 _COVERAGE_BONUS = 0.5
 _RANK_SMOOTHING = 10  # reciprocal rank: 1 / (smoothing + rank)
-_SESSION_WEIGHT = 1.5  # of the session text, relative to the best message
+_SESSION_WEIGHT = 1.75  # of the session text, relative to the best message
 
 
 def combine_rankings(

@@ -1,6 +1,7 @@
 """Shared fixtures: an empty home folder, a clean environment, and two hypothesis profiles."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("short"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+# A background job of a shell ignores Ctrl-C, and so would every command that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

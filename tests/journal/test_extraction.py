@@ -21,7 +21,7 @@ SESSION = SessionSummary(
     source="claude-code",
     platform="claude_code",
     title="Prices",
-    workspace_path="/work/shop",
+    workspace_path="/home/zoe/shop",
     workspace_name="shop",
     message_count=2,
     created_at=START,
@@ -40,7 +40,7 @@ SESSION = SessionSummary(
     is_gone=False,
 )
 EDIT = ToolCall(
-    "e", "Edit", result="ok", status="completed", edits=(Edit("/work/shop/a.py", (Hunk((), ("x",)),)),)
+    "e", "Edit", result="ok", status="completed", edits=(Edit("/home/zoe/shop/a.py", (Hunk((), ("x",)),)),)
 )
 
 

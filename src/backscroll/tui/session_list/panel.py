@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 from textual import on
+from textual.app import ScreenStackError
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -141,7 +142,10 @@ class SessionListApp(TranscriptApp):
         if self._preview_timer is not None:
             self._preview_timer.stop()
         if self.is_wide or self.is_transcript_open:
-            is_typing = isinstance(self.focused, Input)  # a query fails while the app closes
+            try:
+                is_typing = isinstance(self.focused, Input)
+            except ScreenStackError:
+                return  # the app is closing
             delay = TYPING_PREVIEW_DELAY_SECONDS if is_typing else PREVIEW_DELAY_SECONDS
             self._preview_timer = self.set_timer(delay, self.open_selected)
 

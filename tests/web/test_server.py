@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import uvicorn
 
 from backscroll.history import History
 from backscroll.history.background.server_claim import ServerClaim
 from backscroll.testing.claude_code import Transcript
+from backscroll.web import server
 
 COMMAND = str(Path(sys.executable).with_name("backscroll"))
 TIMEOUT_SECONDS = 30.0
@@ -126,6 +129,33 @@ def test_a_port_that_is_taken_is_explained(home: Path, tmp_path: Path) -> None:
     assert "Traceback" not in taken.stderr
 
 
+def test_two_servers_that_start_at_once_get_different_ports(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    bind = uvicorn.Config.bind_socket
+
+    def bind_at_once(config: uvicorn.Config) -> socket.socket:
+        bound = bind(config)
+        if config.port == port:
+            rival = bind(config)
+            rival.listen()
+            rivals.append(rival)
+        return bound
+
+    rivals: list[socket.socket] = []
+    monkeypatch.setattr(uvicorn.Config, "bind_socket", bind_at_once)
+    monkeypatch.setattr(server, "DEFAULT_PORT", port)
+    monkeypatch.setattr(
+        uvicorn.Server, "run", lambda self, sockets: found.append(sockets[0].getsockname()[1])
+    )
+    found: list[int] = []
+    server.serve(lambda: History(home=home), auto_sync=False, started=lambda address, launch_url: None)
+    rivals[0].close()
+    assert found and found[0] != port
+
+
 def test_an_unknown_host_is_explained(home: Path) -> None:
     done = subprocess.run(
         arguments(home, "--host", "no-such-host.invalid"),
@@ -161,7 +191,6 @@ def test_changes_are_sent_as_events(home: Path) -> None:
         with httpx2.stream("GET", f"{server.address}/events", timeout=TIMEOUT_SECONDS) as response:
             assert response.headers["content-type"].startswith("text/event-stream")
             lines = response.iter_lines()
-            assert next(lines) == ": connected"
             Transcript("5e551011-0000-4000-8000-0000000000dd", seed=2).user("more").write(
                 home.parent / "claude"
             )
@@ -171,3 +200,26 @@ def test_changes_are_sent_as_events(home: Path) -> None:
         change = json.loads(line.removeprefix("data: "))
         assert change["ref"] == "claude-code:5e551011-0000-4000-8000-0000000000dd"
         assert change["is_new"]
+
+
+def test_a_page_learns_of_changes_before_it_was_connected(home: Path) -> None:
+    with serve(home) as server:
+        page = server.wait_for("the first ferry")
+        Transcript(seed=2).user("the second ferry").assistant("answer").write(home.parent / "claude")
+        server.wait_for("the second ferry")
+        assert _first_event(server, _revision(page)) == "event: sync"
+        current = time.monotonic() + TIMEOUT_SECONDS
+        while (
+            first := _first_event(server, _revision(server.wait_for("the second ferry")))
+        ) != ": connected":
+            assert time.monotonic() < current, first  # the change is published after it was stored
+
+
+def _revision(page: str) -> str:
+    return page.partition('data-revision="')[2].partition('"')[0]
+
+
+def _first_event(server: Server, since: str) -> str:
+    url = f"{server.address}/events?since={since}"
+    with httpx2.stream("GET", url, timeout=TIMEOUT_SECONDS) as response:
+        return next(response.iter_lines())

@@ -63,7 +63,7 @@ def create_app(
 
     feed = ChangeFeed(sync_status)
     if auto_sync:
-        sync = SyncThread(open_history, "backscroll serve", feed.publish)
+        sync = SyncThread(open_history, "backscroll serve", feed.publish, feed.publish_sync)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -111,6 +111,7 @@ def _load_modules(history: History) -> None:
 def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
     def page(handler: _Handler) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
+            request.state.revision = feed.revision  # before the handler reads the history
             return await workers.run(lambda history: handler(history, request))
 
         return endpoint

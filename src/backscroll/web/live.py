@@ -1,6 +1,7 @@
 """Changes as server-sent events, so that open pages update themselves."""
 
 import json
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
@@ -29,13 +30,20 @@ class ChangeFeed:
         self._status = status
         self._subscribers: set[MemoryObjectSendStream[str]] = set()
         self._token: anyio.lowlevel.EventLoopToken | None = None
+        self._run = secrets.token_hex(4)
+        self._change_count = 0
+
+    @property
+    def revision(self) -> str:
+        """State of the history. It differs after every change and in every run of the server."""
+        return f"{self._run}-{self._change_count}"
 
     def start(self) -> None:
         """Remember the event loop. Called in it."""
         self._token = anyio.lowlevel.current_token()
 
     def publish(self, change: SessionChange) -> None:
-        """Send a change to all subscribers, from the sync thread."""
+        """Send the change of a session to all subscribers, from the sync thread."""
         session = change.session
         document = {
             "ref": session.ref,
@@ -44,29 +52,40 @@ class ChangeFeed:
             "is_new": change.is_new,
             "has_vanished": change.has_vanished,
         }
+        self._publish(_event("change", document))
+
+    def publish_sync(self) -> None:
+        """Send that any session may have changed to all subscribers, from the sync thread."""
+        self._publish(_event("sync", self._status()._asdict()))
+
+    def _publish(self, event: str) -> None:
         if self._token is not None:
             with suppress(RuntimeError):  # the event loop has ended
-                anyio.from_thread.run_sync(self._send, _event("change", document), token=self._token)
+                anyio.from_thread.run_sync(self._send, event, token=self._token)
 
     def _send(self, event: str) -> None:
+        self._change_count += 1
         for subscriber in self._subscribers:
             with suppress(anyio.WouldBlock, anyio.BrokenResourceError):
                 subscriber.send_nowait(event)
 
     async def endpoint(self, request: Request) -> Response:
-        """Return the stream of events."""
+        """Return the stream of events since the revision that the page shows."""
         if len(self._subscribers) >= MAX_SUBSCRIBERS:
             return PlainTextResponse("Too many open pages.\n", 503)
         return StreamingResponse(
-            self._events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+            self._events(request.query_params.get("since")),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store"},
         )
 
-    async def _events(self) -> AsyncIterator[str]:
+    async def _events(self, since: str | None) -> AsyncIterator[str]:
         sender, receiver = anyio.create_memory_object_stream[str](MAX_PENDING_EVENTS)
         self._subscribers.add(sender)
         silent_seconds = 0.0
         is_complete = True
-        yield ": connected\n\n"
+        # A change before the page was connected has been sent to others only.
+        yield _event("sync", self._status()._asdict()) if since != self.revision else ": connected\n\n"
         try:
             with sender, receiver:
                 while True:

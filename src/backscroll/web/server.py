@@ -112,9 +112,18 @@ def _listen(app: ASGIApp, host: str, port: int | None) -> tuple[uvicorn.Config, 
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         try:
-            return config, config.bind_socket()
+            listener = config.bind_socket()
         except SystemExit as error:
             failure = error.__context__
+            continue
+        try:
+            # Several sockets can be bound to a port until the first of them listens.
+            listener.listen(config.backlog)
+        except OSError as error:
+            failure = error
+            listener.close()
+        else:
+            return config, listener
     reason = failure.strerror if isinstance(failure, OSError) else None
     advice = "Omit --port to use a free one." if port is not None else "Check the address."
     raise DestinationError(

@@ -38,6 +38,7 @@ def render(request: Request, name: str, status_code: int = 200, **context: Any) 
         "sync": state.sync_status(),
         "can_write": state.can_write(request),
         "query_text": "",
+        "revision": getattr(request.state, "revision", ""),
     }
     return HTMLResponse(_environment().get_template(name).render(shared | context), status_code)
 

@@ -18,15 +18,15 @@ RETRY_SECONDS = 30.0  # after an error
 JOIN_SECONDS = 2.0
 
 
-def _ignore(change: SessionChange) -> None:
+def _ignore(*_: SessionChange) -> None:
     pass
 
 
 class SyncThread:
     """Syncs once and then watches for changes. A long sync runs in another process.
 
-    ``on_change`` is called in this thread with each changed session. Errors go to standard error, with the
-    ``name`` of the server.
+    ``on_change`` is called in this thread with each changed session, ``on_sync`` after the first sync. Errors
+    go to standard error, with the ``name`` of the server.
     """
 
     def __init__(
@@ -34,10 +34,12 @@ class SyncThread:
         open_history: Callable[[], History],
         name: str,
         on_change: Callable[[SessionChange], None] = _ignore,
+        on_sync: Callable[[], None] = _ignore,
     ) -> None:
         self._open_history = open_history
         self._name = name
         self._on_change = on_change
+        self._on_sync = on_sync
         self._stop = Event()
         self._thread = Thread(target=self._run, daemon=True)
         self._started_at: float | None = None  # until the first sync ends
@@ -89,6 +91,7 @@ class SyncThread:
                     if self._stop.is_set():
                         return
                     self._started_at = None
+                    self._on_sync()
                     for change in history.live.watch(self._stop):
                         self._on_change(change)
             except (BackscrollError, OSError) as error:

@@ -10,9 +10,10 @@ function notify(change) {
   for (const listener of listeners) listener(change);
 }
 
+// The server reports changes that happened after this page was rendered.
 function connect(isAgain) {
   if (source || document.hidden) return;
-  source = new EventSource("/events");
+  source = new EventSource(`/events?since=${document.body.dataset.revision}`);
   source.addEventListener("change", (event) => notify(JSON.parse(event.data)));
   source.addEventListener("sync", (event) => showStatus(JSON.parse(event.data)));
   if (isAgain) notify(null); // something may have changed in the meantime

@@ -476,10 +476,10 @@ def test_any_event_of_a_session_is_parsed_or_ignored(found: list[dict[str, Any]]
     from backscroll.model import Message, RecordCounts
     from backscroll.model.code.hooks import HookEvent
     from backscroll.sources import named
-    from backscroll.sources.protocols import HookEvents
+    from backscroll.sources.capabilities import HookEvents, required_capability
 
     for source in map(named, ("claude-code", "cursor")):
-        assert isinstance(source, HookEvents)
+        hooks = required_capability(source, HookEvents)
         events = [
             HookEvent(
                 id=one["id"],
@@ -490,9 +490,9 @@ def test_any_event_of_a_session_is_parsed_or_ignored(found: list[dict[str, Any]]
             )
             for one in found
         ]
-        items = list(source.read_hook_events("s", events))
+        items = list(hooks.read_hook_events("s", events))
         (counts,) = [item for item in items if isinstance(item, RecordCounts)]
         messages = [item for item in items if isinstance(item, Message)]
         assert counts.records == counts.parsed + counts.ignored == len(events)
         assert counts.parsed == len(messages)
-        list(source.hook_usage("s", events))
+        list(hooks.hook_usage("s", events))

@@ -16,7 +16,7 @@ from backscroll.hooks.command_line import hook_command, is_own_command, missing_
 from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
 from backscroll.model.code.hooks import HookFile
 from backscroll.sources import named
-from backscroll.sources.protocols import HookSettings
+from backscroll.sources.capabilities import HookSettings, required_capability
 from tests.cli.run_command import backscroll
 
 COMMAND = hook_command(Path("/home/zoe/my archive/spool"))
@@ -44,9 +44,7 @@ CLAUDE_SETTINGS = """\
 
 
 def hook_file(source: str, home: Path) -> HookFile:
-    found = named(source)
-    assert isinstance(found, HookSettings)
-    return found.hook_file(Machine(home))
+    return required_capability(named(source), HookSettings).hook_file(Machine(home))
 
 
 @pytest.fixture(params=["claude-code", "cursor"])

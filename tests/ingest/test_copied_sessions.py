@@ -14,7 +14,7 @@ from backscroll.config import NamedRoot
 from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.sources import named
-from backscroll.sources.protocols import SessionWriter
+from backscroll.sources.capabilities import SessionWriter, required_capability
 from backscroll.testing.cursor.generations import GENERATIONS
 from backscroll.testing.cursor_cli.home import Home
 from backscroll.testing.cursor_cli.stores import example_messages
@@ -38,8 +38,7 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[History]
 def copy(history: History, summary: SessionSummary, target: Path) -> SessionSummary:
     target.mkdir()
     ((source, root),) = history.roots()
-    writer = named(source.name)
-    assert isinstance(writer, SessionWriter)
+    writer = required_capability(named(source.name), SessionWriter)
     session = StoredSession(
         ref=summary.ref, id=summary.id, root=root, paths=(), folder=summary.workspace_path
     )

@@ -8,6 +8,7 @@ import pytest
 from backscroll import sources
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable, Store
+from backscroll.sources.capabilities import ResumeCommands, required_capability
 
 HOME = Path("/home/zoe")
 MACHINE = Machine(HOME)
@@ -37,13 +38,13 @@ def cli_store(kind: str = "store", folder: str = FERRY, root: str = "/home/zoe/.
 
 
 def resume_command(name: str, resumable: Resumable, machine: Machine = MACHINE) -> Command:
-    found = sources.named(name).resume_command(resumable, machine)
+    found = required_capability(sources.named(name), ResumeCommands).resume_command(resumable, machine)
     assert isinstance(found, Command)
     return found
 
 
 def refusal_reason(name: str, resumable: Resumable) -> str:
-    found = sources.named(name).resume_command(resumable, MACHINE)
+    found = required_capability(sources.named(name), ResumeCommands).resume_command(resumable, MACHINE)
     assert isinstance(found, Refusal)
     return found.reason
 

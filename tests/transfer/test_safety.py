@@ -19,7 +19,7 @@ from backscroll.changes.journal import read_journal
 from backscroll.config import NamedRoot
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, ToolRunningError
 from backscroll.readers.processes import may_use_folder
-from backscroll.sources.cursor import Cursor
+from backscroll.sources.cursor.writing.session_writer import blocking_processes
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_running_process
@@ -120,14 +120,14 @@ def test_a_running_cursor_does_not_prevent_changes_of_claude_code(machine: Machi
 @needs_proc
 def test_an_editor_with_another_name_is_found_by_its_lock_file(machine: Machine) -> None:
     with machine.running_editor("code-oss") as pid:
-        assert Cursor().blocking_processes(machine.cursor, []) == []
+        assert blocking_processes(machine.cursor, []) == []
         (machine.cursor / "code.lock").write_text(str(pid))
-        (blocking,) = Cursor().blocking_processes(machine.cursor, [])
+        (blocking,) = blocking_processes(machine.cursor, [])
         assert (blocking.pid, "Close" in blocking.reason) == (pid, True)
         (machine.cursor / "code.lock").unlink()
         (machine.cursor / "SingletonLock").symlink_to(f"{platform.node()}-{pid}")
-        assert [one.pid for one in Cursor().blocking_processes(machine.cursor, [])] == [pid]
-    assert Cursor().blocking_processes(machine.cursor, []) == []
+        assert [one.pid for one in blocking_processes(machine.cursor, [])] == [pid]
+    assert blocking_processes(machine.cursor, []) == []
 
 
 def test_an_editor_on_another_machine_is_found_by_its_lock_file(machine: Machine) -> None:

@@ -38,7 +38,7 @@ from backscroll.model.safekeeping.backup import (
 from backscroll.readers.file_names import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
-from backscroll.sources.protocols import SessionSelection
+from backscroll.sources.capabilities import SessionSelection, required_capability
 
 __all__ = ["Selection", "create_backup", "plan_backup"]
 
@@ -270,10 +270,11 @@ class _Run:
 
     def _add_records(self, file: FileToBackUp, ids: frozenset[str]) -> None:
         """Add the records of selected sessions in a file. A file without any is left out."""
-        assert isinstance(file.source, SessionSelection)
+        assert file.source is not None
+        selection = required_capability(file.source, SessionSelection)
         try:
             with file.location.open("rb") as opened:
-                records = file.source.select_records(file.path, opened, ids)
+                records = selection.select_records(file.path, opened, ids)
         except OSError as error:
             raise _UnreadableError(error.strerror or str(error)) from error
         if records:

@@ -11,7 +11,7 @@ from typing import Self
 
 from backscroll.backup.snapshot import take_snapshot
 from backscroll.backup.sources import FileToBackUp
-from backscroll.sources.protocols import BackupContents, SessionSelection
+from backscroll.sources.capabilities import BackupContents, SessionSelection, required_capability
 
 __all__ = ["SnapshotQueue"]
 
@@ -67,20 +67,19 @@ class SnapshotQueue:
 def _snapshot(file: FileToBackUp, folder: Path, with_secrets: bool) -> Path | None:
     """Copy a database, or the selected sessions in it."""
     source, ids = file.source, file.selected_ids
-    assert isinstance(source, BackupContents)
-    remove_secrets = None if with_secrets else source.remove_secrets
+    assert source is not None
+    remove_secrets = None if with_secrets else required_capability(source, BackupContents).remove_secrets
     if ids is None:
         return take_snapshot(file.location, folder, remove_secrets)
-    assert isinstance(source, SessionSelection)
-    copy_rows = partial(_copy_sessions, source, file.path, ids)
+    copy_rows = partial(_copy_sessions, required_capability(source, SessionSelection), file.path, ids)
     return take_snapshot(file.location, folder, remove_secrets, copy_rows)
 
 
 def _copy_sessions(
-    source: SessionSelection,
+    selection: SessionSelection,
     path: str,
     ids: frozenset[str],
     original: sqlite3.Connection,
     copy: sqlite3.Connection,
 ) -> bool:
-    return source.copy_sessions(path, original, copy, ids)
+    return selection.copy_sessions(path, original, copy, ids)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from backscroll.model.safekeeping.backup import BackupRoot, FileKind, SourceFile
 from backscroll.readers.file_access import is_entry_denied
 from backscroll.sources import Source
-from backscroll.sources.protocols import BackupContents, SessionSelection
+from backscroll.sources.capabilities import BackupContents, SessionSelection, capability
 
 __all__ = ["FileToBackUp", "files_to_back_up"]
 
@@ -46,17 +46,19 @@ def files_to_back_up(
     names: dict[str, int] = {}
     seen: set[str] = set()
     for source, path in roots:
-        if not isinstance(source, BackupContents) or not (is_entry_denied(path) or path.is_dir()):
+        contents = capability(source, BackupContents)
+        if contents is None or not (is_entry_denied(path) or path.is_dir()):
             continue
         number = names[source.name] = names.get(source.name, 0) + 1
         name = source.name if number == 1 else f"{source.name}-{number}"
         root = BackupRoot(name, source.name, str(path.absolute()))
-        files: Iterable[SourceFile] = source.backup_files(Path(root.path))
+        files: Iterable[SourceFile] = contents.backup_files(Path(root.path))
         ids = selected_ids
         if selected_ids is not None:
-            if not isinstance(source, SessionSelection):
+            selection = capability(source, SessionSelection)
+            if selection is None:
                 continue
-            files, ids = source.select_files(Path(root.path), selected_ids, paths)
+            files, ids = selection.select_files(Path(root.path), selected_ids, paths)
         files = list(files)
         subagents = _subagents(files, session_ids)
         for file in files:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.history.stores import Stores
 from backscroll.readers.file_access import is_entry_denied
-from backscroll.sources.protocols import RetentionPolicy
+from backscroll.sources.capabilities import RetentionPolicy, capability, has_capability
 
 if TYPE_CHECKING:
     from backscroll.model import Retention
@@ -25,9 +25,10 @@ def find_retentions(stores: Stores, now: datetime, *, is_current: bool) -> list[
     """
     found: list[Retention] = []
     for source, root in stores.roots():
-        if isinstance(source, RetentionPolicy) and not is_entry_denied(root) and root.is_dir():
+        is_existing = has_capability(source, RetentionPolicy) and not is_entry_denied(root) and root.is_dir()
+        if is_existing and (policy := capability(source, RetentionPolicy)) is not None:
             folders = stores.archive.fingerprints.folders(source.name, root) if is_current else None
-            retention = source.retention(root, now, folders)
+            retention = policy.retention(root, now, folders)
             if retention is not None and stores.is_open:
                 retention = _listed_only(stores, source, root, retention)
             found += [retention] if retention is not None else []

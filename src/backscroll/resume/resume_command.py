@@ -10,7 +10,7 @@ from backscroll.model import SessionSummary
 from backscroll.model.resume import Command, Refusal, RestorePlan, Resumable, Resumption
 from backscroll.model.text import pluralize
 from backscroll.sources import named
-from backscroll.sources.protocols import ResumeCommands, open_process
+from backscroll.sources.capabilities import ProcessLookup, ResumeCommands, capability
 
 __all__ = ["resumption"]
 
@@ -26,10 +26,10 @@ def resumption(
     ``restore_plan`` is called if the session is no longer in its tool's store.
     """
     resumable = archive.originals.resumable(summary)
-    source = named(summary.source)
+    commands = capability(named(summary.source), ResumeCommands)
     found: Command | Refusal = Refusal("its tool does not resume sessions")
-    if isinstance(source, ResumeCommands):
-        found = source.resume_command(resumable, machine)
+    if commands is not None:
+        found = commands.resume_command(resumable, machine)
     if isinstance(found, Refusal):
         return Resumption(summary, None, _refused(summary, found), False, None)
     is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
@@ -44,8 +44,11 @@ def resumption(
 
 
 def _held_by(session: Resumable, summary: SessionSummary) -> int | None:
+    processes = capability(named(summary.source), ProcessLookup)
+    if processes is None:
+        return None
     roots = {store.root for store in session.stores if store.source == summary.source and not store.is_gone}
-    held = (open_process(named(summary.source), Path(root), session.id) for root in sorted(roots))
+    held = (processes.open_process(Path(root), session.id) for root in sorted(roots))
     return next((pid for pid in held if pid is not None), None)
 
 

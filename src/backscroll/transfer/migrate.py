@@ -138,8 +138,8 @@ def _plan(
         return writer.plan_copy(session, target, keep_cwd=keep_cwd)
     plan = writer.plan_move(session, target, keep_cwd=keep_cwd)
     changes = plan.changes
-    for other_writer, part in companions(archive, summary):
-        moved = other_writer.plan_companion_move(part, target)
+    for moves, part in companions(archive, summary):
+        moved = moves.plan_companion_move(part, target)
         changes = replace(changes, files=(*changes.files, *moved.files))
     if (warning := recent_activity(session)) is not None:
         changes = replace(changes, warnings=(*changes.warnings, warning))

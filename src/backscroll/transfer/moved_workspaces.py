@@ -18,7 +18,7 @@ from backscroll.git.repository import known_commits, remote_urls
 from backscroll.model.safekeeping.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces, MoveEvidence
 from backscroll.model.text import pluralize
 from backscroll.sources import named, names
-from backscroll.sources.protocols import FolderIds
+from backscroll.sources.capabilities import FolderIds, capability
 from backscroll.transfer.folder_search import FolderSearch, nearest_existing
 
 __all__ = ["find_moved"]
@@ -76,7 +76,8 @@ class _OldFolder:
         self._place = place
         self._folders = folders
         self._storage_ids = set(facts.storage_ids)
-        self._id_sources = [one for one in map(named, names()) if isinstance(one, FolderIds)]
+        found = (capability(source, FolderIds) for source in map(named, names()))
+        self._id_sources = [one for one in found if one is not None]
         self._files = _relative_files(facts, place)
         # A folder inside a repository that still exists has the same commits as the folders beside it.
         is_repository = not any((parent / ".git").exists() for parent in place.parents)

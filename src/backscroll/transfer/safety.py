@@ -8,7 +8,8 @@ from pathlib import Path
 from backscroll.errors import DestinationError, ToolRunningError, TransferError
 from backscroll.model.safekeeping.changes import Change
 from backscroll.model.safekeeping.transfer import StoredSession
-from backscroll.sources.protocols import SessionWriter, Source
+from backscroll.sources.capabilities import SessionWriter, capability
+from backscroll.sources.protocols import Source
 
 __all__ = ["check_change", "check_processes", "check_target", "recent_activity", "target_path"]
 
@@ -30,8 +31,9 @@ def check_change(change: Change, roots: Iterable[tuple[Source, Path]]) -> None:
         ids.setdefault(source_name, []).append(session_id)
     for source, root in roots:
         is_changed = any(Path(path).is_relative_to(root) for path in change.paths)
-        if is_changed and isinstance(source, SessionWriter):
-            check_processes(source, root, ids.get(source.name, []))
+        writer = capability(source, SessionWriter) if is_changed else None
+        if writer is not None:
+            check_processes(writer, root, ids.get(source.name, []))
 
 
 def target_path(target: Path) -> Path:

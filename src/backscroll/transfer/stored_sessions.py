@@ -8,8 +8,8 @@ from backscroll.archive import Archive
 from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
-from backscroll.sources import Source, named
-from backscroll.sources.protocols import SessionWriter
+from backscroll.sources import named
+from backscroll.sources.capabilities import CompanionMoves, SessionWriter, capability
 
 __all__ = ["archived_session", "companions", "stored_session", "writer_of"]
 
@@ -18,10 +18,10 @@ _WITHOUT_MESSAGES = frozenset({"search", "hooks", "prompts", "notes", "usage"}) 
 
 def writer_of(summary: SessionSummary) -> SessionWriter:
     """Return the writer of a session's source. Raises `TransferError` if it has none."""
-    source: Source = named(summary.source)
-    if not isinstance(source, SessionWriter):
+    writer = capability(named(summary.source), SessionWriter)
+    if writer is None:
         raise TransferError(f"Sessions of {summary.source} cannot be changed.", summary.id, "unsupported")
-    return source
+    return writer
 
 
 def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
@@ -66,16 +66,16 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
     )
 
 
-def companions(archive: Archive, summary: SessionSummary) -> Iterator[tuple[SessionWriter, StoredSession]]:
+def companions(archive: Archive, summary: SessionSummary) -> Iterator[tuple[CompanionMoves, StoredSession]]:
     """Yield what other sources have of a session, such as the transcript of a session of an editor."""
     units = [unit for unit in archive.originals.in_stores(summary) if unit.source != summary.source]
     resumable = archive.originals.resumable(summary)
     for source_name, root in dict.fromkeys((unit.source, unit.root) for unit in units):
-        writer: Source = named(source_name)
-        if isinstance(writer, SessionWriter):
+        moves = capability(named(source_name), CompanionMoves)
+        if moves is not None:
             paths = [unit.path for unit in units if (unit.source, unit.root) == (source_name, root)]
             yield (
-                writer,
+                moves,
                 StoredSession(
                     ref=summary.ref,
                     id=summary.id,

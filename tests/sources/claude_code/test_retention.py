@@ -14,7 +14,8 @@ from backscroll.config import Machine
 from backscroll.history import History
 from backscroll.model import Retention
 from backscroll.render.retention import retention_lines
-from backscroll.sources.claude_code import ClaudeCode, settings
+from backscroll.sources.claude_code import settings
+from backscroll.sources.claude_code.retention import retention
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_settings
 
@@ -32,7 +33,7 @@ def write_session(root: Path, days: int, seed: int) -> str:
 def test_sessions_that_expire_within_a_week_are_returned(tmp_path: Path) -> None:
     write_session(tmp_path, 5, 1)
     expiring_id = write_session(tmp_path, 25, 2)
-    found = ClaudeCode().retention(tmp_path, NOW)
+    found = retention(tmp_path, NOW)
     assert found is not None
     assert (found.days, found.is_default, found.expiring) == (30, True, (expiring_id,))
     assert '+  "cleanupPeriodDays": 3650' in found.diff
@@ -42,7 +43,7 @@ def test_the_diff_contains_only_the_retention_setting(tmp_path: Path) -> None:
     write_session(tmp_path, 8, 1)
     path = write_settings(tmp_path, cleanup_days=10, env={"ANTHROPIC_API_KEY": "sk-do-not-show"})
     before = path.read_bytes()
-    found = ClaudeCode().retention(tmp_path, NOW)
+    found = retention(tmp_path, NOW)
     assert found is not None
     assert (found.days, found.is_default) == (10, False)
     assert '-  "cleanupPeriodDays": 10' in found.diff
@@ -53,7 +54,7 @@ def test_the_diff_contains_only_the_retention_setting(tmp_path: Path) -> None:
 def test_a_long_retention_period_needs_no_warning(tmp_path: Path) -> None:
     write_session(tmp_path, 100, 1)
     write_settings(tmp_path, cleanup_days=3650)
-    assert ClaudeCode().retention(tmp_path, NOW) is None
+    assert retention(tmp_path, NOW) is None
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +69,7 @@ def managed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def expiring(root: Path) -> Retention:
     write_session(root, 29, 1)
-    found = ClaudeCode().retention(root, NOW)
+    found = retention(root, NOW)
     assert found is not None
     return found
 
@@ -105,7 +106,7 @@ def test_the_diff_can_be_applied_and_shows_nothing_else(tmp_path: Path, before: 
     assert "secret" not in found.diff
     was = json.loads(before) if before and before.strip() else {}
     assert apply_diff(tmp_path, found.diff) == was | {"cleanupPeriodDays": 3650}
-    assert ClaudeCode().retention(tmp_path, NOW) is None
+    assert retention(tmp_path, NOW) is None
 
 
 def test_other_settings_on_the_same_line_are_not_shown(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_managed_settings_take_precedence_over_local_and_user_settings(tmp_path:
     found = expiring(tmp_path)
     assert (found.days, found.settings) == (10, str(managed))
     managed.write_text('{"cleanupPeriodDays": 400}')
-    assert ClaudeCode().retention(tmp_path, NOW) is None
+    assert retention(tmp_path, NOW) is None
 
 
 def test_a_period_of_zero_days_expires_everything(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_an_invalid_number_of_days_means_the_default(tmp_path: Path, value: str)
 def test_a_very_large_number_of_days_needs_no_warning(tmp_path: Path) -> None:
     write_session(tmp_path, 29, 1)
     (tmp_path / "settings.json").write_text('{"cleanupPeriodDays": 900000000000}')
-    assert ClaudeCode().retention(tmp_path, NOW) is None
+    assert retention(tmp_path, NOW) is None
 
 
 @pytest.mark.parametrize(("text", "why"), [("{broken", "is not JSON"), ("[]", "is not a JSON object")])
@@ -171,7 +172,7 @@ def copy_to_other_project(root: Path, session_id: str, *, days: int) -> None:
 def test_a_session_with_files_in_two_projects_counts_once(tmp_path: Path) -> None:
     session_id = write_session(tmp_path, 29, 1)
     copy_to_other_project(tmp_path, session_id, days=25)
-    found = ClaudeCode().retention(tmp_path, NOW)
+    found = retention(tmp_path, NOW)
     assert found is not None
     assert found.expiring == (session_id,)
 
@@ -179,7 +180,7 @@ def test_a_session_with_files_in_two_projects_counts_once(tmp_path: Path) -> Non
 def test_a_session_with_a_recent_file_does_not_expire(tmp_path: Path) -> None:
     session_id = write_session(tmp_path, 29, 1)
     copy_to_other_project(tmp_path, session_id, days=1)
-    assert ClaudeCode().retention(tmp_path, NOW) is None
+    assert retention(tmp_path, NOW) is None
 
 
 def test_files_without_a_listed_session_are_not_counted(tmp_path: Path) -> None:

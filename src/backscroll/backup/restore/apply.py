@@ -21,7 +21,15 @@ from backscroll.model.safekeeping.changes import ChangePlan, FileChange
 from backscroll.readers.sqlite.connection import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import named, names
-from backscroll.sources.protocols import BackupContents, RetentionPolicy, SessionWriter, open_process
+from backscroll.sources.capabilities import (
+    BackupContents,
+    ProcessLookup,
+    RetentionPolicy,
+    SessionWriter,
+    capability,
+    has_capability,
+    required_capability,
+)
 
 __all__ = ["plan_restore", "restore_backup"]
 
@@ -127,7 +135,7 @@ def _change_plan(backup: Path, plan: RestorePlan, folder: Path) -> ChangePlan:
 
 def _set_times(changed: Iterable[PlannedFile]) -> None:
     """Set the original modification times. Tools with a retention period delete old files by this time."""
-    retained = {name for name in names() if isinstance(named(name), RetentionPolicy)}
+    retained = {name for name in names() if has_capability(named(name), RetentionPolicy)}
     for one in changed:
         if one.source not in retained:
             with suppress(OSError):
@@ -151,7 +159,8 @@ def _check_file_processes(changed: Iterable[PlannedFile]) -> None:
     for one in changed:
         pid = process_holding(one.target) if one.file.kind != "file" else None
         if pid is None and one.source and len(one.file.session_ids) == 1:
-            pid = open_process(named(one.source), one.root, one.file.session_ids[0])
+            processes = capability(named(one.source), ProcessLookup)
+            pid = processes.open_process(one.root, one.file.session_ids[0]) if processes is not None else None
         _refuse(pid, one.target)
 
 
@@ -164,8 +173,8 @@ def _check_insert_processes(inserts: Iterable[PlannedInsert]) -> None:
 
 
 def _check_tool(name: str, root: Path, session_ids: frozenset[str]) -> None:
-    source = named(name)
-    for process in source.blocking_processes(root, session_ids) if isinstance(source, SessionWriter) else ():
+    writer = capability(named(name), SessionWriter)
+    for process in writer.blocking_processes(root, session_ids) if writer is not None else ():
         raise ToolRunningError(process.reason, process.pid)
 
 
@@ -200,8 +209,7 @@ def _emptied_logs(database: Path) -> Iterator[FileChange]:
 
 def _with_current_secrets(one: PlannedFile, copy: Path) -> Callable[[], Iterable[bytes]]:
     """Write a restored database to a private file, with the credentials of the one that it replaces."""
-    source = named(one.source)
-    assert isinstance(source, BackupContents)
+    contents = required_capability(named(one.source), BackupContents)
     copy.touch(mode=0o600)
     with copy.open("wb") as file:
         for block in one.content():
@@ -214,7 +222,7 @@ def _with_current_secrets(one: PlannedFile, copy: Path) -> Callable[[], Iterable
             restored.text_factory = bytes
             (mode,) = restored.execute("pragma journal_mode").fetchone()
             restored.execute("pragma journal_mode = delete")
-            current.read(lambda connection: _copy_secrets(source, connection, restored))
+            current.read(lambda connection: _copy_secrets(contents, connection, restored))
             if mode == b"wal":
                 restored.execute("pragma journal_mode = wal")
     except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -225,10 +233,12 @@ def _with_current_secrets(one: PlannedFile, copy: Path) -> Callable[[], Iterable
     return lambda: _blocks(copy)
 
 
-def _copy_secrets(source: BackupContents, current: sqlite3.Connection, restored: sqlite3.Connection) -> None:
+def _copy_secrets(
+    contents: BackupContents, current: sqlite3.Connection, restored: sqlite3.Connection
+) -> None:
     restored.execute("begin")
     try:
-        source.copy_secrets(current, restored)
+        contents.copy_secrets(current, restored)
     except BaseException:
         restored.execute("rollback")
         raise

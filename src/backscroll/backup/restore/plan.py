@@ -35,7 +35,13 @@ from backscroll.model.safekeeping.backup import (
 from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
-from backscroll.sources.protocols import BackupContents, SessionSelection
+from backscroll.sources.capabilities import (
+    BackupContents,
+    SessionInsertion,
+    SessionSelection,
+    capability,
+    required_capability,
+)
 
 __all__ = ["PlannedFile", "PlannedInsert", "RestorePlan", "make_plan"]
 
@@ -140,10 +146,10 @@ def _planned_file(
 
 def _has_same_rows(one: PlannedFile, manifest: BackupManifest, options: RestoreOptions, folder: Path) -> bool:
     """Return whether a database has the content of the backup. Its file differs from a copy in any case."""
-    source = named(one.source) if one.file.kind == "database" else None
-    if not isinstance(source, BackupContents) or options.maps:
+    contents = capability(named(one.source), BackupContents) if one.file.kind == "database" else None
+    if contents is None or options.maps:
         return False
-    remove_secrets = None if manifest.has_secrets else source.remove_secrets
+    remove_secrets = None if manifest.has_secrets else contents.remove_secrets
     try:
         copy = take_snapshot(one.target, folder, remove_secrets)
     except (BackscrollError, sqlite3.Error):
@@ -191,12 +197,12 @@ def _plan_insert(
 ) -> PlannedInsert:
     """Plan to add the sessions of a root to files that may contain others."""
     source = named(root.source)
-    assert isinstance(source, SessionSelection)
     copy = extract_all(reader, files, folder / "original")
     ids = frozenset(session_id for file in files for session_id in file.session_ids)
     if wanted is not None:
         ids = wanted
-        copy = reduce_folder(source, copy, ids, folder / "selected")
+        copy = reduce_folder(required_capability(source, SessionSelection), copy, ids, folder / "selected")
     copy = relocations.relocate_folder(root, copy, folder / "mapped")
     target = target_root(root, options)
-    return PlannedInsert(root.source, target, ids, source.plan_insert(copy, target, force=options.force))
+    plan = required_capability(source, SessionInsertion).plan_insert(copy, target, force=options.force)
+    return PlannedInsert(root.source, target, ids, plan)

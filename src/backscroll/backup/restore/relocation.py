@@ -16,7 +16,7 @@ from backscroll.model.safekeeping.backup import BackupFile, BackupFolder, Backup
 from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
-from backscroll.sources.protocols import PathMapping, Relocation
+from backscroll.sources.capabilities import PathMapping, Relocation, capability
 from backscroll.sources.row_inserts import file_blocks
 
 __all__ = ["Relocations"]
@@ -103,13 +103,13 @@ class Relocations:
         if not self._options.maps or not root.source:
             return None
         if root.name not in self._by_root:
-            source = named(root.source)
+            mapping = capability(named(root.source), PathMapping)
             files = [file for file in self._reader.manifest.files if file.root == root.name]
             by_path = {file.path: file for file in files}
             folder = BackupFolder(tuple(by_path), partial(self._read, by_path), self._workspaces)
             self._by_root[root.name] = (
-                source.relocate(folder, self._options.path_maps, root.path, target_root(root, self._options))
-                if isinstance(source, PathMapping)
+                mapping.relocate(folder, self._options.path_maps, root.path, target_root(root, self._options))
+                if mapping is not None
                 else None
             )
         return self._by_root[root.name]

@@ -8,7 +8,7 @@ from sqlite3 import Connection
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.snapshot import take_snapshot
 from backscroll.model.safekeeping.backup import BackupFile
-from backscroll.sources.protocols import SessionSelection
+from backscroll.sources.capabilities import SessionSelection
 
 __all__ = ["extract", "extract_all", "reduce_folder"]
 
@@ -31,22 +31,24 @@ def extract_all(reader: BackupReader, files: Iterable[BackupFile], folder: Path)
     return folder
 
 
-def reduce_folder(source: SessionSelection, folder: Path, session_ids: Collection[str], target: Path) -> Path:
+def reduce_folder(
+    selection: SessionSelection, folder: Path, session_ids: Collection[str], target: Path
+) -> Path:
     """Copy the selected sessions of all files below a folder to another one."""
     target.mkdir(parents=True)
-    selected = source.select_files(folder, session_ids, ())
+    selected = selection.select_files(folder, session_ids, ())
     for file in selected.files:
         path = Path(file.path)
         relative = path.relative_to(folder)
         copy = target / relative
         copy.parent.mkdir(parents=True, exist_ok=True)
         if file.is_database:
-            copy_rows = partial(_copy_sessions, source, relative.as_posix(), selected.session_ids)
+            copy_rows = partial(_copy_sessions, selection, relative.as_posix(), selected.session_ids)
             if (reduced := take_snapshot(path, target, None, copy_rows)) is not None:
                 reduced.replace(copy)
             continue
         with path.open("rb") as opened:
-            records = source.select_records(relative.as_posix(), opened, selected.session_ids)
+            records = selection.select_records(relative.as_posix(), opened, selected.session_ids)
         if records:
             copy.write_bytes(records)
     (target / "copy.db").unlink(missing_ok=True)  # of a database without any of the sessions
@@ -54,6 +56,6 @@ def reduce_folder(source: SessionSelection, folder: Path, session_ids: Collectio
 
 
 def _copy_sessions(
-    source: SessionSelection, path: str, ids: frozenset[str], original: Connection, copy: Connection
+    selection: SessionSelection, path: str, ids: frozenset[str], original: Connection, copy: Connection
 ) -> bool:
-    return source.copy_sessions(path, original, copy, ids)
+    return selection.copy_sessions(path, original, copy, ids)

@@ -30,7 +30,7 @@ from backscroll.model.code.commit import (
     SurvivalRow,
 )
 from backscroll.pricing.prices import with_own
-from backscroll.sources.protocols import CodeTracking
+from backscroll.sources.capabilities import CodeTracking, capability
 from backscroll.stats.session_costs import session_costs
 
 __all__ = ["Commits"]
@@ -118,8 +118,8 @@ class Commits:
     ) -> dict[str, tuple[LinkedSession, ...]]:
         links = link_commits(self._stores.archive, repository, commits, shas, progress=progress)
         for source, root in self._stores.roots():
-            if isinstance(source, CodeTracking):
-                tracked = source.tracked_code(root)
+            if (tracking := capability(source, CodeTracking)) is not None:
+                tracked = tracking.tracked_code(root)
                 links = add_tracking(self._stores.archive, repository, commits, links, tracked)
         return links
 

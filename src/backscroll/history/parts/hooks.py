@@ -16,7 +16,7 @@ from backscroll.hooks.git_hooks import GitHookChange
 from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
 from backscroll.ingest.hooks.new_commits import repository_fingerprint
 from backscroll.model.code.hooks import HookCommit, HookFile, HookStatus, SpoolStatus
-from backscroll.sources.protocols import HookSettings
+from backscroll.sources.capabilities import HookSettings, capability, has_capability
 
 __all__ = ["GitHookChange", "Hooks"]
 
@@ -30,7 +30,7 @@ class Hooks:
     @staticmethod
     def tools() -> tuple[str, ...]:
         """Return the names of the sources that have hooks."""
-        return tuple(name for name in sources.names() if isinstance(sources.named(name), HookSettings))
+        return tuple(name for name in sources.names() if has_capability(sources.named(name), HookSettings))
 
     def title(self, tool: str) -> str:
         """Return the name of a tool for users."""
@@ -155,10 +155,10 @@ class Hooks:
         return hook_command(self._stores.spool_path)
 
     def _file(self, tool: str) -> HookFile:
-        source = sources.named(tool)
-        if not isinstance(source, HookSettings):
+        settings = capability(sources.named(tool), HookSettings)
+        if settings is None:
             raise UsageError(f"{tool} has no hooks. The tools with hooks are {', '.join(self.tools())}.")
-        return source.hook_file(self._stores.machine, self._given_root(tool))
+        return settings.hook_file(self._stores.machine, self._given_root(tool))
 
     def _given_root(self, tool: str) -> Path | None:
         return next((root.path for root in self._stores.named_roots if root.source == tool), None)

@@ -22,7 +22,7 @@ import msgspec
 from backscroll import sources
 from backscroll.model import Message, Unit, Workspace
 from backscroll.model.code.hooks import HookCommit, HookRecord
-from backscroll.sources.protocols import HookEvents
+from backscroll.sources.capabilities import HookEvents, capability, required_capability
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
@@ -130,16 +130,16 @@ def parse_record(line: bytes) -> tuple[HookRecord, dict[str, Any]]:
         return _unreadable(line), {}
     name = payload.get("hook_event_name")
     name = name if isinstance(name, str) and name else "unknown"
-    for source_name, source in _hook_sources():
-        session_id = source.hook_session(payload)
+    for source, hooks in _hook_sources():
+        session_id = hooks.hook_session(payload)
         if session_id is not None:
             return HookRecord(
                 id=id_,
                 at=at,
                 name=name,
                 body=msgspec.json.encode(body),
-                source=source_name,
-                platform=source.platform,  # type: ignore[attr-defined]
+                source=source.name,
+                platform=source.platform,
                 session_id=session_id,
             ), payload
     return HookRecord(id=id_, at=at, name=name, body=msgspec.json.encode(body)), payload
@@ -165,11 +165,11 @@ def _unreadable(line: bytes) -> HookRecord:
     )
 
 
-def _hook_sources() -> Iterator[tuple[str, HookEvents]]:
-    for name in sources.names():
-        source = sources.named(name)
-        if isinstance(source, HookEvents):
-            yield name, source
+def _hook_sources() -> Iterator[tuple[Source, HookEvents]]:
+    for source in map(sources.named, sources.names()):
+        hooks = capability(source, HookEvents)
+        if hooks is not None:
+            yield source, hooks
 
 
 def _allowed(
@@ -178,7 +178,7 @@ def _allowed(
     """Return the records of sessions that are neither forgotten nor in an excluded workspace."""
     kept: list[HookRecord] = []
     excluded: set[tuple[str | None, str | None]] = set()
-    owners = dict(_hook_sources())
+    owners = {source.name: hooks for source, hooks in _hook_sources()}
     for record, payload in records:
         key = record.platform, record.session_id
         if record.source is not None and exclusions.is_excluded(
@@ -196,16 +196,16 @@ def _allowed(
 
 def _write_fragments(archive: Archive, source: Source, session: SessionKey, folder: Path) -> None:
     """Write all events of a session as two units: messages, and token counts."""
-    assert isinstance(source, HookEvents)
+    hooks = required_capability(source, HookEvents)
     events = archive.hook_events.of_session(session)
     fingerprint = f"{len(events)} {events[-1].id}"
-    read = source.read_hook_events(session.id, events)
+    read = hooks.read_hook_events(session.id, events)
     if archive.hook_events.has_other_content(session):
         # Only facts about the session are needed: 3,000 events would take 0.2 s with every new one.
         read = (item for item in read if not isinstance(item, Message))
     for name, items in (
         ("events", read),
-        ("usage", source.hook_usage(session.id, events)),
+        ("usage", hooks.hook_usage(session.id, events)),
     ):
         stream = list(items)
         if not stream:

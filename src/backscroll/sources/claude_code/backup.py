@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from sqlite3 import Connection
 
 from backscroll.model.safekeeping.backup import SourceFile
 from backscroll.readers.file_access import files_below
 from backscroll.sources.claude_code.folders import DESKTOP_FOLDERS, LEGACY_DATABASE, is_id
 
-__all__ = ["PROMPT_LOG", "SESSION_INDEX", "backup_files"]
+__all__ = ["PROMPT_LOG", "SESSION_INDEX", "backup_files", "copy_secrets", "remove_secrets"]
 
 PROMPT_LOG, SESSION_INDEX = "history.jsonl", "sessions-index.json"
 
@@ -34,6 +35,14 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
         yield SourceFile(str(prompts), is_shared=True)
     if store.is_file():
         yield SourceFile(str(store), is_database=True, is_shared=True)
+
+
+def remove_secrets(connection: Connection) -> None:
+    """Do nothing: the database of version 0.2 has no credentials."""
+
+
+def copy_secrets(current: Connection, restored: Connection) -> None:
+    """Do nothing, as in `remove_secrets`."""
 
 
 def _session_of(path: str, root: Path, *, depth: int) -> str | None:

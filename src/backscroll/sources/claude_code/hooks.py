@@ -32,7 +32,7 @@ _STATUSES: dict[str, Status] = {
 }
 
 
-def hook_file(machine: Machine, root: Path | None) -> HookFile:
+def hook_file(machine: Machine, root: Path | None = None) -> HookFile:
     """Return the user's settings file, below the first root unless another one is given."""
     return HookFile(
         title="Claude Code",

@@ -107,7 +107,7 @@ def _select_entries(content: bytes, session_ids: Collection[str]) -> bytes:
     return msgspec.json.format(msgspec.json.encode({**index, "entries": kept})) if kept else b""
 
 
-def copy_sessions(source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
+def copy_sessions(path: str, source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
     """Copy the messages of some sessions to an empty database of version 0.2."""
     copy_schema(source, target)
     tables = set(table_names(source))

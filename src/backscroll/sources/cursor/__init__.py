@@ -23,73 +23,46 @@ writing/        plan moves, copies and restores of sessions
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from backscroll.model import Unit
 from backscroll.readers.sqlite.change import change_token
-from backscroll.sources.cursor import locations
-from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
-from backscroll.sources.protocols import (
+from backscroll.sources.capabilities import (
     BackupContents,
-    ChangeMarkers,
-    Closeable,
     CodeTracking,
     FolderIds,
     HookEvents,
     HookSettings,
     PathMapping,
+    ResumeCommands,
+    SessionInsertion,
+    SessionSelection,
+    SessionWriter,
+)
+from backscroll.sources.cursor import locations
+from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
+from backscroll.sources.protocols import (
+    ChangeMarkers,
+    Closeable,
     RawRecords,
     RawRows,
     RecordLookup,
-    Relocation,
-    ResumeCommands,
-    SessionSelection,
-    SessionWriter,
     Watchable,
 )
 
 if TYPE_CHECKING:
-    import os
-    from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Workspace
-    from backscroll.model.code.commit import TrackedCode
-    from backscroll.model.code.hooks import HookEvent, HookFile
-    from backscroll.model.resume import Command, Resumable
-    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.safekeeping.path_maps import PathMaps
-    from backscroll.model.safekeeping.transfer import (
-        ArchivedSession,
-        BlockingProcess,
-        SessionPlan,
-        StoredSession,
-    )
+    from backscroll.model import Checkpoint, Item, RawRow
     from backscroll.sources.cursor.reader import UserDataReader
 
 __all__ = ["Cursor"]
 
 
-class Cursor(
-    BackupContents,
-    ChangeMarkers,
-    Closeable,
-    CodeTracking,
-    FolderIds,
-    HookEvents,
-    HookSettings,
-    PathMapping,
-    RawRecords,
-    RawRows,
-    RecordLookup,
-    ResumeCommands,
-    SessionSelection,
-    SessionWriter,
-    Watchable,
-):
+class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Watchable):
     """Read-only access to the history of the Cursor editor.
 
     Reading units in the order of `units` reads a large database from front to back. With a cold disk cache,
@@ -98,6 +71,18 @@ class Cursor(
 
     name = "cursor"
     platform = "cursor"
+    capability_modules: ClassVar[dict[type[object], str]] = {
+        BackupContents: "backup",
+        CodeTracking: "side_databases",
+        FolderIds: "writing.workspace_target",
+        HookEvents: "hooks",
+        HookSettings: "hooks",
+        PathMapping: "writing.relocation",
+        ResumeCommands: "resume",
+        SessionInsertion: "writing.insert",
+        SessionSelection: "session_selection",
+        SessionWriter: "writing.session_writer",
+    }
 
     def __init__(self) -> None:
         self._readers: dict[str, UserDataReader] = {}  # by root
@@ -135,105 +120,11 @@ class Cursor(
         """Return the rows of a session, or the lists of a database; none if they cannot be read."""
         return self._reader(Path(unit.root)).raw_records(unit)
 
-    def tracked_code(self, root: Path) -> TrackedCode:
-        """Return what the editor tracks in ``ai-code-tracking.db``."""
-        from backscroll.sources.cursor.side_databases import SideDatabases
-
-        return SideDatabases(root).tracked_code()
-
     def row_keys(self, place: str) -> tuple[str, ...]:
         return row_keys(place)
 
     def result_call_ids(self, record: bytes) -> list[str]:
         return result_call_ids(record)
-
-    def backup_files(self, root: Path) -> Iterator[SourceFile]:
-        from backscroll.sources.cursor.backup import backup_files  # start-up: loads msgspec
-
-        return backup_files(root)
-
-    def remove_secrets(self, connection: Connection) -> None:
-        from backscroll.sources.cursor.backup import remove_secrets  # start-up: loads msgspec
-
-        remove_secrets(connection)
-
-    def copy_secrets(self, current: Connection, restored: Connection) -> None:
-        from backscroll.sources.cursor.backup import copy_secrets  # start-up: loads msgspec
-
-        copy_secrets(current, restored)
-
-    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
-        from backscroll.sources.cursor import session_selection  # start-up: loads msgspec
-
-        return session_selection.select_files(root, session_ids)
-
-    def copy_sessions(
-        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
-    ) -> bool:
-        from backscroll.sources.cursor import session_selection  # start-up: loads msgspec
-
-        return session_selection.copy_sessions(path, source, target, session_ids)
-
-    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
-        """Return the file as it is: the ``workspace.json`` of a session's workspace."""
-        return b"".join(content)
-
-    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
-        from backscroll.sources.cursor.writing.insert import plan_insert  # start-up: loads msgspec
-
-        return plan_insert(copy, root, force=force)
-
-    def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
-        from backscroll.sources.cursor.writing.relocation import CursorRelocation  # start-up time
-
-        return CursorRelocation(files, maps, old_root, root)
-
-    def resume_command(self, session: Resumable, machine: Machine) -> Command:
-        from backscroll.sources.cursor.resume import resume_command  # start-up: loads msgspec
-
-        return resume_command(session, machine)
-
-    def folder_id(self, path: str, stat: os.stat_result) -> str:
-        from backscroll.sources.cursor.writing.workspace_target import storage_id  # start-up time
-
-        return storage_id(path, stat)
-
-    def hook_session(self, payload: Mapping[str, Any]) -> str | None:
-        from backscroll.sources.cursor.hooks import hook_session  # start-up time
-
-        return hook_session(payload)
-
-    def hook_workspace(self, payload: Mapping[str, Any]) -> Workspace | None:
-        from backscroll.sources.cursor.hooks import hook_workspace  # start-up time
-
-        return hook_workspace(payload)
-
-    def read_hook_events(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
-        from backscroll.sources.cursor.hooks import read_hook_events  # start-up time
-
-        return read_hook_events(session_id, events)
-
-    def hook_usage(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
-        from backscroll.sources.cursor.hooks import hook_usage  # start-up time
-
-        return hook_usage(session_id, events)
-
-    def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
-        from backscroll.sources.cursor.hooks import hook_file  # start-up time
-
-        return hook_file(machine)
-
-    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
-        return self._writer.plan_restore(session)
-
-    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
-        return self._writer.plan_move(session, target, keep_cwd=keep_cwd)
-
-    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
-        return self._writer.plan_copy(session, target, keep_cwd=keep_cwd)
-
-    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
-        return self._writer.blocking_processes(root, session_ids)
 
     def close(self) -> None:
         """Close all databases and discard prefetched rows. Cached session lists are kept."""
@@ -244,11 +135,3 @@ class Cursor(
         from backscroll.sources.cursor.reader import UserDataReader  # start-up: not needed without a change
 
         return self._readers.setdefault(str(root), UserDataReader(root))
-
-    @property
-    def _writer(self) -> SessionWriter:
-        from backscroll.sources.cursor.writing.session_writer import (
-            CursorWriter,
-        )  # start-up: only needed for changes
-
-        return CursorWriter()

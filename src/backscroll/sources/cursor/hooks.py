@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from backscroll.config import Machine
@@ -22,7 +23,7 @@ _END_EVENTS = ("sessionEnd", "SessionEnd")
 _EVENTS = ("beforeSubmitPrompt", "afterFileEdit", "stop")
 
 
-def hook_file(machine: Machine) -> HookFile:
+def hook_file(machine: Machine, root: Path | None = None) -> HookFile:
     """Return the user's hooks file. The editor and the command line share it."""
     return HookFile(
         title="Cursor",

@@ -27,7 +27,7 @@ from backscroll.sources.cursor.uri import parse_uri
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor_graph.reachable import StoredBlob, reachable_blobs, referenced_ids
 
-__all__ = ["copy_sessions", "select_files"]
+__all__ = ["copy_sessions", "select_files", "select_records"]
 
 _BLOB, _CONTENT = "agentKv:blob:", "composer.content."
 _ROOT_FAMILIES = ("agentKv:checkpoint:", "agentKv:bubbleCheckpoint:")
@@ -52,7 +52,7 @@ class _ComposerLinks(Struct, rename="camel"):
 # Files
 
 
-def select_files(root: Path, session_ids: Collection[str]) -> SelectedFiles:
+def select_files(root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
     """Return the databases, workspaces and images of some sessions, and the ids of their subagents too."""
     user_data = UserData(root)
     try:
@@ -177,6 +177,11 @@ def _named_uuids(connection: Connection, ids: Collection[str]) -> Iterator[str]:
         if keys.has_table(connection, "ItemTable"):
             reduced = _reduced_list(key, session_lists.read_item(connection, key) or b"{}", ids)
             yield from (found.decode().lower() for found in _UUID.findall(reduced))
+
+
+def select_records(path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+    """Return the file as it is: the ``workspace.json`` of a session's workspace."""
+    return b"".join(content)
 
 
 # Rows

@@ -12,11 +12,16 @@ from backscroll.model.code.commit import TrackedCode, TrackedEdit
 from backscroll.readers.sqlite.connection import Database, as_bytes, change_token, problem_code
 from backscroll.sources.cursor import locations
 
-__all__ = ["SideDatabases"]
+__all__ = ["SideDatabases", "tracked_code"]
 
 T = TypeVar("T")
 
 _REQUEST_WEIGHT = 1_000_000  # more than a session has rows
+
+
+def tracked_code(root: Path) -> TrackedCode:
+    """Return what the editor tracks in ``ai-code-tracking.db``."""
+    return SideDatabases(root).tracked_code()
 
 
 class SideDatabases:

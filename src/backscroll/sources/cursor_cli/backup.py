@@ -15,7 +15,15 @@ from backscroll.sources.cursor_cli.raw_rows import meta_row
 from backscroll.sources.cursor_cli.transcript_paths import parse_transcript_path
 from backscroll.sources.row_inserts import create_file, insert_rows
 
-__all__ = ["backup_files", "copy_secrets", "copy_sessions", "plan_insert", "remove_secrets", "select_files"]
+__all__ = [
+    "backup_files",
+    "copy_secrets",
+    "copy_sessions",
+    "plan_insert",
+    "remove_secrets",
+    "select_files",
+    "select_records",
+]
 
 _DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 _TOOL_OUTPUT = re.compile(rb"agent-tools[/\\]{1,2}([^\"'\\/\s]+)")
@@ -123,7 +131,7 @@ def _named_outputs(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def copy_sessions(source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
+def copy_sessions(path: str, source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
     """Copy the rows of some sessions in the code tracking database. Other tables are empty in the copy."""
     copy_schema(source, target)
     ids = msgspec.json.encode(list(session_ids)).decode()
@@ -135,7 +143,12 @@ def copy_sessions(source: Connection, target: Connection, session_ids: Collectio
     return count > 0
 
 
-def plan_insert(copy: Path, root: Path) -> InsertPlan:
+def select_records(path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+    """Return no bytes: no file has records of several sessions."""
+    return b""
+
+
+def plan_insert(copy: Path, root: Path, *, force: bool) -> InsertPlan:
     """Plan to add rows to the code tracking database, or to create it."""
     name = Path("ai-tracking", "ai-code-tracking.db")
     if not (copy / name).is_file():

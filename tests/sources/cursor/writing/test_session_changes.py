@@ -22,6 +22,7 @@ from backscroll.sources.cursor.writing.copy import plan_copy
 from backscroll.sources.cursor.writing.move import plan_move
 from backscroll.sources.cursor.writing.restore import plan_restore
 from backscroll.sources.cursor.writing.session_keys import descendants
+from backscroll.sources.cursor.writing.session_writer import blocking_processes
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
 from backscroll.testing.cursor.generations import GENERATIONS
 from tests.oracle.fold import ParsedSession
@@ -269,9 +270,9 @@ def test_a_running_editor_blocks_changes_of_its_own_folder_only(tmp_path: Path) 
         try:
             while not may_use_folder(editor.pid, root):
                 time.sleep(0.01)
-            (blocking,) = Cursor().blocking_processes(root, [])
+            (blocking,) = blocking_processes(root, [])
             assert (blocking.pid, "Close" in blocking.reason) == (editor.pid, True)
-            assert Cursor().blocking_processes(other, []) == []
+            assert blocking_processes(other, []) == []
         finally:
             editor.kill()
-    assert Cursor().blocking_processes(root, []) == []
+    assert blocking_processes(root, []) == []

@@ -6,7 +6,7 @@ target_folder.py   the project folder of a workspace
 path_map.py        replace the path of a folder in the fields that record where work was done
 fork.py            new ids for the lines of a copy
 side_stores.py     the prompt log and the session index
-plans.py           the plans themselves
+session_writer.py  the plans themselves
 insert.py          add the prompts and index entries of sessions in a backup
 relocation.py      paths and contents of a backup that is restored onto another machine
 """

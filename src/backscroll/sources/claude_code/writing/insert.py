@@ -13,8 +13,11 @@ from backscroll.sources.row_inserts import create_file, insert_rows
 __all__ = ["plan_insert"]
 
 
-def plan_insert(copy: Path, root: Path) -> InsertPlan:
-    """Plan to add the lines, entries and rows of a reduced copy. Files that do not exist are created."""
+def plan_insert(copy: Path, root: Path, *, force: bool) -> InsertPlan:
+    """Plan to add the lines, entries and rows of a reduced copy. Files that do not exist are created.
+
+    Nothing is replaced, with or without ``force``.
+    """
     results: list[RestoredFile] = []
     files: list[FileChange] = []
     lines: list[LineChange] = []

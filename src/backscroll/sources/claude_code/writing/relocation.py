@@ -17,15 +17,15 @@ import msgspec
 from backscroll.model.safekeeping.backup import BackupFolder
 from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.readers import lenient_json
+from backscroll.sources.capabilities import Relocation
 from backscroll.sources.claude_code.backup import PROMPT_LOG, SESSION_INDEX
 from backscroll.sources.claude_code.legacy_db import MESSAGES
 from backscroll.sources.claude_code.project_key import matches, project_key
 from backscroll.sources.claude_code.writing.path_map import PathMap
 from backscroll.sources.claude_code.writing.raw_fields import edit_object, encode_text, fields_of
 from backscroll.sources.claude_code.writing.target_folder import path_on_disk
-from backscroll.sources.protocols import Relocation
 
-__all__ = ["ClaudeCodeRelocation"]
+__all__ = ["relocate"]
 
 _CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.)*")')
 _HEAD_BYTES = 256 * 1024
@@ -40,6 +40,11 @@ class _Lines(PathMap):
 
     def path(self, path: str) -> str | None:
         return self._maps.path(path)
+
+
+def relocate(files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+    """Return the new paths and contents of the files of a root."""
+    return ClaudeCodeRelocation(files, maps, root)
 
 
 class ClaudeCodeRelocation(Relocation):

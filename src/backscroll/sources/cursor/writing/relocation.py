@@ -16,15 +16,15 @@ from msgspec import Raw
 from backscroll.model.safekeeping.backup import BackupFolder
 from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.readers.sqlite.connection import as_bytes
+from backscroll.sources.capabilities import Relocation
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing.path_map import PathMap
-from backscroll.sources.cursor.writing.workspace_target import storage_id
-from backscroll.sources.protocols import Relocation
+from backscroll.sources.cursor.writing.workspace_target import folder_id
 
-__all__ = ["CursorRelocation"]
+__all__ = ["relocate"]
 
 _STORAGES = "User/workspaceStorage/"
 _SAFE_CHARACTERS = "/-._~"
@@ -50,6 +50,11 @@ class _Paths(PathMap):
             return text
         path = new.replace("\\", "/")
         return "file://" + quote(path if path.startswith("/") else f"/{path}", safe=_SAFE_CHARACTERS)
+
+
+def relocate(files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+    """Return the new paths and contents of the files of a root."""
+    return CursorRelocation(files, maps, old_root, root)
 
 
 class CursorRelocation(Relocation):
@@ -82,7 +87,7 @@ class CursorRelocation(Relocation):
         if existing:
             return existing[0]
         try:
-            return storage_id(folder, Path(folder).stat())
+            return folder_id(folder, Path(folder).stat())
         except OSError:
             self._missing.append(folder)
             return old_id

@@ -15,7 +15,7 @@ from backscroll.sources.cursor.uri import Address
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
 
-__all__ = ["WorkspaceTarget", "find_or_create", "storage_id"]
+__all__ = ["WorkspaceTarget", "find_or_create", "folder_id"]
 
 _SAFE_CHARACTERS = "/-._~"
 
@@ -38,7 +38,7 @@ def find_or_create(edits: StoreEdits, folder: Path) -> WorkspaceTarget:
     if existing:
         database = max(existing, key=lambda path: path.stat().st_mtime)
     else:
-        new_id = found[0] if found else storage_id(str(folder), folder.stat())
+        new_id = found[0] if found else folder_id(str(folder), folder.stat())
         database = storages / new_id / "state.vscdb"
         edits.create_database(database)
         if not found:
@@ -72,7 +72,7 @@ def _file_uri(path: str) -> str:
     return "file://" + quote(path, safe=_SAFE_CHARACTERS)
 
 
-def storage_id(path: str, stat: os.stat_result) -> str:
+def folder_id(path: str, stat: os.stat_result) -> str:
     """Return the id that Cursor computes: MD5 of the path and the folder's inode or time of creation."""
     if sys.platform == "linux":
         salt = str(stat.st_ino)

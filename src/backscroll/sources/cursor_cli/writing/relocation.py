@@ -2,20 +2,25 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 from msgspec import Raw
 
 from backscroll.model.safekeeping.backup import BackupFolder
 from backscroll.model.safekeeping.path_maps import PathMaps
+from backscroll.sources.capabilities import Relocation
 from backscroll.sources.cursor_cli.workspace import project_slugs
 from backscroll.sources.cursor_cli.writing.store_files import folder_hash
-from backscroll.sources.protocols import Relocation
 
-__all__ = ["CursorCliRelocation"]
+__all__ = ["relocate"]
 
 _META = "meta.json"
+
+
+def relocate(files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+    """Return the new paths and contents of the files of a root."""
+    return CursorCliRelocation(files, maps)
 
 
 class CursorCliRelocation(Relocation):

@@ -15,52 +15,52 @@ from backscroll.sources.cursor_cli.writing.store_files import (
     subagent_folders,
 )
 from backscroll.sources.cursor_cli.writing.transcript_files import find_transcript_files, move_transcripts
-from backscroll.sources.protocols import SessionWriter
 
-__all__ = ["CursorCliWriter"]
+__all__ = ["blocking_processes", "plan_companion_move", "plan_copy", "plan_move", "plan_restore"]
 
 _PROGRAMS = ("cursor-agent",)
 
 
-class CursorCliWriter(SessionWriter):
-    """Plans changes of the stores of the Cursor CLI."""
+def plan_restore(session: ArchivedSession) -> SessionPlan:
+    """Plan to restore a store. Raises `DataNotFoundError` if no rows are archived."""
+    if not session.rows:
+        raise DataNotFoundError(f"The archive has no store of {session.ref}.", session.root)
+    files: list[FileChange] = []
+    for rows in session.rows:
+        name = Path(rows.path).relative_to(session.root).as_posix()
+        files += restore_files(session.root, name, rows.rows())
+    return SessionPlan(_plan(f"Restore {session.ref}", session.ref, files), session.id)
 
-    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
-        """Plan to restore a store. Raises `DataNotFoundError` if no rows are archived."""
-        if not session.rows:
-            raise DataNotFoundError(f"The archive has no store of {session.ref}.", session.root)
-        files: list[FileChange] = []
-        for rows in session.rows:
-            name = Path(rows.path).relative_to(session.root).as_posix()
-            files += restore_files(session.root, name, rows.rows())
-        return SessionPlan(_plan(f"Restore {session.ref}", session.ref, files), session.id)
 
-    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
-        """Plan to move a session to another working directory, which is recorded only once."""
-        _check_resumable(session)
-        return SessionPlan(self.plan_companion_move(session, target), session.id)
+def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+    """Plan to move a session to another working directory, which is recorded only once."""
+    _check_resumable(session)
+    return SessionPlan(plan_companion_move(session, target), session.id)
 
-    def plan_companion_move(self, session: StoredSession, target: Path) -> ChangePlan:
-        """Plan to move the store and the transcripts of a session, as far as they exist."""
-        files: list[FileChange] = []
-        if has_store(session.root, session.id):
-            files += move_files(session.root, session.id, target, subagent_folders(session))
-        files += move_transcripts(session.root, session.id, session.folder, target)
-        return _plan(f"Move {session.ref} to {target}", session.ref, files)
 
-    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
-        """Plan to copy a session to another working directory, under a new id. It has no transcript yet."""
-        _check_resumable(session)
-        files, new_id = copy_files(session.root, session.id, target, subagent_folders(session))
-        return SessionPlan(_plan(f"Copy {session.ref} to {target}", session.ref, files), new_id)
+def plan_companion_move(session: StoredSession, target: Path) -> ChangePlan:
+    """Plan to move the store and the transcripts of a session, as far as they exist."""
+    files: list[FileChange] = []
+    if has_store(session.root, session.id):
+        files += move_files(session.root, session.id, target, subagent_folders(session))
+    files += move_transcripts(session.root, session.id, session.folder, target)
+    return _plan(f"Move {session.ref} to {target}", session.ref, files)
 
-    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
-        """Return the running agents. A process does not show which session it has open."""
-        return [
-            BlockingProcess(pid, f"cursor-agent is running (process {pid}). Close it and try again.")
-            for pid in find_processes(_PROGRAMS)
-            if may_use_folder(pid, root)
-        ]
+
+def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+    """Plan to copy a session to another working directory, under a new id. It has no transcript yet."""
+    _check_resumable(session)
+    files, new_id = copy_files(session.root, session.id, target, subagent_folders(session))
+    return SessionPlan(_plan(f"Copy {session.ref} to {target}", session.ref, files), new_id)
+
+
+def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+    """Return the running agents. A process does not show which session it has open."""
+    return [
+        BlockingProcess(pid, f"cursor-agent is running (process {pid}). Close it and try again.")
+        for pid in find_processes(_PROGRAMS)
+        if may_use_folder(pid, root)
+    ]
 
 
 def _check_resumable(session: StoredSession) -> None:

@@ -18,6 +18,7 @@ from backscroll.model.safekeeping.transfer import (
     SessionPlan,
     StoredSession,
 )
+from backscroll.sources.claude_code.resume import blocking_processes
 from backscroll.sources.claude_code.retention import retention_days
 from backscroll.sources.claude_code.writing.fork import Fork
 from backscroll.sources.claude_code.writing.path_map import PathMap
@@ -33,7 +34,7 @@ from backscroll.sources.claude_code.writing.session_files import (
 from backscroll.sources.claude_code.writing.side_stores import index_changes, prompt_log_changes
 from backscroll.sources.claude_code.writing.target_folder import path_on_disk, target_folder
 
-__all__ = ["plan_copy", "plan_move", "plan_restore"]
+__all__ = ["blocking_processes", "plan_copy", "plan_move", "plan_restore"]
 
 _SECONDS_PER_DAY = 24 * 60 * 60
 _Lines = Callable[[Iterable[bytes]], Iterable[bytes]]

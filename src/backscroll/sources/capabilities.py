@@ -1,0 +1,253 @@
+"""Optional capabilities of a source that reading does not need: backup, restore, resume, hooks.
+
+A source names the module of its package that implements a capability in ``capability_modules``. The module
+has a function for each method of the protocol. It is loaded on first use, because most of these modules
+are slow to import and few commands need them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+    from sqlite3 import Connection
+    from typing import Any
+
+    from backscroll.config import Machine
+    from backscroll.model import Item, Retention, Workspace
+    from backscroll.model.code.commit import TrackedCode
+    from backscroll.model.code.hooks import HookEvent, HookFile
+    from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.safekeeping.changes import ChangePlan
+    from backscroll.model.safekeeping.path_maps import PathMaps
+    from backscroll.model.safekeeping.transfer import (
+        ArchivedSession,
+        BlockingProcess,
+        SessionPlan,
+        StoredSession,
+    )
+    from backscroll.sources.protocols import Source
+
+__all__ = [
+    "BackupContents",
+    "CodeTracking",
+    "CompanionMoves",
+    "FolderIds",
+    "HookEvents",
+    "HookSettings",
+    "PathMapping",
+    "ProcessLookup",
+    "Relocation",
+    "ResumeCommands",
+    "RetentionPolicy",
+    "SessionInsertion",
+    "SessionSelection",
+    "SessionWriter",
+    "capability",
+    "has_capability",
+    "required_capability",
+]
+
+Capability = TypeVar("Capability")
+
+
+def has_capability(source: Source, kind: type[object]) -> bool:
+    """Return whether a source has a capability. Loads nothing."""
+    return kind in _modules(source)
+
+
+def capability(source: Source, kind: type[Capability]) -> Capability | None:
+    """Return the module that implements a capability of a source; None if the source does not have it."""
+    name = _modules(source).get(kind)
+    if name is None:
+        return None
+    return cast(Capability, import_module(f"{type(source).__module__}.{name}"))
+
+
+def required_capability(source: Source, kind: type[Capability]) -> Capability:
+    """Return the module that implements a capability which the source is known to have."""
+    found = capability(source, kind)
+    assert found is not None, f"{source.name} has no {kind.__name__}"
+    return found
+
+
+def _modules(source: Source) -> Mapping[type[object], str]:
+    return getattr(source, "capability_modules", {})
+
+
+class RetentionPolicy(Protocol):
+    """Predicts which sessions the tool deletes."""
+
+    def retention(
+        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
+    ) -> Retention | None:
+        """Return the sessions that the tool deletes within a week; None if there are none.
+
+        ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
+        one are listed.
+        """
+
+
+class CodeTracking(Protocol):
+    """Reads what the tool tracks about code and commits."""
+
+    def tracked_code(self, root: Path) -> TrackedCode:
+        """Return the edits and commits that the tool tracked; empty if it has none or it cannot be read."""
+
+
+class ResumeCommands(Protocol):
+    """Builds the command that resumes a session in the tool."""
+
+    def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        """Return the command, whether or not the tool is installed."""
+
+
+class ProcessLookup(Protocol):
+    """Finds the running process of the tool that has a session open."""
+
+    def open_process(self, root: Path, session_id: str) -> int | None:
+        """Return the process id; None if no process is known."""
+
+
+class HookSettings(Protocol):
+    """Runs commands at certain events, as configured in a settings file."""
+
+    def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
+        """Return the settings file and the events to register. ``root`` is the root given by the user."""
+
+
+class HookEvents(Protocol):
+    """Reports events to hooks."""
+
+    def hook_session(self, payload: Mapping[str, Any]) -> str | None:
+        """Return the id of the session that an event belongs to; None if it is an event of another tool."""
+
+    def hook_workspace(self, payload: Mapping[str, Any]) -> Workspace | None:
+        """Return the workspace that an event names."""
+
+    def read_hook_events(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        """Parse the events of a session, sorted by time. The content of a transcript takes precedence."""
+
+    def hook_usage(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
+        """Return the token counts in the events of a session that its files do not contain."""
+
+
+class BackupContents(Protocol):
+    """Lists the files that a backup of the tool's history contains."""
+
+    def backup_files(self, root: Path) -> Iterator[SourceFile]:
+        """Return every file of the history below a root, each once. Settings and logins are omitted.
+
+        A folder that cannot be listed is returned too, so that it is reported when it is opened.
+        """
+
+    def remove_secrets(self, connection: Connection) -> None:
+        """Delete the credentials in a private copy of one of the tool's databases."""
+
+    def copy_secrets(self, current: Connection, restored: Connection) -> None:
+        """Copy the credentials of a current database into the restored one that replaces it."""
+
+
+class SessionSelection(Protocol):
+    """Selects single sessions for a backup. Files with several sessions are reduced to the selected ones."""
+
+    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+        """Return the files below a root that contain something of these sessions.
+
+        ``paths`` are the files that the sessions were read from.
+        """
+
+    def copy_sessions(
+        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
+    ) -> bool:
+        """Copy the rows of sessions to an empty database. Return whether there are any.
+
+        ``path`` is the database's path below the root, with forward slashes.
+        """
+
+    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+        """Return a file with the records of sessions only; no bytes if there are none."""
+
+
+class SessionInsertion(Protocol):
+    """Adds single sessions of a backup to a store."""
+
+    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
+        """Plan to add the sessions in a reduced copy of a root to the store at another root.
+
+        The copy contains only files with several sessions. Existing sessions that differ are replaced only
+        with ``force``. Other sessions are never changed.
+        """
+
+
+class Relocation(ABC):
+    """New paths and contents of the files of one root, when a backup is restored onto another machine."""
+
+    warnings: tuple[str, ...]  # sentences for users
+
+    @abstractmethod
+    def path(self, path: str) -> str:
+        """Return the new path of a file, relative to the root, with forward slashes."""
+
+    @abstractmethod
+    def content(self, path: str, blocks: Iterable[bytes]) -> Iterable[bytes] | None:
+        """Return the new content of a file; None if it does not change."""
+
+    @abstractmethod
+    def edit_database(self, path: str, connection: Connection) -> None:
+        """Change the paths in a private copy of a database."""
+
+
+class PathMapping(Protocol):
+    """Replaces the paths of one machine by those of another in files that are restored."""
+
+    def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+        """Return the new paths and contents of the files of a root."""
+
+
+class SessionWriter(Protocol):
+    """Plans changes of the tool's store. The methods read the store and write nothing.
+
+    All raise `ChangeConflictError` if the target exists already, and `UnknownStoreVersionError` if the store
+    has an unknown layout.
+    """
+
+    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+        """Plan to write a session that the tool has lost back to where it was.
+
+        The plan is empty if nothing is missing. Raises `DataNotFoundError` if too little is archived.
+        """
+
+    def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        """Plan to move a session to another workspace folder, under the same id.
+
+        ``target`` is absolute, without symbolic links. ``keep_cwd`` leaves the folder that is recorded with
+        each message. Message text, signatures and content that a model has seen never change.
+        """
+
+    def plan_copy(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
+        """Plan to copy a session to another workspace folder, under a new id."""
+
+    def blocking_processes(self, root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+        """Return the running processes that hold what a change of these sessions would write."""
+
+
+class CompanionMoves(Protocol):
+    """Moves what this source keeps of a session of another source, such as a transcript."""
+
+    def plan_companion_move(self, session: StoredSession, target: Path) -> ChangePlan:
+        """Plan the move. ``session`` has the root and the paths of this source."""
+
+
+class FolderIds(Protocol):
+    """Computes ids of workspace folders from a property that a folder keeps when it is moved."""
+
+    def folder_id(self, path: str, stat: os.stat_result) -> str:
+        """Return the id that the tool gave a folder if it had this path and these properties."""

@@ -1,12 +1,14 @@
 """Commands named in messages, and the list of commands in the help."""
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
 
+from backscroll import __version__
 from backscroll.cli.app import _SECTIONS, app
 from backscroll.cli.output.hints import command_hint, printable_message, program
 from tests.cli.run_command import backscroll
@@ -112,3 +114,10 @@ def test_the_list_of_commands_has_the_first_line_of_each_help(name: str, help_li
     command = app.get_command(click.Context(app), name)
     assert command is not None
     assert (command.help or "").partition("\n")[0] == help_line
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "backscroll", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"backscroll {__version__}\n"

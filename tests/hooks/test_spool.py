@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll import History
-from backscroll.archive.hook_events import HookEvents
+from backscroll.archive.hooks.events import HookEvents
 from backscroll.config import NamedRoot
 from backscroll.errors import ArchiveError
 from backscroll.hooks.command_line import hook_command

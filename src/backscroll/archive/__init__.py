@@ -9,9 +9,8 @@ query/              list, read and filter sessions and messages
 storage/            compressed chunks, raw files, interned strings
 maintenance/        verify, compact, forget, back up, import of older databases
 commits/            derived tables that link commits and sessions
+hooks/              events that hooks recorded, and commits that the git hook reported
 annotations.py      tags, stars, notes and titles of users
-hook_commits.py     commits that the git hook reported
-hook_events.py      events that hooks recorded
 index_queue.py      sessions that the search index does not contain yet
 pending_erasure.py  marker file of an unfinished `forget`
 session_key.py      SessionKey: platform and id
@@ -19,6 +18,7 @@ sync_lock.py        one sync at a time, across processes
 sync_progress.py    progress of a running sync, for other processes
 sync_state.py       whether the last sync is complete
 timestamps.py       times as integer milliseconds
+wildcards.py        names with "*" in filters
 errors.py           SQLite errors as `ArchiveError`
 """
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from backscroll.archive.annotations import Annotations
     from backscroll.archive.commits.commit_cache import CommitCache
     from backscroll.archive.commits.edit_scans import EditScans
-    from backscroll.archive.hook_commits import HookCommits
-    from backscroll.archive.hook_events import HookEvents
+    from backscroll.archive.hooks import HookRecords
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
@@ -114,36 +113,22 @@ class Archive:
         return Annotations(self._db)
 
     @cached_property
-    def hook_commits(self) -> HookCommits:
-        from backscroll.archive.hook_commits import HookCommits
+    def hooks(self) -> HookRecords:
+        from backscroll.archive.hooks import HookRecords
 
-        return HookCommits(self._db)
-
-    @cached_property
-    def hook_events(self) -> HookEvents:
-        from backscroll.archive.hook_events import HookEvents
-
-        return HookEvents(self._db)
+        return HookRecords(self._db)
 
     @cached_property
     def edit_scans(self) -> EditScans:
         from backscroll.archive.commits.edit_scans import EditScans
 
-        return EditScans(self._commit_tables())
+        return EditScans(self._db)
 
     @cached_property
     def commit_cache(self) -> CommitCache:
         from backscroll.archive.commits.commit_cache import CommitCache
 
-        return CommitCache(self._commit_tables())
-
-    def _commit_tables(self) -> sqlite3.Connection:
-        """Return the connection, with tables of commits that can be written."""
-        if self.is_read_only:
-            from backscroll.archive.commits.temporary import use_temporary_tables
-
-            use_temporary_tables(self._db)
-        return self._db
+        return CommitCache(self._db)
 
     @cached_property
     def index_queue(self) -> IndexQueue:
@@ -169,12 +154,9 @@ class Archive:
         if summary.parent_ref is not None or not self.sessions.has_reported_usage(summary):
             return None
         # Imported here: most sessions report no total.
-        from backscroll.archive.session_key import SessionKey
-        from backscroll.model import Filter
+        from backscroll.archive.query.statistics import reported_cost
 
-        key = SessionKey(summary.platform, summary.id)
-        increments = self.statistics(Filter(with_unlisted=True), key).reported()
-        return round(sum(increment.usd for increment in increments), 8)  # without errors of addition
+        return reported_cost(self._db, summary)
 
     @property
     def identity(self) -> str:

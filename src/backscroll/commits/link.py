@@ -69,7 +69,7 @@ def link_commits(
     graph = read_graph(
         archive, repository, commits, since=first_edit // 1000 - _SLACK_SECONDS, progress=progress
     )
-    reported = archive.hook_commits.sessions(key)
+    reported = archive.hooks.commits.sessions(key)
     linker = _Linker(graph, missing, load_sessions(archive), reported)
     batch: list[tuple[str, int, bytes]] = []
     for sha in missing:

@@ -87,12 +87,9 @@ class Stores:
     @property
     def change_log(self) -> ChangeLog:
         """The record of all changes of the tools' stores, next to the archive."""
-        from backscroll.changes import ChangeLog  # start-up: few commands change a tool's store
-        from backscroll.transfer.safety import check_change
+        from backscroll.transfer.safety import open_change_log  # start-up: few commands change a store
 
-        return ChangeLog(
-            self.archive_path.with_name("changes"), lambda change: check_change(change, self.roots())
-        )
+        return open_change_log(self.archive_path.with_name("changes"), self.roots)
 
     @property
     def is_open(self) -> bool:

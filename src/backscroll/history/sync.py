@@ -75,7 +75,7 @@ def sync(
     if archive.index_queue.is_pending or not stores.index_path.exists():
         stores.index.update()
     archive.sync_state.mark_complete()
-    if report.hook_events and archive.hook_commits.is_pending:
+    if report.hook_events and archive.hooks.commits.is_pending:
         _start_commit_worker(stores)
     return report
 
@@ -84,13 +84,12 @@ def _start_commit_worker(stores: Stores) -> None:
     """Process reported commits in the background, unless a process does it already."""
     import subprocess  # start-up: needed with the git hook only
 
-    from backscroll.hooks.backscroll_hook import WORK
-    from backscroll.hooks.command_line import program
+    from backscroll.hooks.command_line import worker_command
 
     roots = [f"{root.source}={root.path}" for root in stores.named_roots]
     with suppress(OSError):  # the next sync tries again
         process = subprocess.Popen(
-            [*program(), str(stores.spool_path.absolute()), WORK, *roots],
+            worker_command(stores.spool_path, roots),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

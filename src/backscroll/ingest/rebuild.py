@@ -81,7 +81,7 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
                         progress(done, total)
             finally:
                 close(source)
-    archive.hook_events.mark_unread()
+    archive.hooks.events.mark_unread()
     archive.invalidate_derived()
     report.sessions = len(archive.derive())
     index.rebuild()

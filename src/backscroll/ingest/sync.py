@@ -74,12 +74,9 @@ def sync(
 
             read_units(archive, changed, markers, report, updated, index=index, progress=progress)
         if spool is not None and is_folder(spool) and not report.is_deferred:
-            from backscroll.ingest.hooks.new_commits import (
-                find_new_commits,  # start-up: needed with hooks only
-            )
-            from backscroll.ingest.hooks.spool import ingest_spool
+            from backscroll.ingest.hooks import ingest_hook_records  # start-up: needed with hooks only
 
-            report.hook_events = ingest_spool(archive, spool) + find_new_commits(archive)
+            report.hook_events = ingest_hook_records(archive, spool)
     finally:
         # Units that were read are complete. Their sessions are derived even if the rest was interrupted.
         updated |= archive.derive()

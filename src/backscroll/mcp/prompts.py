@@ -10,6 +10,7 @@ from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import quote_history
 from backscroll.mcp.tools.arguments import absolute_path
+from backscroll.mcp.tools.journal import material_text
 from backscroll.render.handoff.output import handoff_text
 
 __all__ = ["PROMPTS", "Prompt", "prompt_list"]
@@ -74,8 +75,6 @@ def _year_in_review(call: Call, values: Mapping[str, str]) -> str:
 
 
 def _commit_story(call: Call, values: Mapping[str, str]) -> str:
-    from backscroll.mcp.tools.journal import material_text  # few clients ask for prompts
-
     named = values.get("repository")
     repository = absolute_path("repository", named) if named else Path.cwd()
     context = call.history.journal.context(values.get("commit") or "HEAD", repository)

@@ -2,16 +2,17 @@
 
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+from backscroll.changes import ChangeLog
 from backscroll.errors import DestinationError, ToolRunningError, TransferError
 from backscroll.model.safekeeping.changes import Change
 from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.sources.capabilities import SessionWriter, capability
 from backscroll.sources.protocols import Source
 
-__all__ = ["check_change", "check_processes", "check_target", "recent_activity", "target_path"]
+__all__ = ["check_processes", "check_target", "open_change_log", "recent_activity", "target_path"]
 
 _RECENT_SECONDS = 600
 
@@ -23,7 +24,12 @@ def check_processes(writer: SessionWriter, root: Path, session_ids: Collection[s
         raise ToolRunningError(blocking[0].reason, blocking[0].pid)
 
 
-def check_change(change: Change, roots: Iterable[tuple[Source, Path]]) -> None:
+def open_change_log(folder: Path, roots: Callable[[], Iterable[tuple[Source, Path]]]) -> ChangeLog:
+    """Return the log in a folder. No change is undone while a process holds what it concerns."""
+    return ChangeLog(folder, lambda change: _check_change(change, roots()))
+
+
+def _check_change(change: Change, roots: Iterable[tuple[Source, Path]]) -> None:
     """Raise `ToolRunningError` if a process holds a file or database of a change."""
     ids: dict[str, list[str]] = {}
     for ref in change.sessions:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from backscroll.archive.commits.temporary import use_temporary_tables
 from backscroll.archive.connection import transaction
 
 __all__ = ["CommitCache"]
@@ -14,6 +15,7 @@ class CommitCache:
     """Store and load the content of commits and their links."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        use_temporary_tables(db)
         self._db = db
 
     def known(self, version: int) -> set[str]:

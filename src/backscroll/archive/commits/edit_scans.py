@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from backscroll.archive.commits.temporary import use_temporary_tables
 from backscroll.archive.connection import transaction
 from backscroll.archive.storage.codec import Chunk, decode_chunk
 from backscroll.archive.storage.delta import BodyReader
@@ -52,6 +53,7 @@ class EditScans:
     """Read fragments to scan, store and load the scans."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        use_temporary_tables(db)
         self._db = db
         self._reader = BodyReader(db)
         self._shell_ids: str | None = None

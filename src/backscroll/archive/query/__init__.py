@@ -9,7 +9,6 @@ message_cache       cache of messages, in decompressed chunks
 original_records    the lines and rows that messages were parsed from
 filters             filters as SQL
 facets              counts of sessions by property
-wildcards           names with "*"
 workspaces          find workspaces by path, name or host; what is known about one
 events              Events: what changed, and when
 statistics          Statistics: activity, tokens, tools, edited files

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from backscroll.archive.query.wildcards import glob_pattern, like_pattern, matches
 from backscroll.archive.query.workspaces import workspace_hashes
+from backscroll.archive.wildcards import glob_pattern, like_pattern, matches
 from backscroll.model import Filter
 from backscroll.model.dates import iso
 

@@ -12,10 +12,18 @@ from backscroll.archive.query.usage_records import is_in_range, usage_records
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.archive.timestamps import to_ms
-from backscroll.model import Filter
+from backscroll.model import Filter, SessionSummary
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
-__all__ = ["ActivityTotals", "EditedFile", "GroupTotals", "PriceClass", "Statistics", "TokenTotals"]
+__all__ = [
+    "ActivityTotals",
+    "EditedFile",
+    "GroupTotals",
+    "PriceClass",
+    "Statistics",
+    "TokenTotals",
+    "reported_cost",
+]
 
 _TOKEN_SUMS = (
     "sum(t.response_count), sum(t.input_tokens), sum(t.output_tokens), sum(t.cache_write_tokens),"
@@ -227,3 +235,9 @@ class _Strings(dict[int, str | None]):
 
 def _bucket(at: datetime) -> int:
     return to_ms(at) // BUCKET_MS
+
+
+def reported_cost(db: sqlite3.Connection, summary: SessionSummary) -> float:
+    """Return the dollars that the tool reports for a session."""
+    statistics = Statistics(db, Filter(with_unlisted=True), SessionKey(summary.platform, summary.id))
+    return round(sum(increment.usd for increment in statistics.reported()), 8)  # without errors of addition

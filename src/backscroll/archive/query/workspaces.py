@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from backscroll.archive.query.wildcards import matches
+from backscroll.archive.wildcards import matches
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalize_path
 

@@ -62,8 +62,8 @@ class Hooks:
         pending = [file.stat().st_size for file in spool.glob("*.jsonl")] if spool.is_dir() else []
         events, unreadable, last_at, commits = 0, 0, None, 0
         if self._stores.archive_path.exists():
-            events, unreadable, last_at = self._stores.archive.hook_events.counts()
-            commits = self._stores.archive.hook_commits.count
+            events, unreadable, last_at = self._stores.archive.hooks.events.counts()
+            commits = self._stores.archive.hooks.commits.count
         return SpoolStatus(
             path=str(spool),
             pending_bytes=sum(pending),
@@ -78,17 +78,17 @@ class Hooks:
 
         Return the number of commits. After an interruption, the next call continues.
         """
-        pending = self._stores.archive.hook_commits.pending()
+        pending = self._stores.archive.hooks.commits.pending()
         for repository, commits in groupby(sorted(pending, key=_by_repository), key=_by_repository):
             self._process(Path(repository), sorted(commits, key=lambda commit: commit.at))
         return len(pending)
 
     def processed_commit_count(self) -> int:
         """Return how many reported commits were processed."""
-        return self._stores.archive.hook_commits.done_count
+        return self._stores.archive.hooks.commits.done_count
 
     def _process(self, git_folder: Path, reported: list[HookCommit]) -> None:
-        hook_commits = self._stores.archive.hook_commits
+        hook_commits = self._stores.archive.hooks.commits
         try:
             opened = git.open_repository(git_folder)
             commits = git.list_commits(opened)
@@ -134,7 +134,7 @@ class Hooks:
         change.apply()
         if change.git_folder is None:
             return
-        hook_commits = self._stores.archive.hook_commits
+        hook_commits = self._stores.archive.hooks.commits
         if change.is_removal:
             hook_commits.delete_repository(str(change.git_folder))
         else:

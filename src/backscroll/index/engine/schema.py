@@ -8,6 +8,7 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
+import msgspec
 import tantivy
 
 from backscroll.index.text.normalize import fold_accents
@@ -20,6 +21,7 @@ __all__ = [
     "SESSION_TAG",
     "TEXT_FIELDS",
     "VERSION",
+    "IndexMetadata",
     "open_index",
     "path_tokens",
     "schema",
@@ -38,6 +40,13 @@ LONG_TEXT_CHARS = 20_000
 _MAX_TAG_CHARS = 200
 _WHITE_SPACE = re.compile(r"\s+")
 _TAG_SPACE = "\u2423"  # replaces white space inside a tag
+
+
+class IndexMetadata(msgspec.Struct):
+    """Version and watermark, stored in the index itself."""
+
+    version: int = VERSION
+    watermark: str | None = None
 
 
 @cache

@@ -5,18 +5,16 @@ The folder contains one generation of the index, in a numbered sub-folder, and t
 by one rename.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import tantivy
 
-from backscroll.index.engine.documents import Document
-from backscroll.index.engine.purge import copy_without_deleted
-from backscroll.index.engine.schema import VERSION, open_index
-from backscroll.index.engine.writer import IndexMetadata, Writer, is_lock_error
+from backscroll.index.engine.schema import VERSION, IndexMetadata, open_index
 from backscroll.index.pattern.candidates import candidate_queries
 from backscroll.index.pattern.pattern import Pattern
 from backscroll.index.query.compile import CompiledQuery, Synonyms
@@ -24,6 +22,10 @@ from backscroll.index.query.counts import count_by_session
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import Hit
 from backscroll.index.query.searcher import By, HitPage, PendingSearch, Snapshot, TooManyTermsError
+
+if TYPE_CHECKING:
+    from backscroll.index.engine.documents import Document
+    from backscroll.index.engine.writer import Writer
 
 __all__ = ["Index", "IndexDamagedError"]
 
@@ -74,7 +76,7 @@ class Index:
         name = str(max(generations, default=0) + 1)
         (self.folder / name).mkdir(mode=0o700)
         try:
-            writer = Writer(open_index(str(self.folder / name), is_new=True), is_small=True)
+            writer = _create_writer(open_index(str(self.folder / name), is_new=True), is_small=True)
         except ValueError as error:
             raise OSError(f"cannot write to the index: {error}") from error
         writer.commit(None)
@@ -92,6 +94,8 @@ class Index:
         Return False if another process is writing or the purge failed; then `rebuild` is the alternative.
         """
         import shutil  # only needed here: its own imports are slow
+
+        from backscroll.index.engine.purge import copy_without_deleted  # start-up: a search writes nothing
 
         copy = self.folder / _COPY
         shutil.rmtree(copy, ignore_errors=True)
@@ -130,7 +134,7 @@ class Index:
         return metadata.watermark if metadata is not None else None
 
     def write(
-        self, documents: Iterable[Document], *, delete: Iterable[int] = (), watermark: str | None = None
+        self, documents: "Iterable[Document]", *, delete: Iterable[int] = (), watermark: str | None = None
     ) -> bool:
         """Delete sessions, then add messages, in one commit. Return False if another process is writing.
 
@@ -147,7 +151,7 @@ class Index:
         return True
 
     @contextmanager
-    def writer(self, *, is_small: bool = False) -> Iterator[Writer | None]:
+    def writer(self, *, is_small: bool = False) -> "Iterator[Writer | None]":
         """Lock the index for several commits. Yields None if another process is writing.
 
         Uncommitted changes are dropped at the end and on an exception.
@@ -156,11 +160,11 @@ class Index:
             engine = self._open()
             try:
                 name = self._generation
-                writer = Writer(
+                writer = _create_writer(
                     engine, is_small=is_small, is_current=lambda: self._current_generation() == name
                 )
             except ValueError as error:
-                if not is_lock_error(error):
+                if not _is_lock_error(error):
                     raise
                 writer = None
         if writer is None:
@@ -314,6 +318,19 @@ class Index:
             if type(error).__name__ != "PanicException":
                 raise
             raise IndexDamagedError(f"the index in {self.folder} is damaged: {error}") from error
+
+
+def _create_writer(
+    engine: tantivy.Index, *, is_small: bool, is_current: Callable[[], bool] = lambda: True
+) -> "Writer":
+    from backscroll.index.engine.writer import Writer  # start-up: a search writes nothing
+
+    return Writer(engine, is_small=is_small, is_current=is_current)
+
+
+def _is_lock_error(error: ValueError) -> bool:
+    """Return whether the error means that another process writes to the index."""
+    return "LockBusy" in str(error)
 
 
 def _file_stamp(path: Path) -> _FileStamp | None:

@@ -9,28 +9,16 @@ import tantivy
 
 from backscroll.index.engine.documents import Document, IndexSession
 from backscroll.index.engine.encode import EncodedMessage, encode_message, encode_session
-from backscroll.index.engine.schema import METADATA_TAG, SESSION_TAG, VERSION, schema
+from backscroll.index.engine.schema import METADATA_TAG, SESSION_TAG, IndexMetadata, schema
 from backscroll.index.engine.throttle import Throttle
 
-__all__ = ["IndexMetadata", "Writer", "is_lock_error"]
+__all__ = ["Writer"]
 
 HEAP_BYTES = 28_000_000  # about 50 MB in all, with the queue
 SMALL_HEAP_BYTES = 15_000_000
 # Several threads would split the heap and write smaller segments, which need more merging. A process that
 # writes much also has other work for the other cores.
 _THREADS = 1
-
-
-class IndexMetadata(msgspec.Struct):
-    """Version and watermark, stored in the index itself."""
-
-    version: int = VERSION
-    watermark: str | None = None
-
-
-def is_lock_error(error: ValueError) -> bool:
-    """Return whether the error means that another process writes to the index."""
-    return "LockBusy" in str(error)
 
 
 class Writer:

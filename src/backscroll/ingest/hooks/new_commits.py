@@ -27,7 +27,7 @@ _OVERLAP_SECONDS = 120  # clocks may differ, and the time of a commit is set bef
 def find_new_commits(archive: Archive) -> int:
     """Add the commits that repositories with the hook got since they were last checked."""
     count = 0
-    for path, known in archive.hook_commits.repositories().items():
+    for path, known in archive.hooks.commits.repositories().items():
         checked, _, before = known.partition(" ")
         reflogs = _reflogs(path)
         if not reflogs or reflogs == before:
@@ -37,10 +37,10 @@ def find_new_commits(archive: Archive) -> int:
             seconds, _, head = checked.partition(":")
             commits = _commits_since(Path(path), int(seconds) - _OVERLAP_SECONDS, head)
             exclusions = archive.units.exclusions
-            count += archive.hook_commits.add(
+            count += archive.hooks.commits.add(
                 [one for one in commits if not exclusions.is_excluded(Workspace(one.folder))]
             )
-        archive.hook_commits.set_fingerprint(path, current)
+        archive.hooks.commits.set_fingerprint(path, current)
     return count
 
 
@@ -69,12 +69,11 @@ def _reflogs(git_folder: str) -> str:
 
 def _commits_since(git_folder: Path, seconds: int, head: str) -> list[HookCommit]:
     """Return the commits of branches and HEAD since a time, except merges and those that a head contains."""
-    from backscroll.git.process import decode, run_git  # start-up time
-    from backscroll.git.repository import known_commits
+    from backscroll.git import process, repository  # start-up time
 
     try:
-        known = [f"^{head}"] if head and known_commits(git_folder, [head]) else []
-        output = run_git(
+        known = [f"^{head}"] if head and repository.known_commits(git_folder, [head]) else []
+        output = process.run_git(
             git_folder,
             "log",
             "--branches",
@@ -84,11 +83,13 @@ def _commits_since(git_folder: Path, seconds: int, head: str) -> list[HookCommit
             f"--since=@{seconds}",
             "--format=%H %ct",
         )
-        checkout = decode(run_git(git_folder, "worktree", "list", "--porcelain")).splitlines()[:1]
+        checkout = process.decode(
+            process.run_git(git_folder, "worktree", "list", "--porcelain")
+        ).splitlines()[:1]
     except RepositoryError:
         return []  # it has no commit yet, or it is damaged
     folder = checkout[0].removeprefix("worktree ") if checkout else str(git_folder)
     return [
         HookCommit(repository=str(git_folder), sha=sha, at=int(at) * 1000, folder=folder, event="found")
-        for sha, at in (line.split() for line in decode(output).splitlines())
+        for sha, at in (line.split() for line in process.decode(output).splitlines())
     ]

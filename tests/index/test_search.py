@@ -271,6 +271,26 @@ def test_without_words_the_newest_comes_first_and_undated_messages_last(index: I
     assert found(index, "role:user") == [3, 1, 4, 2]
 
 
+def test_a_word_in_the_title_ranks_before_a_file_name(index: Index) -> None:
+    index.write([message("edited", 1, role="tool", paths=("notes/clocks.md",)), message("clocks clocks", 2)])
+    index.write([message("the night " + "oar " * 200, 3, title="The clocks went back", at=NOON - 90 * DAY)])
+    assert found(index, "clocks") == [3, 2, 1]
+    page = index.search(parse("clocks"), limit=2, offset=1)
+    assert ([hit.session for hit in page.hits], page.total) == ([2, 1], 3)
+
+
+def test_a_word_in_many_titles_lists_each_session_once(index: Index) -> None:
+    index.write([message("a ferry", n, title=f"Ferry {n}", at=NOON - n) for n in range(150)])
+    index.write([message("ferry", n, at=NOON) for n in range(150, 200)])
+    sessions = [hit.session for hit in index.search(parse("ferry"), limit=1000).hits]
+    assert sorted(sessions) == list(range(200))
+
+
+def test_a_filter_also_applies_to_sessions_found_by_title(index: Index) -> None:
+    index.write([message("hello", 1, role="user", title="Clocks"), message("clocks", 2, role="tool")])
+    assert found(index, "clocks role:tool") == [2]
+
+
 def test_titles_and_paths_are_searchable(index: Index) -> None:
     index.write([message("hello", 1, title="Faster timetables", paths=("docs/harbour.md",))])
     assert found(index, "timetables") == [1]

@@ -19,9 +19,10 @@ from backscroll.index.pattern.candidates import candidate_queries
 from backscroll.index.pattern.pattern import Pattern
 from backscroll.index.query.compile import CompiledQuery, Synonyms
 from backscroll.index.query.counts import count_by_session
+from backscroll.index.query.hit_pages import HitPage, PendingSearch
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import Hit
-from backscroll.index.query.searcher import By, HitPage, PendingSearch, Snapshot, TooManyTermsError
+from backscroll.index.query.searcher import By, Snapshot, TooManyTermsError
 
 if TYPE_CHECKING:
     from backscroll.index.engine.documents import Document

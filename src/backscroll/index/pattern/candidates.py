@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from backscroll.index.engine.schema import TEXT_FIELDS, schema, tag, tokenizer
 from backscroll.index.pattern.regex_literals import Alternatives
-from backscroll.index.query.compile import CompiledQuery, adjacent, all_of, any_of, escape_regex
+from backscroll.index.query.compile import CompiledQuery
+from backscroll.index.query.elements import adjacent, all_of, any_of, escape_regex
 from backscroll.index.query.parser import Query
 from backscroll.index.text.normalize import fold_accents
 from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc

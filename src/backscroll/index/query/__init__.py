@@ -2,8 +2,10 @@
 
 parser           query syntax as a value
 compile          a parsed query as Tantivy queries
+elements         terms, phrases and combinations that queries consist of
 searcher         `Snapshot`: search one commit of the index
 ranking          order of messages, grouping by session, paging
 session_ranking  order of sessions for several words
+hit_pages        results of a search
 counts           number of messages and sessions that match
 """

@@ -9,13 +9,24 @@ from tantivy import Occur
 
 from backscroll.index.engine.schema import (
     LONG_TAG,
-    METADATA_TAG,
-    SESSION_TAG,
     TEXT_FIELDS,
     path_tokens,
     schema,
     tag,
     tokens_of,
+)
+from backscroll.index.query.elements import (
+    adjacent,
+    all_except,
+    all_of,
+    any_of,
+    cjk_run,
+    escape_regex,
+    everything,
+    in_sessions,
+    other_documents,
+    prefix_query,
+    token_query,
 )
 from backscroll.index.query.parser import (
     Clause,
@@ -36,11 +47,6 @@ __all__ = [
     "CompiledQuery",
     "QueryPart",
     "Synonyms",
-    "adjacent",
-    "all_of",
-    "any_of",
-    "escape_regex",
-    "in_sessions",
 ]
 
 _FIELD_WEIGHTS = {"prose": 2.0, "tool_text": 1.0, "subwords": 0.5}
@@ -49,10 +55,7 @@ _SESSION_TIE_BREAKER = 0.3  # weight of the other field or form
 _INFLECTION_WEIGHT = 0.7
 _SYNONYM_WEIGHT = 0.7
 _COMMON_WORD_WEIGHT = 0.3
-_MAX_SESSION_TERMS = 128
 _KINDS_WITHOUT_TEXT = ("signed", "redacted", "empty")  # of thinking
-# Characters with a meaning in Tantivy's regex syntax. Others must not be escaped: \< matches a word start.
-_REGEX_SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
 
 
 Synonyms = Callable[[str], Sequence[str]]  # of a word in lower case
@@ -122,13 +125,24 @@ class CompiledQuery:
     @staticmethod
     def without_noise(query: tantivy.Query) -> tantivy.Query:
         """Exclude system messages and very long messages: they contain many words by chance."""
-        noise = [_term("tags", tag("role", "system")), _term("tags", LONG_TAG)]
+        noise = [token_query("tags", tag("role", "system")), token_query("tags", LONG_TAG)]
         return tantivy.Query.boolean_query([(Occur.Must, query), *((Occur.MustNot, one) for one in noise)])
 
     def in_session_text(self, parts: Sequence[QueryPart]) -> tantivy.Query | None:
         """Match session documents with at least one of the parts; None if no part is a word."""
         words = [part.in_session for part in parts if part.in_session is not None]
         return any_of(words) if words else None
+
+    def in_title(self, *, with_inflections: bool) -> tantivy.Query | None:
+        """Match session documents whose title or workspace has the only word; None for any other query."""
+        terms = [term for clause in self._clauses for term in clause.any_of]
+        if len(terms) != 1 or not isinstance(terms[0], Word) or terms[0].is_prefix:
+            return None
+        tokens = tokens_of(terms[0].text)
+        if len(tokens) != 1 or extract_cjk(terms[0].text)[1]:
+            return None
+        forms = inflections(tokens[0]) if with_inflections else tokens
+        return any_of([token_query("session_title", form) for form in forms])
 
     def within(self, query: tantivy.Query, sessions: tantivy.Query) -> tantivy.Query:
         """Restrict another query to some sessions and to the filters. Scores are not meaningful."""
@@ -144,46 +158,9 @@ class CompiledQuery:
             return parts[0][1]
         excluded = list(self._excluded)
         if not self._required:
-            excluded += [*_other_documents(), _term("tags", tag("role", "note"))]
-            parts = [*parts, (Occur.Must, _all())]
+            excluded += [*other_documents(), token_query("tags", tag("role", "note"))]
+            parts = [*parts, (Occur.Must, everything())]
         return tantivy.Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
-
-
-def all_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
-    """Match messages that match every query."""
-    if len(queries) == 1:
-        return queries[0]
-    return tantivy.Query.boolean_query([(Occur.Must, query) for query in queries])
-
-
-def any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
-    """Match messages that match at least one query."""
-    if len(queries) == 1:
-        return queries[0]
-    return tantivy.Query.boolean_query([(Occur.Should, query) for query in queries])
-
-
-def _other_documents() -> list[tantivy.Query]:
-    """Return queries for the documents that are not messages."""
-    return [_term("tags", METADATA_TAG), _term("tags", SESSION_TAG)]
-
-
-def _all() -> tantivy.Query:
-    return tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0)
-
-
-def _all_except(query: tantivy.Query) -> tantivy.Query:
-    """Match every message that does not match a query."""
-    excluded = [query, *_other_documents()]
-    return tantivy.Query.boolean_query([(Occur.Must, _all()), *((Occur.MustNot, one) for one in excluded)])
-
-
-def in_sessions(ids: Collection[int]) -> tantivy.Query:
-    """Match every message of some sessions."""
-    # Separate terms are faster for a few sessions: a term set makes Tantivy iterate over all session ids.
-    if 0 < len(ids) <= _MAX_SESSION_TERMS:
-        return any_of([tantivy.Query.term_query(schema(), "session", id, "basic") for id in ids])
-    return tantivy.Query.term_set_query(schema(), "session", [*ids])
 
 
 def _filters(query: Query) -> Iterable[tantivy.Query]:
@@ -222,7 +199,7 @@ def _inflected(term: Term) -> tantivy.Query:
     if not others:
         return _compile_term(term)
     queries = [
-        tantivy.Query.boost_query(_term(field, other), _FIELD_WEIGHTS[field] * _INFLECTION_WEIGHT)
+        tantivy.Query.boost_query(token_query(field, other), _FIELD_WEIGHTS[field] * _INFLECTION_WEIGHT)
         for field in TEXT_FIELDS
         for other in others
     ]
@@ -239,7 +216,7 @@ def _split(clause: Clause, synonyms: Synonyms) -> Iterator[QueryPart]:
     for run in runs:
         pairs = bigrams(unicodedata.normalize("NFKC", run))
         for pair in pairs[:-1] or pairs:
-            yield _word_part(_cjk_run(pair), ["cjk_bigrams"], [pair])
+            yield _word_part(cjk_run(pair), ["cjk_bigrams"], [pair])
     for token in tokens_of(text):
         if len(token) > 1 or len(text) == 1:
             yield _word_part(_inflected(Word(token)), TEXT_FIELDS, inflections(token), synonyms(token))
@@ -253,7 +230,7 @@ def _word_part(
         query,
         tuple((field, form) for field in fields for form in forms),
         tantivy.Query.boost_query(_in_session_text(forms, synonyms), weight),
-        any_of([_term("session_title", form) for form in forms]),
+        any_of([token_query("session_title", form) for form in forms]),
         weight,
     )
 
@@ -263,7 +240,7 @@ def _in_session_text(forms: Sequence[str], synonyms: Sequence[str] = ()) -> tant
     weights = dict.fromkeys(forms, _INFLECTION_WEIGHT) | {forms[0]: 1.0}
     weights |= {synonym: _SYNONYM_WEIGHT for synonym in synonyms if synonym not in weights}
     queries = [
-        tantivy.Query.boost_query(_term(field, word), field_weight * weight)
+        tantivy.Query.boost_query(token_query(field, word), field_weight * weight)
         for field, field_weight in _SESSION_FIELD_WEIGHTS.items()
         for word, weight in weights.items()
     ]
@@ -273,7 +250,10 @@ def _in_session_text(forms: Sequence[str], synonyms: Sequence[str] = ()) -> tant
 def _stop_words(terms: Iterable[Term]) -> tantivy.Query:
     """Match stop words in prose only: in tool text they mean nothing and are expensive."""
     queries = [
-        _term("prose", token) for term in terms if isinstance(term, Word) for token in tokens_of(term.text)
+        token_query("prose", token)
+        for term in terms
+        if isinstance(term, Word)
+        for token in tokens_of(term.text)
     ]
     return any_of(queries)
 
@@ -288,9 +268,9 @@ def _compile_term(term: Term) -> tantivy.Query:
         case Filter():
             return _compile_filter(term)
         case SessionIds(ids, is_negated):
-            return _all_except(in_sessions(ids)) if is_negated else in_sessions(ids)
+            return all_except(in_sessions(ids)) if is_negated else in_sessions(ids)
         case Not(terms):
-            return _all_except(_any_term(terms))
+            return all_except(_any_term(terms))
         case Word(text, is_prefix):
             queries = _compile_text(text, is_prefix=is_prefix, with_subwords=True)
         case Phrase(text, is_prefix):
@@ -301,7 +281,7 @@ def _compile_term(term: Term) -> tantivy.Query:
 def _compile_text(text: str, *, is_prefix: bool = False, with_subwords: bool = False) -> list[tantivy.Query]:
     """Return queries that must all match: adjacent tokens, and CJK runs."""
     text, runs = extract_cjk(to_nfc(text))
-    queries = [_cjk_run(unicodedata.normalize("NFKC", run)) for run in runs]
+    queries = [cjk_run(unicodedata.normalize("NFKC", run)) for run in runs]
     # Text between two CJK runs is a separate piece: its tokens are not adjacent to those of other pieces.
     pieces = text.split() if runs else [text]
     for piece in pieces:
@@ -319,37 +299,9 @@ def _in_text_fields(tokens: list[str], *, is_prefix: bool, with_subwords: bool) 
         weight = _FIELD_WEIGHTS[field]
         queries.append(query if weight == 1.0 else tantivy.Query.boost_query(query, weight))
     if with_subwords and len(tokens) == 1:
-        subword = _prefix("subwords", tokens[0]) if is_prefix else _term("subwords", tokens[0])
+        subword = prefix_query("subwords", tokens[0]) if is_prefix else token_query("subwords", tokens[0])
         queries.append(tantivy.Query.boost_query(subword, _FIELD_WEIGHTS["subwords"]))
     return any_of(queries)
-
-
-def adjacent(field: str, tokens: list[str], *, is_prefix: bool = False) -> tantivy.Query:
-    """Match tokens next to each other in one field."""
-    if len(tokens) == 1:
-        return _prefix(field, tokens[0]) if is_prefix else _term(field, tokens[0])
-    if is_prefix:
-        # Not phrase_prefix_query, which considers only fifty completions.
-        patterns = [*map(escape_regex, tokens[:-1]), f"{escape_regex(tokens[-1])}.*"]
-        return tantivy.Query.regex_phrase_query(schema(), field, [*patterns])
-    return tantivy.Query.phrase_query(schema(), field, [*tokens])
-
-
-def _cjk_run(run: str) -> tantivy.Query:
-    """Match adjacent CJK characters. A single one matches as the start of a bigram."""
-    if len(run) == 1:
-        return tantivy.Query.regex_query(schema(), "cjk_bigrams", f"{escape_regex(run)}.?")
-    pairs = bigrams(run)[:-1]
-    return adjacent("cjk_bigrams", pairs)
-
-
-def _term(field: str, value: str) -> tantivy.Query:
-    return tantivy.Query.term_query(schema(), field, value, "freq")
-
-
-def _prefix(field: str, prefix: str) -> tantivy.Query:
-    # As fast to run as a regex query, and without the time to compile one.
-    return tantivy.Query.fuzzy_term_query(schema(), field, prefix, distance=0, prefix=True)
 
 
 def _compile_filter(filter: Filter) -> tantivy.Query:
@@ -372,10 +324,10 @@ def _compile_filter(filter: Filter) -> tantivy.Query:
 
 
 def _thinking_with_text() -> tantivy.Query:
-    without_text = [_term("tags", tag("kind", kind)) for kind in _KINDS_WITHOUT_TEXT]
+    without_text = [token_query("tags", tag("kind", kind)) for kind in _KINDS_WITHOUT_TEXT]
     return tantivy.Query.boolean_query(
         [
-            (Occur.Must, _term("tags", tag("role", "thinking"))),
+            (Occur.Must, token_query("tags", tag("role", "thinking"))),
             *((Occur.MustNot, kind) for kind in without_text),
         ]
     )
@@ -384,11 +336,6 @@ def _thinking_with_text() -> tantivy.Query:
 def _tag_query(name: str, value: str) -> tantivy.Query:
     term = tag(name, value)
     if "*" not in value:
-        return _term("tags", term)
+        return token_query("tags", term)
     pattern = ".*".join(escape_regex(part) for part in term.split("*"))
     return tantivy.Query.regex_query(schema(), "tags", pattern)
-
-
-def escape_regex(text: str) -> str:
-    """Escape a text for Tantivy's regex syntax."""
-    return "".join(f"\\{char}" if char in _REGEX_SPECIAL else char for char in text)

@@ -6,6 +6,8 @@
     inflections  every word in any of its forms
     any part     some of the words; sessions with more and rarer words come first
 
+Sessions with the only word of a query in their title precede the others.
+
 A search for sessions with more than one word is ranked by `session_ranking`, which combines these stages
 with the documents of whole sessions.
 
@@ -26,8 +28,10 @@ from msgspec.structs import replace
 
 from backscroll.index.engine.background import BackgroundTask
 from backscroll.index.engine.schema import METADATA_TAG, schema
-from backscroll.index.query.compile import CompiledQuery, QueryPart, Synonyms, in_sessions
+from backscroll.index.query.compile import CompiledQuery, QueryPart, Synonyms
 from backscroll.index.query.counts import By, Counts, count_by_session, count_messages
+from backscroll.index.query.elements import in_sessions
+from backscroll.index.query.hit_pages import PendingSearch
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import DAY_MS, Hit, Row, first_per_session, rank_block, take_page
 from backscroll.index.query.session_ranking import (
@@ -38,7 +42,7 @@ from backscroll.index.query.session_ranking import (
 )
 from backscroll.readers.lru_cache import LRUCache
 
-__all__ = ["By", "HitPage", "PendingSearch", "Snapshot", "TooManyTermsError"]
+__all__ = ["By", "Snapshot", "TooManyTermsError"]
 
 FIRST_RANKED_BLOCK = 500
 FIRST_NEWEST_BLOCK = 2000  # larger: consecutive messages are often of the same session
@@ -57,38 +61,6 @@ class TooManyTermsError(Exception):
     """A pattern matches more terms of the dictionary than Tantivy expands."""
 
 
-class HitPage(Struct, frozen=True):
-    """One page of hits."""
-
-    hits: list[Hit]
-    total: int | None  # sessions or messages; None if not counted
-    is_relaxed: bool = False  # no message has every word
-    with_inflections: bool = False  # words match in other forms too
-
-
-class PendingSearch:
-    """A page of hits for which counting may still run in the background."""
-
-    def __init__(
-        self,
-        hits: list[Hit],
-        counts: "Counts | BackgroundTask[Counts]",
-        *,
-        is_relaxed: bool = False,
-        with_inflections: bool = False,
-    ) -> None:
-        self.hits = hits
-        self.is_relaxed = is_relaxed
-        self.with_inflections = with_inflections
-        self._counts = counts
-
-    def finish(self) -> HitPage:
-        """Wait for the counts and return the page with them."""
-        counts = self._counts.result() if isinstance(self._counts, BackgroundTask) else self._counts
-        hits = [replace(hit, match_count=counts.of(hit.session)) for hit in self.hits]
-        return HitPage(hits, counts.total, is_relaxed=self.is_relaxed, with_inflections=self.with_inflections)
-
-
 class _FirstBlock(Struct, frozen=True):
     """The first block of rows of a query, and the counts of all matches."""
 
@@ -96,6 +68,7 @@ class _FirstBlock(Struct, frozen=True):
     rows: list[Row]
     counts: Counts | BackgroundTask[Counts]
     with_inflections: bool = False
+    in_title: tuple[Hit, ...] = ()  # the best message of each session that has the word in its title
 
 
 class _SessionRanking(Struct, frozen=True):
@@ -139,11 +112,13 @@ class Snapshot:
             return self._search_sessions(query, parts, limit=limit, offset=offset, today=today)
         if match_any and parts:
             return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
-        first = self._cached_first_block(query, by) if with_counts else self._first_block(query, None)
+        first = self._cached_first_block(query, by, today) if with_counts else self._first_block(query, None)
         if not first.rows and (parts := query.parts()):
             return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
         blocks = self._blocks(first.query, first.rows, is_ranked=query.is_ranked, today=today)
-        hits = take_page(blocks if by == "message" else first_per_session(blocks), limit=limit, offset=offset)
+        if by == "session":
+            blocks = first_per_session(chain([list(first.in_title)], blocks))
+        hits = take_page(blocks, limit=limit, offset=offset)
         return PendingSearch(hits, first.counts, with_inflections=first.with_inflections)
 
     def _search_sessions(
@@ -268,10 +243,25 @@ class Snapshot:
         buckets = [*strict.buckets, *count_by_session(self.searcher, within)]
         return Counts(total, sorted(buckets, key=lambda bucket: bucket["key"]))
 
-    def _cached_first_block(self, query: CompiledQuery, by: By) -> _FirstBlock:
+    def _title_hits(self, query: CompiledQuery, block: _FirstBlock, today: int) -> list[Hit]:
+        """Return the sessions with the only word of the query in their title, each with its best message."""
+        in_title = query.in_title(with_inflections=block.with_inflections)
+        if in_title is None or not block.rows:
+            return []
+        rows, _ = self._block(in_title, 0, _SESSION_DOCUMENTS, is_ranked=True)
+        if not rows:
+            return []
+        within = query.within_scored(block.query, {session for _, session, _, _ in rows})
+        return self._best_per_session(within, today)
+
+    def _cached_first_block(self, query: CompiledQuery, by: By, today: int) -> _FirstBlock:
         """Return the first block with counts, from the cache if a page of the same query was read before."""
         key = query.query, by
-        block = self._first_blocks.get(key) or self._first_block(query, by)
+        block = self._first_blocks.get(key)
+        if block is None:
+            block = self._first_block(query, by)
+            if by == "session" and query.is_ranked:
+                block = replace(block, in_title=tuple(self._title_hits(query, block, today)))
         self._first_blocks.put(key, block)
         return block
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,11 @@ def _listed_only(stores: Stores, source: Source, root: Path, retention: Retentio
     if not unlisted:
         return retention
     units = stores.archive.fingerprints.units(source.name, root)
-    unlisted &= {Path(path).stem for path, fingerprint in units.items() if fingerprint != "?"}
+    # Without pathlib: there can be 10,000 units.
+    unlisted &= {
+        os.path.basename(path).rpartition(".")[0]  # noqa: PTH119
+        for path, fingerprint in units.items()
+        if fingerprint != "?"
+    }
     expiring = tuple(one for one in retention.expiring if one not in unlisted)
     return retention._replace(expiring=expiring) if expiring else None

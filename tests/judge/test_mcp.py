@@ -151,7 +151,8 @@ def test_a_session_that_moves_itself_gets_the_command_to_run_later(stage: Stage)
     name = f"{_PREFIX}migrate_session"
     find = use("ToolSearch", query=f"select:{name}", max_results=1)
     call = use(name, refs=[session_id], target=str(target), mode="move")
-    stage.script.on("PROMPT-MOVE", _CONNECTED, [text("Searching."), find], [call], [text("Not moved.")])
+    wait = use("Bash", command="sleep 1", description="wait")  # until the tool has written the transcript
+    stage.script.on("PROMPT-MOVE", _CONNECTED, [text("Searching."), find, wait], [call], [text("Not moved.")])
     stage.ask(
         "PROMPT-MOVE go",
         "--session-id",

@@ -94,8 +94,10 @@ def test_searches_of_the_web_are_read(stage: Stage) -> None:
     stage.expect(call, status="completed", result="Tea\nhttps://tea.example")
     stage.script.on("PROMPT-SERVER", [call, found, text("Searched.")])
     stage.script.on("PROMPT-CLIENT", [search], [text("Searched here.")])
-    stage.ask("PROMPT-SERVER go")
+    run = stage.ask("PROMPT-SERVER go")
     stage.ask("PROMPT-CLIENT go")
+    if stage.version < "1.0.0":  # 0.2 does not write the query
+        run.exchanges[0].blocks[0]["input"] = {}
     assert_agrees(stage)
 
 

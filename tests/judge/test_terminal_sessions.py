@@ -96,7 +96,7 @@ def test_a_moved_session_is_in_the_list_of_the_new_folder(stage: Stage) -> None:
     Safekeeping(stage).run("migrate", stage.runs[0].id, "--to", str(target), "--mode", "move", "--yes")
     stage.workspace = target
     with terminal(stage, "--resume") as screen:
-        screen.wait_for("First typed prompt avocet")
+        screen.wait_for("First typed prompt avocet", "Title by the model")
         screen.keys("Enter")
         time.sleep(4.0)
         screen.ask("After the move heron")

@@ -61,6 +61,19 @@ def test_agents_of_the_project_have_their_own_model(stage: Stage) -> None:
     assert_agrees(stage)
 
 
+@pytest.mark.since("2.1.105")
+def test_a_session_that_runs_as_an_agent_is_an_ordinary_session(stage: Stage) -> None:
+    stage.write(
+        ".claude/agents/taster.md",
+        "---\nname: taster\ndescription: Tastes tea\ntools: Read, Bash\n---\nYou taste tea.\n",
+    )
+    echo = use("Bash", command="echo sip", description="sip")
+    stage.script.on("PROMPT-AS", [text("Tasting."), echo], [text("It tastes fine.")])
+    first = stage.ask("PROMPT-AS go", "--agent", "taster")
+    stage.ask("After the tasting egret", resume=first)
+    assert_agrees(stage)
+
+
 @pytest.mark.since("2.1.63")
 def test_a_message_to_an_agent_continues_its_conversation(stage: Stage) -> None:
     def again(request: dict[str, Any]) -> list[Block]:

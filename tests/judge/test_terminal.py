@@ -88,6 +88,35 @@ def test_a_prompt_queued_in_a_terminal_is_shown_once(stage: Stage) -> None:
     assert_agrees(stage)
 
 
+@pytest.mark.since("2.1.105")
+def test_a_queued_prompt_that_is_taken_back_and_changed_is_shown_as_it_was_sent(stage: Stage) -> None:
+    nap = use("Bash", command=_NAP, description="nap")
+    stage.script.on("INT-NAP", [text("Napping."), nap], [text("Nap over.")])
+    with terminal(stage, "--permission-mode", "default", "--allowedTools", "Bash") as screen:
+        screen.type("INT-NAP please")
+        stage.wait_for_file("napping")
+        screen.type("Queued while napping bittern", is_prompt=False)
+        screen.keys("Up")  # takes it back into the input
+        time.sleep(1.0)
+        screen.keys("C-u", "C-u")
+        stage.write("go", "")
+        screen.wait_for("Nap over")
+        screen.ask("Last prompt coot")
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.1.282")
+def test_a_question_beside_the_conversation_is_not_part_of_it(stage: Stage) -> None:
+    stage.script.on("what kettle", [text("A copper one.")])
+    with terminal(stage) as screen:
+        screen.ask("First typed prompt avocet")
+        screen.type("/btw what kettle is it?", is_prompt=False)
+        screen.wait_for("A copper one", "Title by the model")
+        screen.keys("Escape")
+        screen.ask("Second typed prompt egret")
+    assert_agrees(stage)
+
+
 @pytest.mark.since("2.0.76")
 def test_a_tool_stopped_in_a_terminal_has_no_decision(stage: Stage) -> None:
     nap = use("Bash", command=_NAP, description="nap")

@@ -167,3 +167,31 @@ def test_a_dequeued_notification_does_not_deliver_a_prompt(tmp_path: Path) -> No
     session = Transcript(version="2.1.212").user("go").queue("enqueue", NOTIFICATION)
     session.queue("enqueue", "my words").queue("dequeue").user("else").assistant("ok")
     assert sorted(texts_of(read_session(session, tmp_path).messages, "user")) == ["else", "go", "my words"]
+
+
+def test_a_prompt_that_was_taken_back_is_not_a_prompt_but_kept(tmp_path: Path) -> None:
+    session = Transcript().user("go").assistant("working").queued("never mind", delivered="withdrawn")
+    session.assistant("done").user("next").assistant("ok")
+    path = session.write(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for count in range(len(lines) + 1):
+        messages = read_in_two_steps(path, len(b"".join(lines[:count]))).sessions[0].messages
+        assert texts_of(messages, "user") == ["go", "next"], count
+        assert [m.content for m in messages if m.kind == "withdrawn"] == ["never mind"], count
+
+
+@pytest.mark.parametrize("is_queued_again", [True, False])
+def test_a_prompt_that_was_taken_back_and_sent_is_emitted_once(tmp_path: Path, is_queued_again: bool) -> None:
+    session = Transcript().user("go").assistant("working").queued("the same", delivered="withdrawn")
+    if is_queued_again:
+        session.queued("the same", delivered="user").assistant("done")
+    else:
+        session.assistant("done").user("the same").assistant("ok")
+    messages = read_session(session, tmp_path).messages
+    assert [(m.role, m.kind) for m in messages if m.content == "the same"] == [("user", None)]
+
+
+def test_taking_prompts_back_keeps_notifications_in_the_queue(tmp_path: Path) -> None:
+    session = Transcript().user("go").queue("enqueue", "mine").queue("enqueue", NOTIFICATION)
+    session.queue("popAll", "mine").queue("dequeue").assistant("ok").user("other").assistant("done")
+    assert texts_of(read_session(session, tmp_path).messages, "user") == ["go", "other"]

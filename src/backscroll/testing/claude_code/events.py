@@ -161,7 +161,10 @@ class EventLines(MessageLines, StateLines):
         return self.user_line(text, **flags)
 
     def queued(
-        self, text: str, *, delivered: Literal["attachment", "user", "removed", "never"] | None = None
+        self,
+        text: str,
+        *,
+        delivered: Literal["attachment", "user", "removed", "never", "withdrawn"] | None = None,
     ) -> Self:
         """Add a prompt that was typed during a turn.
 
@@ -192,6 +195,8 @@ class EventLines(MessageLines, StateLines):
                 self.prompts.append(text)
             case "never":
                 self.prompts.append(text)
+            case "withdrawn":
+                self.queue("popAll", text)
         return self
 
     def attachment(self, kind: str, **fields: Any) -> Self:

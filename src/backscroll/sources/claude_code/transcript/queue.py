@@ -3,7 +3,7 @@
 A prompt is queued. When it is delivered, most versions write it again as a user line or an attachment. Some
 versions deliver it during the turn without another line; then the queue operation has the only copy. A prompt
 that was dequeued is delivered by the next user line, which can have another spelling: ``/cost`` is written as
-``/usage``.
+``/usage``. A user can take prompts back from the queue to edit them; then they were never sent.
 """
 
 import re
@@ -43,10 +43,12 @@ class Queue(Struct):
     delivered: set[str] = field(default_factory=set)
     dequeued: dict[str, QueuedPrompt] = field(default_factory=dict)  # the next user line delivers them
     order: list[str] = field(default_factory=list)  # of all entries; "" for a notification
+    withdrawn: dict[str, QueuedPrompt] = field(default_factory=dict)  # taken back by the user
 
     def enqueue(self, prompt: QueuedPrompt) -> None:
         key = prompt.text.strip()
         self._append(key)
+        self.withdrawn.pop(key, None)
         if key not in self.delivered and key not in self.emitted:
             self.waiting.setdefault(key, prompt)
 
@@ -81,15 +83,29 @@ class Queue(Struct):
             self.emitted[key] = prompt.id
         return prompt
 
+    def withdraw(self, text: str) -> list[tuple[str, str]]:
+        """Take all prompts of the user from the queue, back into the input, where they are ``text``.
+
+        Return message id and text of those that were emitted before.
+        """
+        self.withdrawn |= self.waiting
+        self.waiting.clear()
+        self.order = [key for key in self.order if not key]
+        emitted = [(id_, key) for key, id_ in self.emitted.items() if key in text]
+        for _, key in emitted:
+            del self.emitted[key]
+        return emitted
+
     def deliver(self, text: str) -> tuple[str, ...]:
         """Mark a prompt as delivered. Return the ids of the messages that were emitted for it before.
 
         Several prompts can be delivered as one, joined by newlines. Any other text delivers the dequeued
         prompts in another spelling.
         """
+        key = text.strip()
+        self.withdrawn.pop(key, None)
         if not (self.waiting or self.emitted or self.dequeued):
             return ()
-        key = text.strip()
         is_known = key in self.waiting or key in self.emitted or key in self.dequeued
         message_ids: list[str] = []
         for part in [key] if is_known else self._split_joined(key) or list(self.dequeued):
@@ -106,6 +122,13 @@ class Queue(Struct):
         ]
         self.delivered |= self.dequeued.keys()
         self.dequeued.clear()
+        return prompts
+
+    def take_withdrawn(self) -> list[QueuedPrompt]:
+        """Remove and return the prompts that the user took back and did not send."""
+        prompts = [prompt for key, prompt in self.withdrawn.items() if key not in self.emitted]
+        self.emitted |= {prompt.text.strip(): prompt.id for prompt in prompts}
+        self.withdrawn.clear()
         return prompts
 
     def _split_joined(self, text: str) -> list[str]:

@@ -6,7 +6,7 @@ ids, parents and positions stay in memory.
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -289,12 +289,14 @@ class Transcript:
 
     def mark_delivered(self, text: str) -> None:
         """Mark a queued prompt as delivered. The message added next replaces the one of the queue."""
-        message_ids = self.state.queue.deliver(text)
-        if message_ids:
-            # If several prompts are delivered as one, the first is replaced and the others are retracted.
-            self.tree.message_counts[self.tree.find(message_ids[0])] = 0
-            self.tree.retracted_ids.update(message_ids[1:])
-            self.emit(Replacement(message_ids[0]))
+        if message_ids := self.state.queue.deliver(text):
+            self.replace_emitted(message_ids)
+
+    def replace_emitted(self, message_ids: Sequence[str]) -> None:
+        """Let the next message replace the first of these. The others are retracted."""
+        self.tree.message_counts[self.tree.find(message_ids[0])] = 0
+        self.tree.retracted_ids.update(message_ids[1:])
+        self.emit(Replacement(message_ids[0]))
 
     def emit_refused_commands(self) -> None:
         """Emit queued commands of which the file contains only the reason for their refusal."""
@@ -319,6 +321,8 @@ class Transcript:
     def _finish(self) -> Iterator[Item]:
         for prompt in self.state.queue.take_undelivered():
             system_lines.emit_queued_prompt(prompt, self)
+        for prompt in self.state.queue.take_withdrawn():
+            system_lines.emit_queued_prompt(prompt, self, role="system", kind="withdrawn")
         if (
             self.agent_id is not None
             and (link := subagent_sidecar.sidecar_link(self.agent_id, self.sidecar)) is not None

@@ -127,6 +127,12 @@ def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, tran
             emit_queued_prompt(prompt, transcript)
     elif operation == "remove":
         queue.remove_notification()
+    elif operation == "popAll":
+        at = timestamps.from_value(record.get("timestamp"))
+        for message_id, words in queue.withdraw(text):  # emitted by a read that ended before this line
+            transcript.replace_emitted([message_id])
+            prompt = QueuedPrompt(f"withdrawn-{message_id}", words, at, origin)
+            emit_queued_prompt(prompt, transcript, role="system", kind="withdrawn")
     return False
 
 

@@ -55,6 +55,7 @@ REDUCED = {
     "string",
     "subagent",
     "tag",
+    "undone_copy",
     "unit",
     "user_title",
 }

@@ -221,7 +221,8 @@ def test_a_damaged_file_is_left_out_and_the_others_are_restored(backup: Path, tm
 
 def test_the_archive_is_restored_where_there_is_none(backup: Path, tmp_path: Path) -> None:
     before = library(tmp_path).all_sessions()
-    history = History(roots=[], home=tmp_path / "new")
+    roots = [NamedRoot(source.name, root) for source, root in library(tmp_path).roots()]
+    history = History(roots=roots, home=tmp_path / "new")
     history.restore_backup(backup)
     assert history.all_sessions() == before
     assert len(history.search_sessions("ferry").data) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.errors import RestoreError
+from backscroll.errors import BackscrollError, RestoreError
 from backscroll.history import History
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
@@ -182,3 +182,51 @@ def test_a_session_of_a_damaged_archive_is_found_by_its_id(two_sessions: Path, t
     shutil.rmtree(tmp_path / "cursor")
     result = library(tmp_path).restore_backup(two_sessions, sessions=[ref[:15]])
     assert result.sessions_restored == 1
+
+
+@pytest.mark.parametrize("sample", HISTORIES, ids=str)
+def test_a_session_that_only_the_archive_contains_is_restored(sample: SampleHistory, tmp_path: Path) -> None:
+    root = sample.write(tmp_path / sample.source_name)
+    roots = [NamedRoot(sample.source_name, root)]
+    with History(roots=roots, home=tmp_path / "home") as history:
+        history.sync()
+        sessions = [one for one in history.all_sessions() if history.resume.plan(one.ref).command]
+        kept = tmp_path / "kept"
+        root.rename(kept)
+        root.mkdir()
+        history.sync()
+        backup = Path(history.create_backup(tmp_path / "all.zip").backup_path)
+    fresh = History(roots=roots, home=tmp_path / "second")
+    for session in sessions[:1]:
+        try:
+            plan = fresh.restore_backup(backup, sessions=[session.ref], is_dry_run=True)
+        except BackscrollError as error:  # the same reasons for which `restore-session` refuses
+            with pytest.raises(type(error)):
+                history.restore_session(session.ref)
+            continue
+        assert plan.files_restored and plan.change_id is None
+        result = fresh.restore_backup(backup, sessions=[session.ref])
+        assert (result.files, result.sessions_restored) == (plan.files, 1)
+        fresh.sync()
+        assert [one.ref for one in fresh.all_sessions()] == [session.ref]
+        fresh.undo_change(result.change_id)
+        assert [path for path in root.rglob("*") if path.suffix == ".jsonl"] == []
+
+
+def test_a_session_in_the_archive_and_one_in_the_files_are_restored_together(tmp_path: Path) -> None:
+    root = tmp_path / "claude-code"
+    lost = Transcript(seed=1).user("the lost ferry").assistant("Gone.")
+    found = Transcript(seed=2).user("the other ferry").assistant("Here.")
+    path = lost.write(root)
+    found.write(root)
+    with make_history(tmp_path, "claude-code") as history:
+        path.unlink()
+        history.sync()
+        backup = Path(history.create_backup(tmp_path / "all.zip").backup_path)
+        shutil.rmtree(root / "projects")
+        result = history.restore_backup(backup, sessions=[lost.session_id, found.session_id])
+        assert (result.files_restored, result.sessions_restored) == (2, 2)
+        history.sync()
+        assert not any(one.is_gone for one in history.all_sessions())
+        with pytest.raises(RestoreError, match="--map"):
+            history.restore_backup(backup, sessions=[lost.session_id], path_map={"/a": "/b"})

@@ -424,3 +424,20 @@ def test_a_restore_can_be_undone(machine: Machine) -> None:
     machine.history.undo_change()
     assert not path.exists()
     assert machine.history.find(ONE).is_gone
+
+
+def test_an_undone_copy_is_hidden_until_it_comes_back(machine: Machine) -> None:
+    Transcript(ONE, seed=1, cwd=str(machine.old)).user("ferry").assistant("Late.").write(machine.root)
+    machine.history.sync()
+    (copied,) = machine.history.migrate_session(ONE, machine.new).sessions
+    path = next(machine.root.rglob(f"{copied.new_ref.partition(':')[2]}.jsonl"))
+    content = path.read_bytes()
+    machine.history.undo_change()
+    assert [one.id for one in machine.history.all_sessions()] == [ONE]
+    assert machine.history.find(copied.new_ref).is_gone  # still in the archive
+    machine.history.archive_admin.rebuild()
+    assert [one.id for one in machine.history.all_sessions()] == [ONE]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    machine.history.sync()
+    assert {one.ref for one in machine.history.all_sessions()} == {f"claude-code:{ONE}", copied.new_ref}

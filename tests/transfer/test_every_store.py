@@ -118,8 +118,11 @@ def test_copies_and_moves_change_no_statistics_and_undo_restores_everything(mach
     after = machine.sessions()
     assert {ref: after[ref] for ref in sessions} == sessions
     assert {machine.history.find(one.new_ref).workspace_path for one in copied.sessions} <= {str(machine.new)}
+    listed = {one.ref for one in machine.history.all_sessions()}
     machine.undo(copied)
     assert machine.files() == files
+    copies = {one.new_ref for one in copied.sessions}
+    assert {one.ref for one in machine.history.all_sessions()} == listed - copies
     moved = machine.migrate("move")
     assert machine.statistics() == statistics
     assert set(machine.refs()) == set(sessions)

@@ -18,6 +18,7 @@ sync_lock.py        one sync at a time, across processes
 sync_progress.py    progress of a running sync, for other processes
 sync_state.py       whether the last sync is complete
 timestamps.py       times as integer milliseconds
+undone_copies.py    copies of sessions that `undo` removed from the tool
 wildcards.py        names with "*" in filters
 errors.py           SQLite errors as `ArchiveError`
 """

@@ -170,6 +170,7 @@ class ChangeLog:
             what=plan.what,
             sessions=plan.sessions,
             batch=plan.batch,
+            copies=plan.copies,
             state="preparing",
             files=[new_operation(change, change_id, number) for number, change in enumerate(plan.files)],
             lines=[LineOperation(str(change.path), change.before, change.after) for change in plan.lines],

@@ -68,6 +68,7 @@ class Journal(Struct, kw_only=True):
     sessions: tuple[str, ...]
     state: State
     batch: str = ""
+    copies: tuple[str, ...] = ()
     files: list[FileOperation] = []
     lines: list[LineOperation] = []
     row_count: int = 0
@@ -100,6 +101,7 @@ class Journal(Struct, kw_only=True):
             is_undone=self.state == "undone",
             is_interrupted=not self.is_finished,
             batch=self.batch,
+            copies=self.copies,
             paths=(
                 *(one.path for one in self.files),
                 *(one.path for one in self.lines),

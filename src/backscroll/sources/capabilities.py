@@ -148,6 +148,12 @@ class BackupContents(Protocol):
         A folder that cannot be listed is returned too, so that it is reported when it is opened.
         """
 
+    def is_history_path(self, path: str) -> bool:
+        """Return whether `backup_files` may return a path below the root, with forward slashes.
+
+        A restore writes no other files: a backup from an unknown source could contain settings with commands.
+        """
+
     def remove_secrets(self, connection: Connection) -> None:
         """Delete the credentials in a private copy of one of the tool's databases."""
 

@@ -135,7 +135,9 @@ def _plan(
     writer = writer_of(summary)
     check_target(session, target)
     if mode == "copy":
-        return writer.plan_copy(session, target, keep_cwd=keep_cwd)
+        plan = writer.plan_copy(session, target, keep_cwd=keep_cwd)
+        copies = (f"{summary.source}:{plan.session_id}",)
+        return replace(plan, changes=replace(plan.changes, copies=copies))
     plan = writer.plan_move(session, target, keep_cwd=keep_cwd)
     changes = plan.changes
     for moves, part in companions(archive, summary):

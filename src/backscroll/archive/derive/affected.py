@@ -135,11 +135,13 @@ def _infer_parents(db: sqlite3.Connection) -> set[SessionKey]:
     db.execute(
         "update fragment set inferred_parent_external_id = coalesce("
         " (select p.external_id from subagent_link l join fragment p on p.id = l.fragment_id"
-        "  where l.external_id = fragment.external_id order by p.external_id limit 1),"
+        "  where l.external_id = fragment.external_id"
+        "  order by (p.platform, p.external_id) in undone_copy, p.external_id limit 1),"
         " (select s.external_id from subagent_evidence e join message m on m.call_hash = e.call_hash"
         "  join fragment s on s.id = m.fragment_id and not s.is_subagent"
         "  where e.agent_id = fragment.external_id"
-        "  order by e.strength, s.external_id limit 1)) where is_subagent = 1 and parent_external_id is null"
+        "  order by (s.platform, s.external_id) in undone_copy, e.strength, s.external_id limit 1))"
+        " where is_subagent = 1 and parent_external_id is null"
     )
     changed: set[SessionKey] = set()
     for platform, id_, session in db.execute(orphans):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from backscroll.archive.derive.fragments import closings_of_sessions
 from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
+from backscroll.archive.undone_copies import undone_fragments
 from backscroll.model import Closing
 
 __all__ = ["mark_duplicate_messages"]
@@ -36,6 +37,7 @@ _HAS_ONLY_RESULT = (
 class _Holder(NamedTuple):
     """A fragment that contains a record. The fields are in order of rank: the lowest contained it first."""
 
+    is_undone: bool  # of a copy that `undo` has removed from the tool
     is_past: bool  # its file no longer contains the record
     is_forked: bool
     at: int
@@ -84,7 +86,7 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
     A fragment ranks first if its file still contains the message. Most copies have new timestamps, so the
     earliest time decides, then the evidence for copies in the unit, then whether any line names another
     session, then which session started first. A message that no other session contains belongs to the session
-    even if it was copied.
+    even if it was copied. A copy that was undone ranks last.
     """
     rows = db.execute(
         "select m.record_hash, m.fragment_id, f.status <> 'current' and not max(m.is_active),"
@@ -96,9 +98,11 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
         " group by m.record_hash, m.fragment_id order by m.record_hash",
         [_NO_TIME, _NO_TIME],
     ).fetchall()
+    undone = undone_fragments(db)
     holders: dict[int, list[_Holder]] = {}
     for record_hash, fragment_id, is_past, is_forked, at, is_subagent, external_id, started in rows:
         holder = _Holder(
+            fragment_id in undone,
             bool(is_past),
             bool(is_forked),
             at,

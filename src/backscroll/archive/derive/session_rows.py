@@ -28,6 +28,7 @@ from backscroll.archive.derive.subagent_rows import write_inlined_subagents, wri
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import StringLookup
 from backscroll.archive.timestamps import from_ms
+from backscroll.archive.undone_copies import is_undone_copy
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.dates import iso
 from backscroll.model.stream import OWN_TITLES
@@ -156,6 +157,8 @@ def _session_values(
         "are_tokens_unknown": totals.tokens is None,
         "are_tokens_at_least": totals.is_lower_bound,
     }
+    is_gone = are_gone(content)
+    is_hidden = is_gone and is_undone_copy(db, session)
     return {
         "id": conversation_id(session.platform, session.id),
         "session_id": _window_id(db, session, closing, hash_, started, updated),
@@ -186,8 +189,8 @@ def _session_values(
         "models": _json(totals.models),
         "version": closing.version,
         "completeness": closing.completeness,
-        "visibility": closing.visibility,
-        "is_gone": are_gone(content),
+        "visibility": "hidden" if is_hidden else closing.visibility,
+        "is_gone": is_gone,
     }
 
 

@@ -3,8 +3,11 @@
 import sqlite3
 from typing import Any
 
+from msgspec import json
+
 from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
 from backscroll.archive.storage.strings import StringTable
+from backscroll.archive.undone_copies import undone_fragments
 from backscroll.model import Message, Opening, TokenUsage, UsageReport
 
 __all__ = ["NO_MESSAGE", "UsageRecorder", "assign_response_owner", "usage_by_response"]
@@ -153,10 +156,11 @@ def assign_response_owner(db: sqlite3.Connection) -> None:
         "  left join message m indexed by message_record"
         "   on m.record_hash = o.record_hash and m.fragment_id = o.fragment_id"
         "  where o.response_hash = response.response_hash"
-        "  order by m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent,"
+        "  order by o.fragment_id in (select value from json_each(?)),"
+        "  m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent,"
         f"  m.fragment_id is null and {_COPIES_FROM_HOLDER}, f.external_id, o.fragment_id limit 1)"
         " where response_hash in (select response_hash from repeated)",
-        [_NO_TIME],
+        [json.encode(list(undone_fragments(db))).decode(), _NO_TIME],
     )
     db.execute(
         "update response set (input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens,"

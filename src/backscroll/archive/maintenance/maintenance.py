@@ -20,6 +20,7 @@ from backscroll.archive.maintenance.status import Status, read_status
 from backscroll.archive.maintenance.verify import verify
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.session_key import SessionKey
+from backscroll.archive.undone_copies import mark_undone_copies
 from backscroll.model import Problem, SessionSummary
 from backscroll.model.problem import SourceCounts
 
@@ -55,6 +56,12 @@ class Maintenance:
         finally:
             self._db.execute("pragma secure_delete = off")
         return result
+
+    def hide_undone_copies(self, sessions: Iterable[SessionKey]) -> None:
+        """Stop listing copies of sessions that `undo` removed from the tool."""
+        with transaction(self._db):
+            mark_undone_copies(self._db, sessions)
+        self._derive()
 
     def copy(self, target: Path) -> None:
         """Write a consistent copy of the archive to a new file, while other processes may write."""

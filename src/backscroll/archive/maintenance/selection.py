@@ -18,6 +18,7 @@ _ANNOTATIONS = ("tag", "star", "note", "user_title")
 _OTHERS = "(platform, external_id) not in (select platform, external_id from kept_session)"
 # About other sessions, or derived again on demand.
 _EMPTIED_TABLES = (
+    "undone_copy",
     "forgotten_session",
     "forgotten_unit",
     "git_commit",

@@ -17,9 +17,24 @@ class RestoreOptions(Struct, frozen=True, kw_only=True):
     archive_folder: Path
     source: str | None = None
     sessions: tuple[str, ...] = ()  # refs, or prefixes of ids
+    archived_sessions: tuple[str, ...] = ()  # refs of selected sessions that only the archive contains
     maps: tuple[tuple[str, str], ...] = ()  # old and new folder
     is_resolved: bool = False  # the sessions are refs with complete ids
     force: bool = False  # replace what differs
+    known_roots: frozenset[Path] = frozenset()  # the folders of the tools on this machine
+    home: Path = Path("/")
+
+    def is_trusted(self, folder: Path) -> bool:
+        """Return whether a folder can be one of a tool.
+
+        It is a known one, or it has the name of a known one and is in the home folder or in a mapped one.
+        """
+        if folder in self.known_roots:
+            return True
+        names = {root.name for root in self.known_roots}
+        has_name = folder.name in names or any(folder.name.startswith(f"{name}-") for name in names)
+        parents = [self.home, *(Path(new).absolute() for _, new in self.maps)]
+        return has_name and any(folder.is_relative_to(parent) for parent in parents)
 
     @property
     def path_maps(self) -> PathMaps:
@@ -71,12 +86,22 @@ def is_selected(
 
 
 def target_root(root: BackupRoot, options: RestoreOptions) -> Path:
-    """Return the folder to which the files of a root are restored. Raises `RestoreError`."""
+    """Return the folder to which the files of a root are restored.
+
+    Raises `RestoreError` if it cannot be a folder of the tool: a backup could name any folder.
+    """
     folder = Path(options.path_maps.path(root.path) or root.path)
+    is_named = any(Path(old) == Path(root.path) for old, _ in options.maps)
     if not folder.is_absolute():
         raise RestoreError(
             f"{root.path} is not a folder on this system.",
             root.path,
             hint=f"Name the new folder with --map '{root.path}=NEW'.",
+        )
+    if ".." in folder.parts or not (is_named or options.is_trusted(folder)):
+        raise RestoreError(
+            f"{folder} is not a folder of {root.source} on this machine.",
+            folder,
+            hint=f"Name the folder with --map '{root.path}=NEW', or with --root {root.source}={folder}.",
         )
     return folder

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -106,6 +106,7 @@ def make_plan(
     ]
     if not files:
         raise RestoreError(f"{reader.path} contains nothing that was selected.", reader.path)
+    _check_paths(files, roots, reader.path)
     relocations = Relocations(reader, options, folder)
     planned: list[PlannedFile] = []
     warnings: list[str] = []
@@ -142,6 +143,15 @@ def _planned_file(
     folder = options.archive_folder if file.kind == "archive" else target_root(root, options)
     target = folder.joinpath(*PurePosixPath(relocations.path(root, file)).parts)
     return PlannedFile(file, root.source, folder, target, "create", partial(reader.blocks, file))
+
+
+def _check_paths(files: Iterable[BackupFile], roots: Mapping[str, BackupRoot], backup: Path) -> None:
+    """Raise `RestoreError` if a file is not part of a history, such as settings with commands."""
+    for file in files:
+        source = roots[file.root].source
+        contents = capability(named(source), BackupContents) if source else None
+        if contents is not None and not contents.is_history_path(file.path):
+            raise RestoreError(f"{file.path} in {backup} is not part of the history of {source}.", backup)
 
 
 def _has_same_rows(one: PlannedFile, manifest: BackupManifest, options: RestoreOptions, folder: Path) -> bool:

@@ -18,7 +18,13 @@ from backscroll.backup.folder import (
 from backscroll.backup.restore import RestoreOptions, plan_restore, restore_backup
 from backscroll.backup.verify import verify_backup
 from backscroll.changes import ChangeLog
-from backscroll.errors import InvalidBackupError, RestoreError, SessionNotFoundError, UsageError
+from backscroll.errors import (
+    InvalidBackupError,
+    RestoreError,
+    SessionNotFoundError,
+    ToolRunningError,
+    UsageError,
+)
 from backscroll.history.session_refs import find_session, find_session_to_change, find_top_session
 from backscroll.history.stores import Stores
 from backscroll.history.workspaces import find_workspace
@@ -34,6 +40,7 @@ from backscroll.model.safekeeping.backup import (
     RestoreResult,
 )
 from backscroll.sources import named
+from backscroll.transfer.backup_archive import restore_archived
 
 __all__ = ["Backups"]
 
@@ -153,7 +160,10 @@ class Backups:
         options = self._restore_options(Path(path), source, sessions, path_map, force=force)
         self._stores.close()  # the archive may be restored too
         log = ChangeLog(options.archive_folder / "changes")
-        return restore_backup(Path(path).absolute(), options, log, progress=progress)
+        result = RestoreResult(files=())
+        if options.sessions or not options.archived_sessions:
+            result = restore_backup(Path(path).absolute(), options, log, progress=progress)
+        return self._restore_archived(Path(path), options, result, log)
 
     def plan_restore(
         self,
@@ -171,7 +181,28 @@ class Backups:
         ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
         """
         options = self._restore_options(Path(path), source, sessions, path_map, force=force)
-        return plan_restore(Path(path).absolute(), options, progress, with_running=with_running)
+        result = RestoreResult(files=())
+        if options.sessions or not options.archived_sessions:
+            result = plan_restore(Path(path).absolute(), options, progress, with_running=with_running)
+        try:
+            return self._restore_archived(Path(path), options, result, None)
+        except ToolRunningError as error:
+            if not with_running:
+                raise
+            return replace(result, blocked_by=error.reason)
+
+    def _restore_archived(
+        self, path: Path, options: RestoreOptions, result: RestoreResult, log: ChangeLog | None
+    ) -> RestoreResult:
+        """Restore the selected sessions that only the archive of the backup contains."""
+        if not options.archived_sessions:
+            return result
+        stores = self.open(path)
+        try:
+            sessions = [find_session(stores.archive, ref) for ref in options.archived_sessions]
+            return restore_archived(stores.archive, sessions, options, result, log)
+        finally:
+            stores.close()
 
     def _restore_options(
         self,
@@ -184,18 +215,22 @@ class Backups:
     ) -> RestoreOptions:
         if source is not None:
             named(source)  # raises UsageError
-        refs = self._resolve_in_backup(path, sessions) if sessions else None
+        found = self._resolve_in_backup(path, sessions) if sessions else None
+        refs = tuple(one.ref for one in found if not one.is_gone) if found is not None else tuple(sessions)
         return RestoreOptions(
             archive_folder=self._stores.archive_path.parent.absolute(),
             source=source,
-            sessions=refs if refs is not None else tuple(sessions),
-            is_resolved=refs is not None,
+            sessions=refs,
+            archived_sessions=tuple(one.ref for one in found or () if one.is_gone),
+            is_resolved=found is not None,
             maps=tuple((path_map or {}).items()),
             force=force,
+            known_roots=frozenset(root.absolute() for _, root in self._stores.roots()),
+            home=self._stores.machine.home.absolute(),
         )
 
-    def _resolve_in_backup(self, path: Path, refs: Sequence[str]) -> tuple[str, ...] | None:
-        """Return complete refs of sessions in a backup; None if its archive cannot be read.
+    def _resolve_in_backup(self, path: Path, refs: Sequence[str]) -> tuple[SessionSummary, ...] | None:
+        """Return sessions in a backup; None if its archive cannot be read.
 
         Raises `RestoreError` if one matches no session, or several.
         """
@@ -204,7 +239,7 @@ class Backups:
         except InvalidBackupError:
             return None
         try:
-            return tuple(find_top_session(stores.archive, ref).ref for ref in refs)
+            return tuple(find_top_session(stores.archive, ref) for ref in refs)
         except SessionNotFoundError as error:
             hint = f"Run 'backscroll --backup {path} list' to see the sessions of the backup."
             hint = hint if "\n" not in error.reason else ""  # the candidates are listed

@@ -1,9 +1,10 @@
 """Restore sessions into their tools, move and copy them, and undo changes."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from backscroll.archive.session_key import SessionKey
 from backscroll.errors import ChangeConflictError, WorkspaceNotFoundError
 from backscroll.history.session_refs import find_session_to_change, find_top_session
 from backscroll.history.stores import Stores
@@ -20,6 +21,7 @@ from backscroll.model.safekeeping.transfer import (
     PlannedSession,
     RestoreSessionResult,
 )
+from backscroll.sources import named
 from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
 from backscroll.transfer.moved_workspaces import find_moved
 from backscroll.transfer.restore import apply_restore, plan_restore
@@ -150,6 +152,7 @@ class Transfers:
             except ChangeConflictError as error:
                 conflicts.append(error)
         sync(self._stores, None, wait=True)
+        self._hide_copies(ref for one in undone for ref in one.copies)
         if not conflicts:
             return undone
         if len(planned) == 1:
@@ -159,6 +162,14 @@ class Transfers:
             f"{len(undone)} of {len(planned)} changes are undone. The others are left as they are:{reasons}",
             conflicts[0].data_path,
         )
+
+    def _hide_copies(self, refs: Iterable[str]) -> None:
+        """Stop listing copies that the tool no longer has: their messages are in the originals."""
+        keys = [
+            SessionKey(named(source).platform, id_) for source, _, id_ in (ref.partition(":") for ref in refs)
+        ]
+        if keys:
+            self._stores.writable_archive.maintenance.hide_undone_copies(keys)
 
     def recover(self) -> list[str]:
         """Roll back changes that a crash interrupted, then sync. Return their descriptions.

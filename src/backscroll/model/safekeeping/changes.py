@@ -78,6 +78,7 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     rows: tuple[RowChange, ...] = ()
     warnings: tuple[str, ...] = ()  # sentences for users
     batch: str = ""  # the same for all changes of one command; `undo` without an id reverts them together
+    copies: tuple[str, ...] = ()  # refs of new sessions that are copies of others
 
     @property
     def is_empty(self) -> bool:
@@ -97,3 +98,4 @@ class Change(Struct, frozen=True, kw_only=True):
     is_interrupted: bool = False  # by a crash: the next change rolls it back
     batch: str = ""
     paths: tuple[str, ...] = ()  # files and databases
+    copies: tuple[str, ...] = ()  # refs of new sessions that are copies of others

@@ -9,7 +9,14 @@ from backscroll.model.safekeeping.backup import SourceFile
 from backscroll.readers.file_access import files_below
 from backscroll.sources.claude_code.folders import DESKTOP_FOLDERS, LEGACY_DATABASE, is_id
 
-__all__ = ["PROMPT_LOG", "SESSION_INDEX", "backup_files", "copy_secrets", "remove_secrets"]
+__all__ = [
+    "PROMPT_LOG",
+    "SESSION_INDEX",
+    "backup_files",
+    "copy_secrets",
+    "is_history_path",
+    "remove_secrets",
+]
 
 PROMPT_LOG, SESSION_INDEX = "history.jsonl", "sessions-index.json"
 
@@ -28,13 +35,24 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
             yield SourceFile(path, _session_of(path, root, depth=1))
     for folder in DESKTOP_FOLDERS:
         for path in files_below(root / folder):
-            if Path(path).name.startswith("local_") and path.endswith(".json"):
+            if _is_desktop_session(path):
                 yield SourceFile(path)
     prompts, store = root / PROMPT_LOG, root / LEGACY_DATABASE
     if prompts.is_file():
         yield SourceFile(str(prompts), is_shared=True)
     if store.is_file():
         yield SourceFile(str(store), is_database=True, is_shared=True)
+
+
+def is_history_path(path: str) -> bool:
+    folder, separator, _ = path.partition("/")
+    if not separator:
+        return path in (PROMPT_LOG, LEGACY_DATABASE)
+    return folder in ("projects", *_SIDE_FOLDERS) or (folder in DESKTOP_FOLDERS and _is_desktop_session(path))
+
+
+def _is_desktop_session(path: str) -> bool:
+    return Path(path).name.startswith("local_") and path.endswith(".json")
 
 
 def remove_secrets(connection: Connection) -> None:

@@ -1,5 +1,6 @@
 """Files of Cursor that a backup contains, and the credentials in its databases."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from sqlite3 import Connection
@@ -10,13 +11,14 @@ from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.keys import has_table
 from backscroll.sources.secret_fields import blank
 
-__all__ = ["backup_files", "copy_secrets", "remove_secrets"]
+__all__ = ["backup_files", "copy_secrets", "is_history_path", "remove_secrets"]
 
 _SECRET_KEYS = ("cursorAuth/", "secret://", "mcpOAuth")  # prefixes in ItemTable
 # Numbers and blobs can be keys too, so the prefix is compared as text.
 _IS_SECRET = " or ".join(["substr(cast(key as text), 1, ?) = ? collate nocase"] * len(_SECRET_KEYS))
 _SECRET_ARGUMENTS = [value for prefix in _SECRET_KEYS for value in (len(prefix), prefix)]
 _TABLES = ("ItemTable", "cursorDiskKV")
+_STORAGE_FILE = re.compile(r"User/workspaceStorage/[^/]+/(state\.vscdb|workspace\.json|images/.+)")
 _KEY_FIELD = b"ncryptionKey"  # part of the name of every field that `blank` blanks
 
 
@@ -33,6 +35,13 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
             yield SourceFile(str(workspace), is_shared=True)
         if not (storage.folder / "images").is_symlink():
             yield from map(SourceFile, files_below(storage.folder / "images"))
+
+
+def is_history_path(path: str) -> bool:
+    root = Path()
+    if path in (locations.global_database(root).as_posix(), locations.search_database(root).as_posix()):
+        return True
+    return _STORAGE_FILE.fullmatch(path) is not None
 
 
 def remove_secrets(connection: Connection) -> None:

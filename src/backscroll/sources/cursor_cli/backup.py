@@ -19,12 +19,14 @@ __all__ = [
     "backup_files",
     "copy_secrets",
     "copy_sessions",
+    "is_history_path",
     "plan_insert",
     "remove_secrets",
     "select_files",
     "select_records",
 ]
 
+_TRACKING, _PROMPTS = "ai-tracking/ai-code-tracking.db", "prompt_history.json"
 _DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 _TOOL_OUTPUT = re.compile(rb"agent-tools[/\\]{1,2}([^\"'\\/\s]+)")
 _SESSION_COLUMN = b"conversationId"
@@ -45,11 +47,20 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
             parsed = parse_transcript_path(path)
             yield SourceFile(path, (parsed.parent or parsed.id) if parsed else None)
     yield from map(SourceFile, files_below(root / "plans"))
-    tracking, prompts = root / "ai-tracking" / "ai-code-tracking.db", root / "prompt_history.json"
+    tracking, prompts = root / _TRACKING, root / _PROMPTS
     if tracking.is_file():
         yield SourceFile(str(tracking), is_database=True, is_shared=True)
     if prompts.is_file():
         yield SourceFile(str(prompts))
+
+
+def is_history_path(path: str) -> bool:
+    folder, *below = path.split("/")
+    if folder == "projects":
+        return len(below) > 2 and below[1] in _PROJECT_FOLDERS
+    if folder in ("chats", "acp-sessions", "plans"):
+        return bool(below) and not path.endswith(_DATABASE_SUFFIXES)
+    return path in (_TRACKING, _PROMPTS)
 
 
 def remove_secrets(connection: Connection) -> None:
@@ -150,7 +161,7 @@ def select_records(path: str, content: Iterable[bytes], session_ids: Collection[
 
 def plan_insert(copy: Path, root: Path, *, force: bool) -> InsertPlan:
     """Plan to add rows to the code tracking database, or to create it."""
-    name = Path("ai-tracking", "ai-code-tracking.db")
+    name = Path(_TRACKING)
     if not (copy / name).is_file():
         return InsertPlan()
     if not (root / name).exists():

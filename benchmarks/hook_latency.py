@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.hooks.command_line import hook_command
+from backscroll.hooks.shell_command import hook_command
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.result_table import Result
 

@@ -14,12 +14,12 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.hooks import git_hooks
+from backscroll.hooks import install_git_hooks
 
 __all__ = ["Repo"]
 
 if shutil.which("git") is None:
-    collect_ignore_glob = ["test_git_hooks.py", "test_commit_worker.py"]
+    collect_ignore_glob = ["test_install_git_hooks.py", "test_commit_worker.py"]
 
 
 class Repo:
@@ -103,6 +103,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLAUDE_CODE_SESSION_ID", raising=False)
-    monkeypatch.setattr(git_hooks, "has_configured_hooks", lambda _: False)  # scripts, also with a new git
+    # Scripts, also with a new git.
+    monkeypatch.setattr(install_git_hooks, "has_configured_hooks", lambda _: False)
     (tmp_path / "gitconfig").write_text("[user]\n\tname = Zoe\n\temail = zoe@example.org\n")
     return Repo(tmp_path)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from backscroll.hooks import backscroll_hook
 from backscroll.hooks.backscroll_hook import MAX_RECORD_BYTES, append, make_record
-from backscroll.hooks.command_line import hook_command, program
+from backscroll.hooks.shell_command import hook_command, program
 
 BODY = "def secret():\n    return 1\n" * 2000
 

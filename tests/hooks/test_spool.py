@@ -21,7 +21,7 @@ from backscroll import History
 from backscroll.archive.hooks.events import HookEvents
 from backscroll.config import NamedRoot
 from backscroll.errors import ArchiveError
-from backscroll.hooks.command_line import hook_command
+from backscroll.hooks.shell_command import hook_command
 from backscroll.ingest.hooks import spool as spool_module
 from backscroll.ingest.hooks.spool import parse_record
 from backscroll.model.statistics import Tokens

@@ -9,7 +9,7 @@ unless one is running already.
 
 Uses the standard library only and imports nothing else of Backscroll: it takes about 15 ms, and 40 ms with an
 event of 6 MB. It prints nothing and sends nothing. Contents of files, outputs of tools, the environment and
-e-mail addresses are not recorded. The command line that runs it ignores its exit code; see `command_line`.
+e-mail addresses are not recorded. The command line that runs it ignores its exit code; see `shell_command`.
 
 Any number of processes append to ``events.jsonl``, each with one write per record. A sync renames the file
 before it reads it. After the write, a record is repeated if the file was renamed in the meantime, because the

@@ -10,10 +10,10 @@ from backscroll.config.settings_file import SettingsChange
 from backscroll.errors import BackscrollError, RepositoryError, UsageError
 from backscroll.history.parts.journal import Journal
 from backscroll.history.stores import Stores
-from backscroll.hooks import git_hooks
-from backscroll.hooks.command_line import git_hook_command, hook_command
-from backscroll.hooks.git_hooks import GitHookChange
-from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
+from backscroll.hooks import install_git_hooks
+from backscroll.hooks.install_git_hooks import GitHookChange
+from backscroll.hooks.install_tool_hooks import hook_status, plan_install, plan_uninstall
+from backscroll.hooks.shell_command import git_hook_command, hook_command
 from backscroll.ingest.hooks.new_commits import repository_fingerprint
 from backscroll.model.code.hooks import HookCommit, HookFile, HookStatus, SpoolStatus
 from backscroll.sources.capabilities import HookSettings, capability, has_capability
@@ -123,11 +123,11 @@ class Hooks:
 
         Raises `RepositoryError`, or `UsageError` if the hooks are part of the repository.
         """
-        return git_hooks.plan_install(repository, self._git_command, is_global=is_global)
+        return install_git_hooks.plan_install(repository, self._git_command, is_global=is_global)
 
     def plan_git_uninstall(self, repository: Path, *, is_global: bool = False) -> GitHookChange:
         """Return the change that removes the git hook."""
-        return git_hooks.plan_uninstall(repository, is_global=is_global)
+        return install_git_hooks.plan_uninstall(repository, is_global=is_global)
 
     def apply_git_change(self, change: GitHookChange) -> None:
         """Apply a change of git hooks. From then on, a sync finds commits for which git runs no hook."""
@@ -143,7 +143,7 @@ class Hooks:
 
     def git_status(self, repository: Path) -> list[HookStatus]:
         """Return the state of the git hook in a repository, and in the user's configuration."""
-        return git_hooks.status(repository, self._git_command)
+        return install_git_hooks.status(repository, self._git_command)
 
     @property
     def _git_command(self) -> str:

@@ -35,7 +35,10 @@ _repo = click.option(
     help="Repository of the git hook. Default: the current folder.",
 )
 _global = click.option(
-    "--global", "is_global", is_flag=True, help="Git hook of all repositories. Needs git 2.54 or newer."
+    "--global",
+    "is_global",
+    is_flag=True,
+    help="Install the git hook for all repositories. Needs git 2.54 or newer.",
 )
 
 
@@ -64,8 +67,8 @@ def command() -> None:
 def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, dry_run: bool) -> None:
     """Add the hooks to the settings of a tool, or to a repository.
 
-    Shows the change and asks for confirmation. Other settings, comments and hooks are kept; a copy of the
-    settings file is saved next to it. The hooks use only events that every version of the tool supports.
+    Shows the change and asks for confirmation. Other settings, comments and hooks are kept. The old settings
+    file is copied next to it first. The hooks need Claude Code 1.0.69 or Cursor 1.7, or newer.
 
     The git hook links each commit to its sessions and writes its journal entry, in the background. Existing
     hooks run as before.

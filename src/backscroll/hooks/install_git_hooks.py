@@ -14,7 +14,7 @@ from msgspec import Struct
 from backscroll.errors import DestinationError, RepositoryError, UsageError
 from backscroll.git.process import decode, output_or_empty, run_git
 from backscroll.git.repository import open_repository
-from backscroll.hooks.command_line import is_own_command, missing_files
+from backscroll.hooks.shell_command import is_own_command, missing_files
 from backscroll.model.code.hooks import HookStatus
 
 __all__ = ["EVENTS", "GitHookChange", "plan_install", "plan_uninstall", "status"]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import UsageError
-from backscroll.hooks import git_hooks
-from backscroll.hooks.git_hooks import has_configured_hooks
+from backscroll.hooks import install_git_hooks
+from backscroll.hooks.install_git_hooks import has_configured_hooks
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import backscroll
 from tests.hooks.conftest import Repo
@@ -304,7 +304,7 @@ def test_the_commits_of_an_excluded_workspace_are_not_stored(repo: Repo) -> None
 @pytest.fixture
 def new_git(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat git as a version with hooks in its configuration, whatever is installed."""
-    monkeypatch.setattr(git_hooks, "has_configured_hooks", lambda _: True)
+    monkeypatch.setattr(install_git_hooks, "has_configured_hooks", lambda _: True)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def new_git(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_version_decides_where_the_hook_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes, is_new: bool
 ) -> None:
-    monkeypatch.setattr(git_hooks, "run_git", lambda *_: output)
+    monkeypatch.setattr(install_git_hooks, "run_git", lambda *_: output)
     assert has_configured_hooks(tmp_path) is is_new
 
 

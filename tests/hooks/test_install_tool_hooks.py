@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from backscroll.config import Machine
 from backscroll.config.jsonc import parse, with_element, without_elements
 from backscroll.errors import UsageError
-from backscroll.hooks.command_line import hook_command, is_own_command, missing_files
-from backscroll.hooks.tool_settings import hook_status, plan_install, plan_uninstall
+from backscroll.hooks.install_tool_hooks import hook_status, plan_install, plan_uninstall
+from backscroll.hooks.shell_command import hook_command, is_own_command, missing_files
 from backscroll.model.code.hooks import HookFile
 from backscroll.sources import named
 from backscroll.sources.capabilities import HookSettings, required_capability

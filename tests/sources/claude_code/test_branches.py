@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,29 @@ def test_a_command_below_an_older_line_abandons_nothing(tmp_path: Path) -> None:
     session.user("two").assistant("second").branch_from(stale).command("exit", stdout="bye")
     messages = read_session(session, tmp_path).messages
     assert all(m.is_active for m in messages)
+
+
+@pytest.mark.parametrize("kind", ["agent_progress", "hook_progress"])
+def test_progress_that_is_written_late_hides_no_answer(kind: str, tmp_path: Path) -> None:
+    """2.1.77 writes the progress of a call after the answer, and links the next message to it."""
+    session = Transcript(version="2.1.77").user("one").assistant(tools=[tool_calls.bash("ls", "a")])
+    call, started_at = session.leaf, str(session.records[-1]["timestamp"])
+    session.result(session.tool_ids[-1], "a").assistant("answer one").branch_from(call)
+    for _ in range(2):
+        session.progress(kind, parent_tool_id=session.tool_ids[-1], agentId="a1b2c3d")
+        session.records[-1]["timestamp"] = started_at
+    session.user("two").assistant("answer two")
+    messages = read_session(session, tmp_path).messages
+    assert texts_of(messages, "assistant") == ["answer one", "answer two"]
+    assert all(m.is_active for m in messages)
+
+
+def test_progress_in_time_does_not_reactivate_an_abandoned_answer(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.77").user("one")
+    prompt = session.leaf
+    session.assistant("old reply").branch_from(prompt)
+    session.progress("agent_progress", parent_tool_id="toolu_7", agentId="a1b2c3d").assistant("new reply")
+    assert texts_of(read_session(session, tmp_path).messages, "assistant") == ["new reply"]
 
 
 def test_a_command_during_a_turn_does_not_hide_the_answer(tmp_path: Path) -> None:

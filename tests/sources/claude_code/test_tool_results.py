@@ -214,14 +214,15 @@ def test_each_run_of_changed_lines_is_a_hunk_with_line_numbers(tmp_path: Path) -
 
 
 def test_files_changed_by_a_shell_command_are_edits_without_a_decision(tmp_path: Path) -> None:
-    session = Transcript(version="2.1.325").user("go")
-    edits = {"/w/x": (["a"], ["b"]), "/w/new": ([], ["1", "2"])}
+    session = Transcript(version="2.1.269").user("go")
+    edits = {"/w/x": (["a"], ["b"]), "/w/new": ([], ["1", "2"]), "/w/gone": (["c"], [])}
     session.run(tool_calls.bash("sed -i s/a/b/ x", edits=edits, changed=["/w/more"]))
     (tool,) = calls_of(read_session(session, tmp_path).messages)
     assert tool.decision is None
     assert [(edit.path, edit.kind, edit.added, edit.removed) for edit in tool.edits] == [
         ("/w/x", "update", 1, 1),
         ("/w/new", "create", 2, 0),
+        ("/w/gone", "delete", 0, 1),
         ("/w/more", "update", 0, 0),
     ]
 

@@ -185,11 +185,12 @@ def test_proposed_code_in_an_answer_is_a_tool_call(home: cursor.Home) -> None:
 
 
 def test_an_edit_comes_from_the_diff_in_the_result(home: cursor.Home) -> None:
-    chunk = {"diffString": " a\n-b\n+c\n+d", "oldStart": 3, "newStart": 3, "linesAdded": 2, "linesRemoved": 1}
+    chunk = {"diffString": " a\n-b\n+c\n+d\n e\n-f", "oldStart": 3, "newStart": 4}
     found = read_call(
         home, cursor.Tool("edit_file_v2", {"relativeWorkspacePath": "/w/a.py"}, {"diff": {"chunks": [chunk]}})
     )
-    assert found.edits == (Edit("/w/a.py", (Hunk(("b",), ("c", "d"), 3, 3),)),)
+    hunks = Hunk(("b",), ("c", "d"), 4, 5), Hunk(("f",), (), 6, 8)
+    assert found.edits == (Edit("/w/a.py", hunks),)
 
 
 def test_a_space_after_the_sign_is_not_part_of_the_line(home: cursor.Home) -> None:

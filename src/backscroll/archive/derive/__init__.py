@@ -5,7 +5,6 @@ affected.py        sessions that changed fragments affect
 dedup.py           messages that resumed and forked sessions repeat
 token_usage.py     usage of each response, and the fragment in which it counts
 new_id_copies.py   copied messages with new ids
-reported_usage.py  totals that a tool reports for a session
 fragments.py       fragments of a session, best first
 counters.py        counts of one fragment
 rollups.py         counts by 15-minute bucket, for statistics

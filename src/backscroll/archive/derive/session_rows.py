@@ -24,7 +24,7 @@ from backscroll.archive.derive.idle_sessions import LIVE_TIMEOUT
 from backscroll.archive.derive.index_changes import index_fields, queue_changes
 from backscroll.archive.derive.rollups import RollupWriter
 from backscroll.archive.derive.session_totals import SessionTotals
-from backscroll.archive.derive.subagent_rows import write_inlined_subagents, write_subagents
+from backscroll.archive.derive.subagent_rows import is_listed, write_inlined_subagents, write_subagents
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import StringLookup
 from backscroll.archive.timestamps import from_ms
@@ -92,7 +92,7 @@ def _write_session(
         agent for fragment in content for agent in fragment.closing.agents if agent.agent_id in totals.inlined
     ]
     values = _session_values(db, session, fragments, content, closing, totals, now)
-    values["agent_ids"] = _json(_agent_ids(subagents, inlined))
+    values["agent_ids"] = _json(_agent_ids(db, subagents, inlined))
     columns, marks = ", ".join(values), ", ".join("?" * len(values))
     db.execute(
         f"insert or replace into conversations ({columns}) values ({marks})",  # noqa: S608 - names are ours
@@ -104,6 +104,11 @@ def _write_session(
         others = [agent for agent in inlined if agent.agent_id not in subagents]
         counts = {agent.agent_id: totals.messages_of(agent.agent_id) for agent in others}
         write_inlined_subagents(db, session, content, others, counts)
+    if values["visibility"] != closing.visibility:  # an undone copy is hidden with its subagents
+        db.execute(
+            "update subagent set visibility = ? where parent_external_id = ? and platform = ?",
+            [values["visibility"], *key],
+        )
 
 
 def _count_reported_tokens(rollups: RollupWriter, others: Sequence[Fragment], totals: SessionTotals) -> None:
@@ -237,8 +242,10 @@ def _title(
     return line, "first message"
 
 
-def _agent_ids(subagents: dict[str, list[Fragment]], inlined: list[Agent]) -> list[str]:
-    found = [id_ for id_, group in subagents.items() if group[0].closing.visibility != "hidden"]
+def _agent_ids(
+    db: sqlite3.Connection, subagents: dict[str, list[Fragment]], inlined: list[Agent]
+) -> list[str]:
+    found = [id_ for id_, group in subagents.items() if is_listed(db, id_, group[0].closing)]
     return list(dict.fromkeys([*found, *(agent.agent_id for agent in inlined if not agent.is_hidden)]))
 
 

@@ -11,10 +11,10 @@ from backscroll.archive.derive.fragments import Fragment, are_gone, content_frag
 from backscroll.archive.derive.session_totals import SessionTotals
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.timestamps import from_ms
-from backscroll.model import Agent
+from backscroll.model import Agent, Closing
 from backscroll.model.dates import iso
 
-__all__ = ["subagent_id", "write_inlined_subagents", "write_subagents"]
+__all__ = ["is_listed", "subagent_id", "write_inlined_subagents", "write_subagents"]
 
 _MERGED_FIELDS = (
     "tool_call_id",
@@ -55,6 +55,13 @@ def subagent_id(session: SessionKey, agent_id: str) -> int:
     return 1 << 60 | int.from_bytes(digest, "big") >> 8
 
 
+def is_listed(db: sqlite3.Connection, agent_id: str, closing: Closing) -> bool:
+    """Return whether a subagent is listed. One that looks like a warm-up is listed if a call started it."""
+    if closing.visibility != "hidden":
+        return True
+    return closing.is_unlinked and _find_evidence(db, agent_id) is not None
+
+
 def write_subagents(
     db: sqlite3.Connection,
     session: SessionKey,
@@ -78,18 +85,11 @@ def write_subagents(
             "title": closing.title or values["description"],
             "message_count": counted.all_messages,
             "completeness": closing.completeness,
-            "visibility": closing.visibility,
+            "visibility": "listed" if is_listed(db, agent_id, closing) else closing.visibility,
             "is_gone": are_gone(content_fragments(fragments)),
         }
-        evidence = db.execute(
-            "select tool_call_id, evidence from subagent_evidence where agent_id = ?"
-            " order by strength, tool_call_id limit 1",
-            [agent_id],
-        ).fetchone()
-        if evidence is not None:
+        if (evidence := _find_evidence(db, agent_id)) is not None:
             values |= {"tool_call_id": evidence[0], "evidence": evidence[1]}
-            if closing.is_unlinked:
-                values["visibility"] = "listed"
         _insert(db, session, agent_id, fragments[0].source, values)
 
 
@@ -119,6 +119,16 @@ def write_inlined_subagents(
             "visibility": "hidden" if agent.is_hidden else "listed",
         }
         _insert(db, session, agent.agent_id, content[0].source, values)
+
+
+def _find_evidence(db: sqlite3.Connection, agent_id: str) -> tuple[str, str] | None:
+    """Return the call that started a subagent and the evidence for it; None if no call is known."""
+    row: tuple[str, str] | None = db.execute(
+        "select tool_call_id, evidence from subagent_evidence where agent_id = ?"
+        " order by strength, tool_call_id limit 1",
+        [agent_id],
+    ).fetchone()
+    return row
 
 
 def _merged(in_session: Agent | None, own: Agent | None) -> dict[str, Any]:

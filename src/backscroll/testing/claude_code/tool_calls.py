@@ -64,9 +64,10 @@ def bash(
     edits: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
     changed: Sequence[str] = (),
 ) -> Call:
-    """Return a shell command. 2.1.325 adds the files that it changed in auto mode.
+    """Return a shell command. 2.1.269 and later can add the files that it changed.
 
-    ``edits`` are removed and added lines by path, ``changed`` other paths.
+    ``edits`` are removed and added lines by path: a file has only one of them if it was deleted or created.
+    ``changed`` are other paths.
     """
     structured: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False}
     if edits is not None:
@@ -82,7 +83,8 @@ def bash(
 def _shell_edit(path: str, removed: Sequence[str], added: Sequence[str]) -> dict[str, Any]:
     lines = [f"-{line}" for line in removed] + [f"+{line}" for line in added]
     hunk = {"oldStart": 1, "oldLines": len(removed), "newStart": 1, "newLines": len(added), "lines": lines}
-    return {"filePath": path, "hunks": [hunk]} | ({} if removed else {"created": True})
+    state = {"created": True} if not removed else {"deleted": True} if not added else {}
+    return {"filePath": path, "hunks": [hunk]} | state
 
 
 def read(path: str, content: str, *, start: int = 1) -> Call:

@@ -136,7 +136,8 @@ def test_copied_sessions_leave_the_originals_as_they_were(
     new_ids: dict[str, str] = {}
     for session_id in shop_sessions(before):
         user_data.refresh()
-        edits, new_ids[session_id] = plan_copy(user_data, session_id, folder=SHOP_FOLDER, target=target)
+        edits, copied = plan_copy(user_data, session_id, folder=SHOP_FOLDER, target=target)
+        new_ids[session_id] = copied[0]
         done.append(apply(edits, tmp_path))
     after = read_sessions(root)
     for session_id, new_id in new_ids.items():

@@ -97,6 +97,19 @@ class Tree:
         if count and call_node >= 0:
             self.state.follows[index] = call_node
 
+    def append(self, index: int) -> None:
+        """Move a line that was written late below the message before it in the file.
+
+        2.1.77 writes the progress of hooks and subagents after the messages that followed it, below an old
+        line. The next message is below the progress. That is not a rewind.
+        """
+        last = index - 1
+        if last >= 0 and not self.flags[last] & DIALOG:
+            last = self.parents[last]
+        if last >= 0 and self.flags[last] & (DIALOG | SIDECHAIN) == DIALOG and self.parents[index] < last:
+            self.parents[index] = last
+            self.unresolved_parents.pop(index, None)
+
     def follow(self, id_: str, index: int) -> None:
         """Make a line active whenever another one is, for example a repeated line without messages."""
         follower = self.find(id_)

@@ -116,6 +116,7 @@ class ShellEdit(Struct, rename="camel", gc=False):
     file_path: Any = None
     hunks: list[Patch | _NonObject] | dict[str, Any] | str | int | float | bool | None = None
     created: Any = None
+    deleted: Any = None
 
 
 class ShellEdits(Struct, rename="camel", gc=False):

@@ -96,8 +96,12 @@ def _attach_file(mention: Attachment, context: LineContext) -> None:
 def parse_progress(context: LineContext) -> None:
     """Emit the link to a running subagent."""
     context.add_to_tree(0)
+    transcript = context.transcript
+    last_at = transcript.state.facts.last_at
+    if context.at is not None and last_at is not None and context.at < last_at and not context.is_known:
+        transcript.tree.append(context.node)
     if (link := progress_link(context.value)) is not None:
-        context.transcript.link(link)
+        transcript.link(link)
 
 
 def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:

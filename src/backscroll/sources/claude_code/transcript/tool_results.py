@@ -199,19 +199,24 @@ def completed_edits(
 
 
 def shell_edits(result: Any) -> tuple[Edit, ...]:
-    """Return the edits that a shell command made. 2.1.325 stores them in auto mode."""
+    """Return the edits that a shell command made. 2.1.269 and later can store them."""
     if not isinstance(result, ToolUseResult) or not isinstance(result.bash_edit_diff, ShellEdits):
         return ()
     found: dict[str, Edit] = {}
     files, paths = result.bash_edit_diff.files, result.bash_edit_diff.changed_files
     for file in files if isinstance(files, list) else ():
         if isinstance(file, ShellEdit) and (path := as_text(file.file_path)) is not None:
-            kind: Literal["create", "update"] = "create" if file.created is True else "update"
-            found[path] = Edit(path, _hunks_from_patches(file.hunks), kind)
+            found[path] = Edit(path, _hunks_from_patches(file.hunks), _shell_edit_kind(file))
     for path in paths if isinstance(paths, list) else ():
         if isinstance(path, str) and path:
             found.setdefault(path, Edit(path))
     return tuple(found.values())
+
+
+def _shell_edit_kind(file: ShellEdit) -> Literal["create", "update", "delete"]:
+    if file.deleted is True:
+        return "delete"
+    return "create" if file.created is True else "update"
 
 
 def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, Literal
 
 from backscroll.model import Edit, Hunk
@@ -46,14 +47,14 @@ def target_path(params: dict[str, Any]) -> str:
 
 
 def from_result(path: str, result: Any) -> tuple[Edit, ...]:
-    """Return the change from the result of the tool, one hunk per chunk."""
+    """Return the change from the result of the tool."""
     fields = as_map(result)
     diff = as_map(fields.get("diff"))
     chunks = [as_map(chunk) for chunk in as_list(diff.get("chunks"))]
     if not path or not chunks or fields.get("applyFailed"):
         return ()
-    hunks = tuple(_parse_chunk(chunk) for chunk in chunks)
-    if any(hunk.added or hunk.removed for hunk in hunks):
+    hunks = tuple(hunk for chunk in chunks for hunk in _parse_chunk(chunk))
+    if hunks:
         return (Edit(path, hunks),)
     added = sum(as_int(chunk.get("linesAdded")) or 0 for chunk in chunks)
     removed = sum(as_int(chunk.get("linesRemoved")) or 0 for chunk in chunks)
@@ -66,15 +67,19 @@ def _split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _parse_chunk(chunk: dict[str, Any]) -> Hunk:
+def _parse_chunk(chunk: dict[str, Any]) -> Iterator[Hunk]:
+    """Yield the changes of a chunk, one per run of changed lines. Context lines count for the numbers."""
     lines = [line for line in _split_lines(as_text(chunk.get("diffString"))) if line[:1] in ("-", "+", " ")]
     prefix_chars = 2 if _has_separator(lines) else 1
-    return Hunk(
-        tuple(line[prefix_chars:] for line in lines if line[0] == "-"),
-        tuple(line[prefix_chars:] for line in lines if line[0] == "+"),
-        as_int(chunk.get("oldStart")),
-        as_int(chunk.get("newStart")),
-    )
+    old, new = as_int(chunk.get("oldStart")), as_int(chunk.get("newStart"))
+    for is_context, group in groupby(lines, key=lambda line: line[0] == " "):
+        run = list(group)
+        removed = tuple(line[prefix_chars:] for line in run if line[0] == "-")
+        added = tuple(line[prefix_chars:] for line in run if line[0] == "+")
+        if not is_context:
+            yield Hunk(removed, added, old, new)
+        old = None if old is None else old + (len(run) if is_context else len(removed))
+        new = None if new is None else new + (len(run) if is_context else len(added))
 
 
 def _has_separator(lines: list[str]) -> bool:

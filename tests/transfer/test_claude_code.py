@@ -13,7 +13,7 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.errors import ChangeConflictError, DestinationError, ToolRunningError
+from backscroll.errors import ChangeConflictError, DestinationError, ToolRunningError, TransferError
 from backscroll.model import Filter, SessionSummary
 from backscroll.sources.claude_code.project_key import project_key
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
@@ -346,6 +346,52 @@ def test_a_target_that_is_or_is_in_the_folder_is_refused(machine: Machine, mode:
         result = machine.history.migrate_session(ONE, target, mode=mode)
         assert [(one.session_id, one.code) for one in result.errors] == [(ONE, code)]
         assert (result.success_count, result.failed_count) == (0, 1)
+    assert machine.state() == before
+
+
+@pytest.mark.parametrize("mode", ["copy", "move"])
+def test_a_session_below_a_root_that_is_not_read_is_refused(
+    machine: Machine, tmp_path: Path, mode: Any
+) -> None:
+    machine.write_session()
+    other = tmp_path / "other"
+    other.mkdir()
+    before = machine.state()
+    with History(roots=[NamedRoot("claude-code", other)], home=tmp_path / "home") as history:
+        result = history.migrate_session(ONE, machine.new, mode=mode)
+        assert [(one.code, str(machine.root) in one.message) for one in result.errors] == [
+            ("other-root", True)
+        ]
+    assert machine.state() == before
+
+
+def test_a_deleted_session_of_a_root_that_is_not_read_is_not_restored(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.write_session().unlink()
+    machine.history.sync()
+    other = tmp_path / "other"
+    other.mkdir()
+    with (
+        History(roots=[NamedRoot("claude-code", other)], home=tmp_path / "home") as history,
+        pytest.raises(TransferError, match="not among the folders that are read now"),
+    ):
+        history.restore_session(ONE)
+    assert machine.state() == {}
+
+
+def test_of_two_copies_of_a_home_folder_only_the_one_that_is_read_changes(
+    machine: Machine, tmp_path: Path
+) -> None:
+    path = machine.write_session()
+    copy = tmp_path / "copy"
+    shutil.copytree(machine.root, copy)
+    before = machine.state()
+    with History(roots=[NamedRoot("claude-code", copy)], home=tmp_path / "home") as history:
+        history.sync()
+        result = history.migrate_session(ONE, machine.new, mode="move")
+    assert (result.success_count, result.errors) == (1, ())
+    assert (copy / "projects" / project_key(str(machine.new)) / path.name).exists()
     assert machine.state() == before
 
 

@@ -56,7 +56,7 @@ def _plan(archive: Archive, session: SessionSummary, options: RestoreOptions) ->
             root,
             hint=f"Pass --root {session.source}={root}.",
         )
-    return plan_restore(archive, session)
+    return plan_restore(archive, session, [root])
 
 
 def _restored_files(planned: PlannedSession) -> Iterator[RestoredFile]:

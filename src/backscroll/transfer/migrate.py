@@ -1,6 +1,6 @@
 """Move and copy sessions to another folder."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from uuid import uuid4
 
@@ -32,7 +32,12 @@ from backscroll.model.safekeeping.transfer import (
 )
 from backscroll.sources import named
 from backscroll.transfer.read_back import changed_paths, read_content
-from backscroll.transfer.safety import check_processes, check_target, recent_activity, target_path
+from backscroll.transfer.safety import (
+    check_processes,
+    check_target,
+    recent_activity,
+    target_path,
+)
 from backscroll.transfer.stored_sessions import companions, stored_session, writer_of
 
 __all__ = ["apply_migration", "blocking_processes", "error_code", "plan_migration"]
@@ -55,11 +60,13 @@ def plan_migration(
     target: Path,
     mode: Mode,
     *,
+    roots: Collection[Path],
     keep_cwd: bool,
     with_running: bool = False,
 ) -> MigrationPlan:
     """Plan every session on its own. One that cannot be moved or copied does not prevent the others.
 
+    Only sessions below one of the roots are planned.
     ``with_running`` also plans sessions that a running process has open: the plan can be applied when it has
     ended. Raises `DestinationError` if the target is not a folder.
     """
@@ -68,15 +75,20 @@ def plan_migration(
     errors: list[MigrateError] = []
     for summary in summaries:
         try:
-            stored = stored_session(archive, summary)
+            stored = stored_session(archive, summary, roots)
             if not with_running:
                 check_processes(writer_of(summary), stored.root, [stored.id])
-            plan = _plan(archive, stored, summary, target, mode, keep_cwd=keep_cwd)
-            planned.append(PlannedSession(summary, plan, stored))
+            plan = _plan(archive, stored, summary, target, mode, roots=roots, keep_cwd=keep_cwd)
+            planned.append(PlannedSession(summary, plan, stored.root, stored))
         except BackscrollError as error:
             errors.append(_failed(summary, error))
     return MigrationPlan(
-        mode=mode, target=target, keep_cwd=keep_cwd, sessions=tuple(planned), errors=tuple(errors)
+        mode=mode,
+        target=target,
+        keep_cwd=keep_cwd,
+        roots=tuple(roots),
+        sessions=tuple(planned),
+        errors=tuple(errors),
     )
 
 
@@ -130,17 +142,18 @@ def _plan(
     target: Path,
     mode: Mode,
     *,
+    roots: Collection[Path],
     keep_cwd: bool,
 ) -> SessionPlan:
     writer = writer_of(summary)
     check_target(session, target)
     if mode == "copy":
         plan = writer.plan_copy(session, target, keep_cwd=keep_cwd)
-        copies = (f"{summary.source}:{plan.session_id}",)
+        copies = tuple(f"{summary.source}:{id_}" for id_ in (plan.session_id, *plan.subagent_ids))
         return replace(plan, changes=replace(plan.changes, copies=copies))
     plan = writer.plan_move(session, target, keep_cwd=keep_cwd)
     changes = plan.changes
-    for moves, part in companions(archive, summary):
+    for moves, part in companions(archive, summary, roots):
         moved = moves.plan_companion_move(part, target)
         changes = replace(changes, files=(*changes.files, *moved.files))
     if (warning := recent_activity(session)) is not None:
@@ -159,7 +172,7 @@ def _apply(
 ) -> MigratedSession:
     summary = planned.session
     writer, source = writer_of(summary), named(summary.source)
-    session = stored_session(archive, summary)
+    session = stored_session(archive, summary, [planned.root])
     expected = read_content(source, session.root, session.id, session.paths)
     check_processes(writer, session.root, [session.id])
     plan = planned.plan
@@ -169,7 +182,15 @@ def _apply(
         if is_first:
             raise
         # An earlier session of this migration changed a list that contains both.
-        plan = _plan(archive, session, summary, migration.target, migration.mode, keep_cwd=migration.keep_cwd)
+        plan = _plan(
+            archive,
+            session,
+            summary,
+            migration.target,
+            migration.mode,
+            roots=migration.roots,
+            keep_cwd=migration.keep_cwd,
+        )
         change = log.apply(replace(plan.changes, batch=batch))
     found = read_content(source, session.root, plan.session_id, changed_paths(plan.changes))
     if missing := expected - found:

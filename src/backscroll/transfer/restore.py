@@ -1,5 +1,8 @@
 """Restore a session that its tool has deleted."""
 
+from collections.abc import Collection
+from pathlib import Path
+
 from backscroll.archive import Archive
 from backscroll.changes import ChangeLog
 from backscroll.errors import DataNotFoundError, TransferError
@@ -13,13 +16,14 @@ from backscroll.transfer.stored_sessions import archived_session, writer_of
 __all__ = ["apply_restore", "plan_restore"]
 
 
-def plan_restore(archive: Archive, summary: SessionSummary) -> PlannedSession:
+def plan_restore(archive: Archive, summary: SessionSummary, roots: Collection[Path]) -> PlannedSession:
     """Plan to write a session back to its tool's store. The plan is empty if nothing is missing.
 
-    Raises `ToolRunningError`, `ChangeConflictError`, `DataNotFoundError` or `UnknownStoreVersionError`.
+    Raises `ToolRunningError`, `ChangeConflictError`, `DataNotFoundError`, `UnknownStoreVersionError`, or
+    `TransferError` if the store is below none of the roots.
     """
     writer = writer_of(summary)
-    session = archived_session(archive, summary)
+    session = archived_session(archive, summary, roots)
     if not session.root.is_dir():
         raise DataNotFoundError(
             f"{session.root} does not exist. Start the tool once, then try again.", session.root
@@ -27,7 +31,7 @@ def plan_restore(archive: Archive, summary: SessionSummary) -> PlannedSession:
     plan = writer.plan_restore(session)
     if not plan.changes.is_empty:
         check_processes(writer, session.root, [summary.id])
-    return PlannedSession(summary, plan)
+    return PlannedSession(summary, plan, session.root)
 
 
 def apply_restore(archive: Archive, log: ChangeLog, planned: PlannedSession) -> RestoreSessionResult:
@@ -35,11 +39,10 @@ def apply_restore(archive: Archive, log: ChangeLog, planned: PlannedSession) -> 
     summary, plan = planned.session, planned.plan.changes
     if plan.is_empty:
         return RestoreSessionResult(summary.ref, (), 0, None)
-    writer, session = writer_of(summary), archived_session(archive, summary)
-    check_processes(writer, session.root, [summary.id])
+    check_processes(writer_of(summary), planned.root, [summary.id])
     change = log.apply(plan)
     paths = changed_paths(plan)
-    found = read_content(named(summary.source), session.root, summary.id, paths)
+    found = read_content(named(summary.source), planned.root, summary.id, paths)
     expected = content_of(
         message
         for message in archive.messages.of_session(summary)

@@ -7,12 +7,20 @@ from pathlib import Path
 
 from backscroll.changes import ChangeLog
 from backscroll.errors import DestinationError, ToolRunningError, TransferError
+from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.changes import Change
 from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.sources.capabilities import SessionWriter, capability
 from backscroll.sources.protocols import Source
 
-__all__ = ["check_processes", "check_target", "open_change_log", "recent_activity", "target_path"]
+__all__ = [
+    "check_processes",
+    "check_target",
+    "open_change_log",
+    "recent_activity",
+    "target_path",
+    "writable_roots",
+]
 
 _RECENT_SECONDS = 600
 
@@ -22,6 +30,27 @@ def check_processes(writer: SessionWriter, root: Path, session_ids: Collection[s
     blocking = writer.blocking_processes(root, session_ids)
     if blocking:
         raise ToolRunningError(blocking[0].reason, blocking[0].pid)
+
+
+def writable_roots(
+    summary: SessionSummary, source_name: str, stored_below: Iterable[str], roots: Collection[Path]
+) -> set[str]:
+    """Return the roots that are read now, of those below which a session is stored.
+
+    The archive also knows roots of earlier syncs, such as the original of a copied home folder. Raises
+    `TransferError` if the session is stored only below such roots.
+    """
+    read_now = {os.path.realpath(root) for root in roots}
+    known = list(stored_below)
+    found = {root for root in known if os.path.realpath(root) in read_now}
+    if known and not found:
+        raise TransferError(
+            f"{summary.ref} is stored below {known[0]}, which is not among the folders that are read now.",
+            summary.id,
+            "other-root",
+            hint=f"Pass --root {source_name}={known[0]} to change it there.",
+        )
+    return found
 
 
 def open_change_log(folder: Path, roots: Callable[[], Iterable[tuple[Source, Path]]]) -> ChangeLog:

@@ -1,6 +1,6 @@
 """The sessions of the archive as the sources' writers need them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
 from backscroll.sources import named
 from backscroll.sources.capabilities import CompanionMoves, SessionWriter, capability
+from backscroll.transfer.safety import writable_roots
 
 __all__ = ["archived_session", "companions", "stored_session", "writer_of"]
 
@@ -24,8 +25,11 @@ def writer_of(summary: SessionSummary) -> SessionWriter:
     return writer
 
 
-def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
-    """Return a session that is in its tool's store. Raises `TransferError` if it is not."""
+def stored_session(archive: Archive, summary: SessionSummary, roots: Collection[Path]) -> StoredSession:
+    """Return a session that is in its tool's store, below one of the roots.
+
+    Raises `TransferError` if it is not.
+    """
     if summary.parent_ref is not None:
         raise TransferError(
             f"{summary.ref} is a subagent. It is moved with its session: {summary.parent_ref}",
@@ -53,8 +57,8 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
             summary.id,
             "remote",
         )
-    roots = {unit.root for unit in units}
-    store = next(store for store in resumable.stores if store.root in roots and not store.is_gone)
+    root_names = writable_roots(summary, summary.source, (unit.root for unit in units), roots)
+    store = next(store for store in resumable.stores if store.root in root_names and not store.is_gone)
     return StoredSession(
         ref=summary.ref,
         id=summary.id,
@@ -66,13 +70,23 @@ def stored_session(archive: Archive, summary: SessionSummary) -> StoredSession:
     )
 
 
-def companions(archive: Archive, summary: SessionSummary) -> Iterator[tuple[CompanionMoves, StoredSession]]:
-    """Yield what other sources have of a session, such as the transcript of a session of an editor."""
+def companions(
+    archive: Archive, summary: SessionSummary, roots: Collection[Path]
+) -> Iterator[tuple[CompanionMoves, StoredSession]]:
+    """Yield what other sources have of a session, such as the transcript of a session of an editor.
+
+    Raises `TransferError` if it is below none of the roots.
+    """
     units = [unit for unit in archive.originals.in_stores(summary) if unit.source != summary.source]
     resumable = archive.originals.resumable(summary)
-    for source_name, root in dict.fromkeys((unit.source, unit.root) for unit in units):
+    roots_by_source: dict[str, list[str]] = {}
+    for unit in units:
+        roots_by_source.setdefault(unit.source, []).append(unit.root)
+    for source_name, known in roots_by_source.items():
         moves = capability(named(source_name), CompanionMoves)
-        if moves is not None:
+        if moves is None:
+            continue
+        for root in sorted(writable_roots(summary, source_name, known, roots)):
             paths = [unit.path for unit in units if (unit.source, unit.root) == (source_name, root)]
             yield (
                 moves,
@@ -88,16 +102,25 @@ def companions(archive: Archive, summary: SessionSummary) -> Iterator[tuple[Comp
             )
 
 
-def archived_session(archive: Archive, summary: SessionSummary) -> ArchivedSession:
-    """Return a session with its originals. Raises `DataNotFoundError` if none are stored."""
+def archived_session(
+    archive: Archive, summary: SessionSummary, roots: Collection[Path] | None = None
+) -> ArchivedSession:
+    """Return a session with its originals of one root: one of the given, or any without ``roots``.
+
+    Raises `DataNotFoundError` if none are stored, `TransferError` if they are from other roots.
+    """
     files = [one for one in archive.originals.files(summary) if one.source == summary.source]
     rows = [one for one in archive.originals.units_with_rows(summary.id) if one.source == summary.source]
     rows += [one for one in files if one not in rows and archive.originals.side_files(one)]
     if not files and not rows:
         raise DataNotFoundError(f"The archive has no originals of {summary.ref}.", "")
     resumable = archive.originals.resumable(summary)
-    roots = [one.root for one in (*files, *rows)]
-    root = next((store.root for store in resumable.stores if store.root in roots), roots[0])
+    known = list(dict.fromkeys(one.root for one in (*files, *rows)))
+    root_names = known if roots is None else writable_roots(summary, summary.source, known, roots)
+    root = next(
+        (store.root for store in resumable.stores if store.root in root_names),
+        next(root for root in known if root in root_names),
+    )
     return ArchivedSession(
         ref=summary.ref,
         id=summary.id,

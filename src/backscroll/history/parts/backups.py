@@ -114,7 +114,7 @@ class Backups:
     def _stats(self, selection: Selection | None) -> BackupStats:
         sessions: Sequence[SessionSummary] = selection.sessions if selection is not None else ()
         if selection is None:
-            sessions = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+            sessions = self._stores.archive.sessions.page(Filter(), limit=-1, offset=0)
         return BackupStats(len(sessions), sum(session.message_count for session in sessions))
 
     def _selection(self, filter_: Filter | None, refs: Sequence[str]) -> Selection | None:

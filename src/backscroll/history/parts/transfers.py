@@ -43,7 +43,8 @@ class Transfers:
     def plan_restore(self, ref: str) -> PlannedSession:
         """Plan to restore a session that its tool has deleted."""
         self.recover()
-        return plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
+        archive = self._stores.archive
+        return plan_restore(archive, find_top_session(archive, ref), self._stores.root_paths())
 
     def plan_sessions(
         self,
@@ -62,7 +63,13 @@ class Transfers:
         archive = self._stores.archive
         summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
         return plan_migration(
-            archive, summaries.values(), target, mode, keep_cwd=keep_cwd, with_running=with_running
+            archive,
+            summaries.values(),
+            target,
+            mode,
+            roots=self._stores.root_paths(),
+            keep_cwd=keep_cwd,
+            with_running=with_running,
         )
 
     def plan_workspace(
@@ -82,7 +89,13 @@ class Transfers:
         originals = self._stores.archive.originals
         summaries = [one for one in self._sessions_of(workspace) if originals.in_store(one)]
         return plan_migration(
-            self._stores.archive, summaries, target, mode, keep_cwd=keep_cwd, with_running=with_running
+            self._stores.archive,
+            summaries,
+            target,
+            mode,
+            roots=self._stores.root_paths(),
+            keep_cwd=keep_cwd,
+            with_running=with_running,
         )
 
     def blocking_processes(self, plan: MigrationPlan) -> list[BlockingProcess]:

@@ -75,6 +75,7 @@ class SessionPlan(Struct, frozen=True):
 
     changes: ChangePlan
     session_id: str  # the session's id after the changes; a copy has a new one
+    subagent_ids: tuple[str, ...] = ()  # of the subagents that are copied under new ids
 
 
 class BlockingProcess(Struct, frozen=True):
@@ -89,6 +90,7 @@ class PlannedSession(Struct, frozen=True):
 
     session: SessionSummary
     plan: SessionPlan
+    root: Path  # the folder of the tool that is changed
     stored: StoredSession | None = None  # in the tool's store, unless it is to be restored
 
     @property
@@ -111,6 +113,7 @@ class MigrationPlan(Struct, frozen=True, kw_only=True):
     mode: Mode
     target: Path
     keep_cwd: bool
+    roots: tuple[Path, ...]  # the folders of tools that may be changed
     sessions: tuple[PlannedSession, ...]
     errors: tuple[MigrateError, ...] = ()
 

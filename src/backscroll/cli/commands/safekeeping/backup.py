@@ -51,15 +51,14 @@ def command() -> None:
 
 
 @command.command("create")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Name of the new backup."
-)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File to write.")
 @click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Folder of the new backup. Default: the setting backup_dir, else 'backups' beside the archive.",
+    help="Folder for a file with a generated name; not with --output. Default: the setting backup_dir, else"
+    " 'backups' beside the archive.",
 )
 @click.option(
     "--base",
@@ -243,7 +242,7 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace existing files and sessions that differ. The change log keeps them.",
+    help="Replace existing files and sessions that differ. The change log keeps the replaced ones.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be restored; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -266,11 +265,11 @@ def restore(
     restored (exit code 3). Existing files that differ are kept, unless --force is given. A replaced database
     keeps its current logins. 'backscroll undo' reverts the restore.
 
-    Single sessions, and everything in a filtered backup, are inserted into existing databases. Other sessions
+    With --session, or from a filtered backup, sessions are added to existing databases. Other sessions there
     stay as they are. 'backscroll --backup FILE list' shows the sessions in a backup.
 
-    --map restores onto another machine: workspaces below OLD are renamed, so that the tools find their
-    sessions below NEW. Message text keeps the old paths.
+    --map is for another machine or user: paths below OLD become paths below NEW, so that the tools find
+    their sessions. Message text keeps the old paths.
 
     \b
     Examples:

@@ -39,9 +39,9 @@ def changes(setup: Setup, as_json: bool) -> None:
 def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
     """Undo a change to a tool's files and databases.
 
-    Restores all changed files byte for byte, and all changed rows. ID is the start of an id in 'backscroll
-    changes'. Without ID, undoes everything that the last command changed, or rolls back a command that was
-    interrupted. Refuses if a file or row has changed since, or if the tool is running.
+    Restores all changed files byte for byte, and all changed rows. ID is an id that 'backscroll changes'
+    prints, or its start. Without ID, undoes everything that the last command changed, or rolls back a
+    command that was interrupted. Refuses if a file or row has changed since, or if the tool is running.
 
     \b
     Examples:

@@ -47,7 +47,12 @@ def _migrate_options(function: F) -> F:
 @click.command("migrate")
 @click.argument("refs", metavar="REF...", nargs=-1, required=True, shell_complete=complete_refs)
 @click.option(
-    "--to", "target", type=click.Path(path_type=Path), required=True, metavar="PATH", help="The new folder."
+    "--to",
+    "target",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="PATH",
+    help="Folder to copy or move to. It must exist.",
 )
 @_migrate_options
 @click.pass_obj
@@ -65,8 +70,8 @@ def migrate(
     """Copy or move sessions to another folder.
 
     The tool then lists and resumes them there. Message text, tool inputs and tool results never change.
-    Prints the plan and asks for confirmation. 'backscroll undo' reverts it. REF: see 'backscroll show
-    --help'. Exit code 3: some sessions were not changed.
+    Prints the plan and asks for confirmation. 'backscroll undo' reverts the migration. REF: see 'backscroll
+    show --help'. Exit code 3: some sessions were not copied or moved.
 
     \b
     Examples:
@@ -174,7 +179,7 @@ def _print_result(plan: MigrationPlan, result: MigrateResult) -> None:
     for error in result.errors[len(plan.errors) :]:
         click.echo(printable_message(error.message), err=True)
     if result.sessions:
-        click.echo(f"Run '{command_hint('undo')}' to revert it.")
+        click.echo(f"Run '{command_hint('undo')}' to revert this.")
 
 
 def _result_document(result: MigrateResult) -> dict[str, Any]:

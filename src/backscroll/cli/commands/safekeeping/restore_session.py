@@ -27,7 +27,7 @@ def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool, no_
     Writes its files or rows from the archive back to their original paths and databases, so that the tool
     can list and resume it. Existing files are not replaced. All restored files get the current time, because
     Claude Code deletes files by their age. Prints the plan and asks for confirmation. 'backscroll undo'
-    reverts it. REF: see 'backscroll show --help'.
+    removes what was restored. REF: see 'backscroll show --help'.
 
     \b
     Examples:

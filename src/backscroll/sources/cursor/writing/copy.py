@@ -35,8 +35,11 @@ _CHILD_LISTS = ("subComposerIds", "subagentComposerIds")
 
 def plan_copy(
     user_data: UserData, session_id: str, *, folder: str | None, target: Path
-) -> tuple[StoreEdits, str]:
-    """Return the edits that copy a session and its subagents to a local folder, and the new id."""
+) -> tuple[StoreEdits, list[str]]:
+    """Return the edits that copy a session and its subagents to a local folder.
+
+    The new ids follow, that of the session first.
+    """
     edits = StoreEdits(user_data)
     check_store(user_data, edits)
     check_tab(user_data, session_id)
@@ -48,7 +51,7 @@ def plan_copy(
     for old_id in new_ids:
         _copy(edits, old_id, new_ids, workspace, paths, target.name, mark)
     list_edits.bump_version(edits)
-    return edits, new_ids[session_id]
+    return edits, list(new_ids.values())
 
 
 def _copy(

@@ -47,8 +47,9 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
     user_data = UserData(session.root)
     try:
         folder = None if keep_cwd else session.folder
-        edits, new_id = copy.plan_copy(user_data, session.id, folder=folder, target=target)
-        return SessionPlan(_plan(f"Copy {session.ref} to {target}", session.ref, edits), new_id)
+        edits, new_ids = copy.plan_copy(user_data, session.id, folder=folder, target=target)
+        changes = _plan(f"Copy {session.ref} to {target}", session.ref, edits)
+        return SessionPlan(changes, new_ids[0], tuple(new_ids[1:]))
     finally:
         user_data.close()
 

@@ -11,7 +11,7 @@ from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import percentile
 from benchmarks.result_table import Result
 
-__all__ = ["COMMON_WORD", "measure"]
+__all__ = ["COMMON_WORD", "measure", "sample_words"]
 
 COMMON_WORD = "return"
 _QUERY_COUNT = 60
@@ -22,7 +22,7 @@ _SAMPLE_BYTES_PER_FILE = 200_000
 
 def measure(context: BenchmarkContext) -> Iterator[Result]:
     rng = random.Random(2)
-    vocabulary = _sample_words(rng, context.root)
+    vocabulary = sample_words(rng, context.root)
 
     def queries_of(word_count: int) -> list[str]:
         return [" ".join(rng.sample(vocabulary, word_count)) for _ in range(_QUERY_COUNT)]
@@ -78,7 +78,7 @@ def _time_queries(history: History, queries: list[str]) -> list[float]:
     return list(fastest.values())
 
 
-def _sample_words(rng: random.Random, root: Path) -> list[str]:
+def sample_words(rng: random.Random, root: Path) -> list[str]:
     """Return words of some files with their repetitions, so that common words are drawn more often."""
     files = sorted(root.glob("projects/*/*.jsonl"))
     words: list[str] = []

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
+from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import Filter, SessionSummary
@@ -57,6 +58,36 @@ def test_turn_starts_are_the_positions_of_the_turns_that_are_shown(history: Hist
                 case MessageItem() if not depth and event.message.role == "user" and event.message.is_active:
                     counted[event.turn] = event.position
         assert counted == dict(enumerate(prompts, start=1))
+
+
+@pytest.mark.parametrize("max_count", [1, 7, 10_000])
+def test_stretches_count_every_message_once(history: History, max_count: int) -> None:
+    for summary in sessions(history):
+        messages = list(archive_of(history).messages.without_usage(summary))
+        stretches = archive_of(history).messages.stretches(summary, max_count)
+        assert len(stretches) == min(max_count, len(messages))
+        bounds = [bound for one in stretches for bound in (one.start, one.end)]
+        assert bounds[:1] + bounds[-1:] == ([0, len(messages)] if messages else [])
+        assert bounds[1:-1:2] == bounds[2::2]
+        for one in stretches:
+            part = messages[one.start : one.end]
+            tools = [message.tool for message in part if message.tool is not None]
+            edits = [edit for tool in tools for edit in tool.edits]
+            times = [message.timestamp for message in part if message.timestamp is not None]
+            assert part
+            assert one.call_count == sum(message.role == "tool" for message in part)
+            assert one.error_count == sum(message.role == "error" for message in part) + sum(
+                tool.status in ("failed", "cancelled") for tool in tools
+            )
+            assert one.lines_added == sum(edit.added for edit in edits)
+            assert one.lines_removed == sum(edit.removed for edit in edits)
+            assert one.has_compaction == any(message.kind == "compaction" for message in part)
+            assert one.at == (from_ms(to_ms(min(times))) if times else None)
+            assert one.prompts == tuple(
+                one.start + index
+                for index, message in enumerate(part)
+                if message.role == "user" and message.is_active
+            )
 
 
 def test_reading_one_turn_returns_the_same_messages_as_reading_all(history: History) -> None:

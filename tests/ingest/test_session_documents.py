@@ -61,6 +61,33 @@ def test_an_append_keeps_the_documents_of_earlier_windows(
             assert match.ranks.session == 1
 
 
+@pytest.mark.parametrize("messages_per_window", [512, 2], ids=["first window", "at the end of a window"])
+@pytest.mark.parametrize("change", ["deleted", "grown without a message"])
+def test_a_change_without_new_messages_keeps_the_documents(
+    history: History,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    messages_per_window: int,
+) -> None:
+    monkeypatch.setattr(session_text, "WINDOW_MESSAGES", messages_per_window)
+    with history:
+        write(tmp_path, "The ferry", "was late")
+        history.sync()
+        before = session_document_count(history)
+        (path,) = (tmp_path / "claude").rglob("*.jsonl")
+        if change == "deleted":
+            path.unlink()
+        else:
+            with path.open("a") as file:
+                file.write(f'{{"type":"last-prompt","lastPrompt":"was late","sessionId":"{ID}"}}\n')
+        history.sync()
+        assert session_document_count(history) == before
+        (match,) = history.search_sessions("ferry shop").data
+        assert match.ranks is not None
+        assert match.ranks.session == 1
+
+
 def test_a_forgotten_session_leaves_no_document(history: History, tmp_path: Path) -> None:
     with history:
         write(tmp_path, "The ferry")

@@ -274,3 +274,64 @@ def test_the_model_of_a_subagent_is_the_one_in_its_lines(history: History, root:
     history.sync()
     (agent,) = subagents(history)
     assert agent.models == ("claude-opus-4-8",)
+
+
+def write_two_sources_of_activity(root: Path) -> None:
+    """Write a resumed session, another workspace with another model, and a subagent."""
+    first = Transcript(ONE, start=START, cwd="/home/zoe/quay").user("one").assistant("1").user("two")
+    first.run(tool_calls.bash("true", "done"), text="run")
+    first.write(root)
+    resume(first).user("three").assistant("3").write(root)
+    for number in range(1, 4):
+        Transcript(
+            f"{number + 1}0000000-0000-4000-8000-000000000000",
+            seed=number,
+            start=START + timedelta(days=40 * number),
+            cwd=f"/home/zoe/ferry{number}",
+        ).user("four").assistant("4", model="claude-opus-4-1-20250805").write(root)
+
+
+def test_a_breakdown_has_the_same_numbers_as_single_reports(history: History, root: Path) -> None:
+    write_two_sources_of_activity(root)
+    history.sync()
+    for filter_ in (Filter(), Filter(since=START + timedelta(days=30))):
+        found = history.statistics.breakdown(
+            filter_, period="month", by=("source", "workspace", "model", "tool"), zone=UTC
+        )
+        for by, report in found.reports.items():
+            assert report == history.statistics.report(filter_, by=by, zone=UTC)
+        assert found.hours == history.statistics.messages_by_hour(filter_, zone=UTC)
+        assert history.statistics.reports(filter_, by=list(found.reports), zone=UTC) == found.reports
+
+
+def test_the_parts_of_a_series_add_up_to_their_periods(history: History, root: Path) -> None:
+    write_two_sources_of_activity(root)
+    history.sync()
+    found = history.statistics.breakdown(
+        period="month", by=(), stacked_by=("source", "workspace", "model"), max_groups=2, zone=UTC
+    )
+    months = {row.key: row for row in found.reports["month"].rows}
+    for name, series in found.series.items():
+        assert len(series.groups) <= 2
+        for month, row in months.items():
+            parts = [part for (period, _), part in series.sums.items() if period == month]
+            tokens = [part.tokens.total for part in parts if part.tokens is not None]
+            assert sum(tokens) == (row.tokens.total if row.tokens is not None else 0)
+            if name != "model":
+                assert sum(part.messages or 0 for part in parts) == row.messages
+                assert sum(part.sessions for part in parts) == row.sessions
+    assert found.series["workspace"].groups[0] == "/home/zoe/quay"
+    assert {group for _, group in found.series["workspace"].sums} >= {"/home/zoe/quay", None}
+    assert found.series["source"].groups == ("claude-code",)
+    assert "claude-opus-4-1-20250805" in found.series["model"].groups
+
+
+def test_a_breakdown_names_the_most_edited_files(history: History, root: Path) -> None:
+    session = Transcript(ONE, start=START, cwd="/home/zoe/quay").user("edit")
+    for _ in range(2):
+        session.run(tool_calls.edit("/home/zoe/quay/a.py", "x = 1\n", "x = 2\n", original="x = 1\n"))
+    session.run(tool_calls.edit("/home/zoe/quay/b.py", "x = 1\n", "x = 2\n", original="x = 1\n"))
+    session.write(root)
+    history.sync()
+    files = history.statistics.breakdown(period="day", by=(), max_files=1).files
+    assert [(file.path, file.edits) for file in files] == [("/home/zoe/quay/a.py", 2)]

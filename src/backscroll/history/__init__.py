@@ -14,6 +14,7 @@
     recall.py          sessions that help with a task
     survival_rows.py   lines and costs of sessions, by session, model or month
     demo.py            write the sample history
+    demo_archive.py    the sample history next to an archive, for the web app
 
 Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.
 """

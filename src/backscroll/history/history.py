@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
     from backscroll.model.code.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
-    from backscroll.model.search import InvalidFilter, RecallResult
+    from backscroll.model.search import FilterItem, InvalidFilter, RecallResult, SearchFacets
     from backscroll.model.session import AgentSession, SessionFacets, SortKey
     from backscroll.model.sync import EventLog, SyncReport
     from backscroll.model.workspace import WorkspaceSummary
@@ -327,6 +327,14 @@ class History(ToolChanges):
             progress=progress,
             redactor=redactor,
         )
+
+    def search_facets(self, query: str) -> SearchFacets:
+        """Return how many messages with every word each value of each filter would find."""
+        return self._search.facets(query)
+
+    def filter_items(self, query: str) -> list[FilterItem]:
+        """Return the valid filters and time limits of a query, with their places in the text."""
+        return self._search.filter_items(query)
 
     def find_in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Return ref and position of the messages of a session and its subagents that match a query."""

@@ -102,6 +102,10 @@ class Stores:
             del self.archive
             self.__dict__.pop("index", None)
 
+    def root_paths(self) -> list[Path]:
+        """Return the roots of all sources, existing or not."""
+        return [path for _, path in self.roots()]
+
     def roots(self) -> Iterator[tuple[Source, Path]]:
         """Yield every source with each of its roots, existing or not."""
         if self._is_detached:

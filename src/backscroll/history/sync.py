@@ -84,7 +84,7 @@ def _start_commit_worker(stores: Stores) -> None:
     """Process reported commits in the background, unless a process does it already."""
     import subprocess  # start-up: needed with the git hook only
 
-    from backscroll.hooks.command_line import worker_command
+    from backscroll.hooks.shell_command import worker_command
 
     roots = [f"{root.source}={root.path}" for root in stores.named_roots]
     with suppress(OSError):  # the next sync tries again

@@ -192,7 +192,13 @@ class Indexer:
         ]
         # The title is indexed with the first message that is not a copy.
         with_title = all(position in copies for position in range(first))
-        writer.add_session(session, _documents(numbered), with_title=with_title, earlier_prose=earlier_prose)
+        writer.add_session(
+            session,
+            _documents(numbered),
+            with_title=with_title,
+            earlier_prose=earlier_prose,
+            window=window if first else None,
+        )
 
 
 def _write_annotations(

@@ -5,12 +5,15 @@ from datetime import datetime
 from msgspec import Struct
 
 from backscroll.model.message import Role
+from backscroll.model.session import FacetValue
 
 __all__ = [
     "Excerpt",
+    "FilterItem",
     "InvalidFilter",
     "RecallResult",
     "RecalledSession",
+    "SearchFacets",
     "SearchMatch",
     "SearchRanks",
     "SearchResult",
@@ -24,6 +27,32 @@ class InvalidFilter(Struct, frozen=True):
     text: str  # such as "role:king"
     allowed_values: tuple[str, ...]  # of this filter; empty if they are not fixed
     similar_name: str | None = None  # the filter that was probably meant, if the name is unknown
+
+
+class FilterItem(Struct, frozen=True):
+    """A filter in the text of a query."""
+
+    name: str
+    value: str
+    start: int
+    end: int
+    is_excluded: bool  # with a minus
+
+
+class SearchFacets(Struct, frozen=True, kw_only=True):
+    """Numbers of messages with every word of a query, by property.
+
+    The filters of a property do not limit its own counts. Only values with messages are included, the most
+    frequent first.
+    """
+
+    total: int  # messages
+    sources: tuple[FacetValue, ...]
+    workspaces: tuple[FacetValue, ...]
+    roles: tuple[FacetValue, ...]
+    kinds: tuple[FacetValue, ...]  # "error", "edit"
+    models: tuple[FacetValue, ...]
+    dates: tuple[FacetValue, ...]  # days, months or years in order, also those without messages
 
 
 class SearchRanks(Struct, frozen=True, gc=False):

@@ -22,6 +22,7 @@ __all__ = [
     "SessionFacets",
     "SessionSummary",
     "SortKey",
+    "Stretch",
 ]
 
 T = TypeVar("T")
@@ -105,6 +106,20 @@ class AgentSession(Struct, frozen=True, kw_only=True):
     total_tool_use_count: int
 
 
+class Stretch(Struct, frozen=True, kw_only=True, gc=False):
+    """Consecutive messages of a session, counted for an overview."""
+
+    start: int  # position of the first message
+    end: int  # exclusive
+    prompts: tuple[int, ...]  # positions of the user's messages on the active branch
+    call_count: int
+    error_count: int  # errors and failed calls
+    lines_added: int
+    lines_removed: int
+    has_compaction: bool
+    at: datetime | None  # the earliest timestamp
+
+
 # Times and numbers are sorted in descending order, texts in ascending order.
 SortKey = Literal["updated", "created", "title", "workspace", "messages", "prompts", "tokens", "lines"]
 SORT_KEYS: tuple[SortKey, ...] = get_args(SortKey)
@@ -114,6 +129,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     """Conditions that listed sessions meet. Every field is optional."""
 
     source: str | None = None
+    title: str | None = None  # all of its words are in the title or, without one, in the first prompt
     workspace: str | None = None  # a path, a folder name, the end of a path, or a host; may contain *
     since: datetime | None = None
     until: datetime | None = None  # exclusive

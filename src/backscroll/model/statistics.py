@@ -9,15 +9,19 @@ from backscroll.model.message import Origin
 
 __all__ = [
     "PROMPT_SIZES",
+    "Breakdown",
     "By",
     "Charge",
     "Consumption",
     "Explanation",
     "Favorite",
     "LongestSession",
+    "MonthGrowth",
     "MostEdited",
     "Report",
     "Reported",
+    "Series",
+    "SeriesGroup",
     "Streak",
     "Sums",
     "Tokens",
@@ -193,6 +197,35 @@ class Explanation(Struct, frozen=True, kw_only=True):
     prices_checked: date
     zone: str
     reported: Reported | None = None  # None if no tool reports a cost
+
+
+SeriesGroup = Literal["source", "workspace", "model"]
+
+
+class Series(Struct, frozen=True, kw_only=True):
+    """Sums by period and group."""
+
+    by: SeriesGroup
+    groups: tuple[str, ...]  # the largest first
+    sums: dict[tuple[str, str | None], Sums]  # by period and group; the group None is all others
+
+
+class Breakdown(Struct, frozen=True, kw_only=True):
+    """Several reports of the same sessions."""
+
+    reports: dict[By, Report]
+    series: dict[SeriesGroup, Series]
+    hours: tuple[tuple[int, ...], ...]  # messages of 24 hours for each of the seven days from Monday
+    files: tuple["MostEdited", ...]
+
+
+class MonthGrowth(Struct, frozen=True):
+    """Sessions that started in a month, with their messages and originals."""
+
+    month: str | None  # 2026-11; None for originals of no session
+    sessions: int
+    messages: int
+    original_bytes: int  # not compressed
 
 
 class Favorite(Struct, frozen=True):

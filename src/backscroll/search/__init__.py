@@ -2,6 +2,7 @@
 
 search             word search and pattern search
 excluded_sessions  sessions that contain an excluded word
+facets             counts of matching messages by property
 hit_text           the text of a hit
 second_match       another message, if the words are spread over a session
 title_hits         session titles that match a pattern

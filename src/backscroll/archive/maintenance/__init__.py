@@ -6,6 +6,7 @@ selection       reduce a copy of the archive to some sessions
 relocation      change the paths of units for another machine
 compact         reduce the size of the file
 status          counts and sizes
+growth          sessions and sizes by month
 source_counts   record counts and problems of each root
 verify          check hashes and counts
 legacy_schema   plan the upgrade of another program's database

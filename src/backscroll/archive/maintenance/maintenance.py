@@ -9,6 +9,7 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session
+from backscroll.archive.maintenance.growth import read_growth
 from backscroll.archive.maintenance.relocation import NewUnitPath, relocate_units
 from backscroll.archive.maintenance.selection import keep_sessions
 from backscroll.archive.maintenance.source_counts import (
@@ -23,6 +24,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.undone_copies import mark_undone_copies
 from backscroll.model import Problem, SessionSummary
 from backscroll.model.problem import SourceCounts
+from backscroll.model.statistics import MonthGrowth
 
 __all__ = ["Maintenance"]
 
@@ -106,6 +108,10 @@ class Maintenance:
     def status(self) -> Status:
         """Return counts and sizes."""
         return read_status(self._db, self._path)
+
+    def growth(self) -> list[MonthGrowth]:
+        """Return sessions, messages and bytes of originals by month, oldest first."""
+        return read_growth(self._db)
 
     def source_counts(self) -> dict[tuple[str, str], SourceCounts]:
         """Return the record counts of each root, by source and path, as of the last sync."""

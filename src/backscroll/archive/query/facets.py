@@ -1,15 +1,16 @@
 """Counts of sessions by property, for the filters of a session list."""
 
 import sqlite3
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from backscroll.archive.query.filters import where_clause
 from backscroll.model import Filter
 from backscroll.model.session import FacetValue, SessionFacets
 
-__all__ = ["session_facets"]
+__all__ = ["SessionProperties", "session_facets", "session_properties"]
 
 MAX_VALUES = 200  # of one property, the most frequent ones
 
@@ -31,6 +32,38 @@ _TAGS = (
     "select name, name, count(*) from tag join conversations using (platform, external_id)"
     " where {0} group by 1"
 )
+
+
+class SessionProperties(NamedTuple):
+    """What the messages of a session or subagent have in common, nearly."""
+
+    source: str
+    workspace_hash: str | None
+    models: tuple[str, ...]
+
+
+# Subagents have ids that no session has, and belong to the workspace of their session.
+_PROPERTIES = (
+    "select number, source, workspace_hash, models from conversations union all"
+    " select s.id, s.source, c.workspace_hash, iif(s.model is null, '[]', json_array(s.model))"
+    " from subagent s join conversations c on c.external_id = s.parent_external_id"
+    " and c.platform = s.platform"
+)
+
+
+def session_properties(db: sqlite3.Connection) -> dict[int, SessionProperties]:
+    """Return the properties of all sessions and subagents, by id. Equal ones are the same object."""
+    known: dict[tuple[str, str | None, str], SessionProperties] = {}
+    found: dict[int, SessionProperties] = {}
+    for id_, *key in _execute(db, _PROPERTIES, {}):
+        source, workspace_hash, models = key
+        properties = known.get((source, workspace_hash, models))
+        if properties is None:
+            names = tuple(msgspec.json.decode(models, type=list[str]))
+            properties = SessionProperties(source, workspace_hash, names)
+            known[source, workspace_hash, models] = properties
+        found[id_] = properties
+    return found
 
 
 def session_facets(db: sqlite3.Connection, filter_: Filter) -> SessionFacets:

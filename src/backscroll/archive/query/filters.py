@@ -10,8 +10,13 @@ from backscroll.archive.wildcards import glob_pattern, like_pattern, matches
 from backscroll.model import Filter
 from backscroll.model.dates import iso
 
-__all__ = ["where_clause"]
+__all__ = ["add_casefold", "where_clause"]
 
+_MAX_TITLE_WORDS = 10
+_TITLE = (
+    "casefold(coalesce((select t.title from user_title t where t.external_id = conversations.external_id"
+    " and t.platform = conversations.platform), title, first_message_preview, ''))"
+)
 _SESSION_OR_SUBAGENT = (
     "({0} or (external_id, platform) in (select parent_external_id, platform from subagent where {0}))"
 )
@@ -35,6 +40,11 @@ def where_clause(
     if filter_.source is not None:
         conditions.append("source = :source")
         parameters["source"] = filter_.source
+    for index, word in enumerate((filter_.title or "").split()[:_MAX_TITLE_WORDS]):
+        if not index:
+            add_casefold(db)
+        conditions.append(f"instr({_TITLE}, :title{index})")
+        parameters[f"title{index}"] = word.casefold()
     if filter_.workspace is not None:
         conditions.append("workspace_hash in (select value from json_each(:workspaces))")
         parameters["workspaces"] = msgspec.json.encode(workspace_hashes(db, filter_.workspace)).decode()
@@ -65,6 +75,15 @@ def where_clause(
     if filter_.is_starred:
         conditions.append("(external_id, platform) in (select external_id, platform from star)")
     return " and ".join(conditions) or "1", parameters
+
+
+def add_casefold(db: sqlite3.Connection) -> None:
+    """Add the SQL function ``casefold``. The collation NOCASE ignores the case of ASCII letters only."""
+    db.create_function("casefold", 1, _casefold, deterministic=True)
+
+
+def _casefold(text: str | None) -> str | None:
+    return text.casefold() if text is not None else None
 
 
 def _branches(db: sqlite3.Connection, pattern: str) -> list[str]:

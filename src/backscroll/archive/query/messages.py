@@ -1,6 +1,7 @@
 """Queries for messages."""
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
@@ -17,7 +18,9 @@ from backscroll.archive.query.original_records import OriginalRecords, ResultCal
 from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.storage.codec import hash_record
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
+from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model import Message, SessionSummary
+from backscroll.model.session import Stretch
 
 __all__ = ["MessageQueries"]
 
@@ -80,7 +83,7 @@ class MessageQueries:
             return [
                 position
                 for position, message in enumerate(session_messages(self._db, summary))
-                if message.role == "user" and message.is_active and message.agent_id not in agents
+                if _is_prompt(message, agents)
             ]
         rows = self._db.execute(
             "select position from message left join string on id = agent_string_id"
@@ -89,6 +92,45 @@ class MessageQueries:
             [fragment_id, FIXED_STRING_IDS["user"], msgspec.json.encode(list(agents)).decode()],
         )
         return [position for (position,) in rows]
+
+    def stretches(
+        self, summary: SessionSummary, max_count: int, agents: Collection[str] = ()
+    ) -> list[Stretch]:
+        """Return the messages of a session in stretches of the same length, each with its counts.
+
+        Messages to these agents, inlined in the session's own file, are no prompts.
+        """
+        fragment_id = single_fragment(self._db, summary)
+        if fragment_id is not None:
+            query = "select message_count from fragment where id = ?"
+            (total,) = self._db.execute(query, [fragment_id]).fetchone()
+            count = min(max_count, total)
+            counts = _counts_of_fragment(self._db, fragment_id, total, count)
+            prompts = self.turn_starts(summary, agents)
+        else:
+            messages = list(session_messages(self._db, summary))
+            total = len(messages)
+            count = min(max_count, total)
+            counts = _counts_of_messages(messages, count)
+            prompts = [position for position, one in enumerate(messages) if _is_prompt(one, agents)]
+        stretches = []
+        for index in range(count):
+            start, end = -(-index * total // count), -(-(index + 1) * total // count)
+            calls, errors, added, removed, compactions, at = counts.get(index, _NO_COUNTS)
+            stretches.append(
+                Stretch(
+                    start=start,
+                    end=end,
+                    prompts=tuple(prompts[bisect_left(prompts, start) : bisect_left(prompts, end)]),
+                    call_count=calls,
+                    error_count=errors,
+                    lines_added=added,
+                    lines_removed=removed,
+                    has_compaction=bool(compactions),
+                    at=from_ms(at) if at is not None else None,
+                )
+            )
+        return stretches
 
     def find_positions(self, summary: SessionSummary, message_id: str) -> list[tuple[int, str]]:
         """Return position and id of the message with this id. If there is none, match the id as a prefix."""
@@ -127,3 +169,57 @@ class MessageQueries:
     ) -> OriginalRecords:
         """Return access to the original records of a session's messages. The functions are the source's."""
         return OriginalRecords(self._db, summary, row_keys, result_call_ids)
+
+
+_Counts = tuple[int, int, int, int, int, int | None]  # calls, errors, added, removed, compactions, time
+_NO_COUNTS: _Counts = (0, 0, 0, 0, 0, None)
+
+
+def _counts_of_fragment(
+    db: sqlite3.Connection, fragment_id: int, total: int, count: int
+) -> dict[int, _Counts]:
+    """Return the counts of each stretch of a fragment. They come from the rows, without reading messages."""
+    ids = FIXED_STRING_IDS
+    lines = {
+        index: (added, removed)
+        for index, added, removed in db.execute(
+            "select position * ? / ?, sum(lines_added), sum(lines_removed) from edit where fragment_id = ?"
+            " group by 1",
+            [count, total, fragment_id],
+        )
+    }
+    rows = db.execute(
+        "select position * ? / ?, sum(role_string_id = ?),"
+        " sum(role_string_id = ? or coalesce(status_string_id, 0) in (?, ?)),"
+        " sum(coalesce(kind_string_id, 0) = coalesce((select id from string where text = 'compaction'), -1)),"
+        " min(at) from message where fragment_id = ? group by 1",
+        [count, total, ids["tool"], ids["error"], ids["failed"], ids["cancelled"], fragment_id],
+    )
+    return {
+        index: (calls, errors, *lines.get(index, (0, 0)), compactions, at)
+        for index, calls, errors, compactions, at in rows
+    }
+
+
+def _is_prompt(message: Message, agents: Collection[str]) -> bool:
+    return message.role == "user" and message.is_active and message.agent_id not in agents
+
+
+def _counts_of_messages(messages: Sequence[Message], count: int) -> dict[int, _Counts]:
+    found: dict[int, _Counts] = {}
+    for position, message in enumerate(messages):
+        index = position * count // len(messages)
+        calls, errors, added, removed, compactions, earliest = found.get(index, _NO_COUNTS)
+        tool = message.tool
+        edits = tool.edits if tool is not None else ()
+        is_failed = tool is not None and tool.status in ("failed", "cancelled")
+        at = to_ms(message.timestamp) if message.timestamp is not None else earliest
+        found[index] = (
+            calls + (message.role == "tool"),
+            errors + (message.role == "error" or is_failed),
+            added + sum(edit.added for edit in edits),
+            removed + sum(edit.removed for edit in edits),
+            compactions + (message.kind == "compaction"),
+            at if earliest is None or at is None else min(at, earliest),
+        )
+    return found

@@ -1,4 +1,4 @@
-"""Cache of sessions, list positions, copies and workspaces. Invalidated when the archive changes."""
+"""Cache of sessions, their positions, copies and properties. Invalidated when the archive changes."""
 
 import sqlite3
 from collections import defaultdict
@@ -7,6 +7,7 @@ from itertools import count
 
 import msgspec
 
+from backscroll.archive.query.facets import SessionProperties, session_properties
 from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
 from backscroll.model import SessionSummary
 from backscroll.readers.lru_cache import LRUCache
@@ -46,6 +47,7 @@ class SessionCache:
         self._list_indexes: dict[int, int] | None = None
         self._first_sessions: dict[int, set[int]] | None = None
         self._workspaces: list[KnownWorkspace] | None = None
+        self._properties: dict[int, SessionProperties] | None = None
 
     def sessions(
         self, ids: set[int], read: Callable[[set[int]], dict[int, CachedSession]]
@@ -85,12 +87,20 @@ class SessionCache:
             self._workspaces = known_workspaces(self._db)
         return self._workspaces
 
+    def properties(self) -> dict[int, SessionProperties]:
+        """Return the properties of all sessions and subagents, by id."""
+        self._invalidate_if_changed()
+        if self._properties is None:
+            self._properties = session_properties(self._db)
+        return self._properties
+
     def _invalidate_if_changed(self) -> None:
         if self._version.has_changed():
             self._sessions.clear()
             self._list_indexes = None
             self._first_sessions = None
             self._workspaces = None
+            self._properties = None
 
 
 def _find_first_sessions(db: sqlite3.Connection) -> dict[int, set[int]]:

@@ -4,17 +4,17 @@ The ids in this module are `conversations.number` and `subagent.id`, which never
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from backscroll.archive.annotations import with_annotations
-from backscroll.archive.query.facets import session_facets
-from backscroll.archive.query.filters import where_clause
+from backscroll.archive.query.facets import SessionProperties, session_facets
+from backscroll.archive.query.filters import add_casefold, where_clause
 from backscroll.archive.query.session_cache import SessionCache
-from backscroll.archive.query.workspaces import find_workspaces
+from backscroll.archive.query.workspaces import KnownWorkspace, find_workspaces
 from backscroll.model import Filter, SessionSummary
 from backscroll.model.session import SessionFacets, SortKey
 from backscroll.model.workspace import WorkspaceSummary
@@ -88,8 +88,7 @@ class SessionQueries:
         """Return one page of sessions, newest first by default. Unknown values are last in any order."""
         condition, parameters = where_clause(self._db, filter_)
         if sort in ("title", "workspace"):
-            # The collation NOCASE ignores the case of ASCII letters only.
-            self._db.create_function("casefold", 1, _casefold, deterministic=True)
+            add_casefold(self._db)
         rows = self._db.execute(
             f"select * from ({_filtered(condition, filter_)}) listed"  # noqa: S608
             f" order by {_order(sort, is_reversed=is_reversed)} limit :limit offset :offset",
@@ -111,6 +110,10 @@ class SessionQueries:
     def facets(self, filter_: Filter) -> SessionFacets:
         """Return how many sessions each value of each filter would list."""
         return session_facets(self._db, filter_)
+
+    def properties(self) -> Mapping[int, SessionProperties]:
+        """Return source, workspace and models of all sessions and subagents, by id."""
+        return self.cache.properties()
 
     def matching_ids(self, filter_: Filter) -> tuple[set[int], set[int]]:
         """Return the ids of the matching sessions and their subagents, and all other ids."""
@@ -240,6 +243,10 @@ class SessionQueries:
         """Return the hashes of the workspaces that a name refers to. See `find_workspaces`."""
         return find_workspaces(self.cache.workspaces(), name, is_strict=is_strict)
 
+    def known_workspaces(self) -> list[KnownWorkspace]:
+        """Return all workspaces of the archive, with the names that they can be found by."""
+        return self.cache.workspaces()
+
     def workspace_hashes_by_id(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the workspace hashes of sessions and subagents, by id."""
         rows = self._db.execute(
@@ -283,10 +290,6 @@ def _order(sort: SortKey, *, is_reversed: bool) -> str:
     if is_reversed:
         direction = "asc" if direction == "desc" else "desc"
     return f"{expression} is null, {expression} {direction}, {_ORDER}"
-
-
-def _casefold(text: str | None) -> str | None:
-    return text.casefold() if text is not None else None
 
 
 def _json_ids(ids: Iterable[int]) -> dict[str, str]:

@@ -104,6 +104,13 @@ class Statistics:
         self.sessions: dict[int, SelectedSession] = select_fragments(db, filter_, only)
         self._first = _bucket(filter_.since) if filter_.since is not None else None
         self._end = _bucket(filter_.until) if filter_.until is not None else None
+        self._keeps_rows = False
+        self._kept_activity: list[ActivityTotals] | None = None
+        self._kept_tokens: list[TokenTotals] | None = None
+
+    def keep_rows(self) -> None:
+        """Read activity and tokens once, for several reports with the same prices."""
+        self._keeps_rows = True
 
     def fragment_ids(self) -> list[int]:
         """Return the fragments that are counted."""
@@ -111,6 +118,13 @@ class Statistics:
 
     def activity(self) -> Iterator[ActivityTotals]:
         """Return activity by session and bucket. Active time and prompts of subagents do not count."""
+        if self._keeps_rows:
+            if self._kept_activity is None:
+                self._kept_activity = list(self._activity())
+            return iter(self._kept_activity)
+        return self._activity()
+
+    def _activity(self) -> Iterator[ActivityTotals]:
         rows = self._db.execute(
             f"select s.session_id, nullif(a.bucket, {UNDATED_BUCKET}), iif(s.is_own, a.message_count, 0),"  # noqa: S608
             " iif(s.is_own, a.subagent_message_count, a.message_count + a.subagent_message_count),"
@@ -133,8 +147,35 @@ class Statistics:
         """Return token counts by price class, each response once, in the session that first produced it.
 
         Prices differ between `price_steps`, which are prompt sizes of `PROMPT_SIZES`, and between
-        `price_changes`.
+        `price_changes`. Kept rows are not summed further than by session and bucket.
         """
+        if not self._keeps_rows:
+            return self._tokens(price_steps, price_changes, by_session=by_session, by_bucket=by_bucket)
+        if self._kept_tokens is None:
+            rows = self._tokens(price_steps, price_changes, by_session=True, by_bucket=True)
+            self._kept_tokens = list(rows)
+        if by_session and by_bucket:
+            return iter(self._kept_tokens)
+        return (
+            TokenTotals(
+                row.session_id if by_session else None,
+                row.bucket if by_bucket else None,
+                row.price_class,
+                row.counts,
+                row.reported_usd,
+                row.is_at_least,
+            )
+            for row in self._kept_tokens
+        )
+
+    def _tokens(
+        self,
+        price_steps: Sequence[int],
+        price_changes: Sequence[datetime],
+        *,
+        by_session: bool,
+        by_bucket: bool,
+    ) -> Iterator[TokenTotals]:
         step = " + ".join(f"(t.prompt_size_class > {PROMPT_SIZES.index(size)})" for size in price_steps)
         period = " + ".join(f"(t.bucket >= {_bucket(at)})" for at in price_changes)
         rows = self._db.execute(

@@ -14,6 +14,7 @@ from backscroll.history.session_refs import find_session, find_session_to_change
 from backscroll.history.stores import Stores
 from backscroll.ingest.extract import Extracted, extract
 from backscroll.ingest.rebuild import Rebuilt, forget, rebuild
+from backscroll.model.statistics import MonthGrowth
 
 __all__ = ["ArchiveAdmin", "UpgradeResult"]
 
@@ -27,6 +28,10 @@ class ArchiveAdmin:
     def status(self) -> Status:
         """Return the counts and sizes of the archive."""
         return self._stores.archive.maintenance.status()
+
+    def growth(self) -> list[MonthGrowth]:
+        """Return sessions, messages and bytes of originals by the month of their start, oldest first."""
+        return self._stores.archive.maintenance.growth()
 
     def verify(self) -> list[str]:
         """Return one sentence for every inconsistency in the archive."""

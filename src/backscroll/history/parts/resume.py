@@ -38,7 +38,7 @@ class Resume:
 
     def _restore_plan(self, summary: SessionSummary) -> RestorePlan:
         try:
-            changes = plan_restore(self._stores.archive, summary).plan.changes
+            changes = plan_restore(self._stores.archive, summary, self._stores.root_paths()).plan.changes
         except BackscrollError as error:
             return RestorePlan((), 0, error.reason)
         if changes.is_empty:
@@ -52,8 +52,9 @@ class Resume:
 
         Nothing is overwritten, and the change can be undone. See `History.restore_session`.
         """
-        planned = plan_restore(self._stores.archive, find_top_session(self._stores.archive, ref))
-        result = apply_restore(self._stores.archive, self._stores.change_log, planned)
+        archive = self._stores.archive
+        planned = plan_restore(archive, find_top_session(archive, ref), self._stores.root_paths())
+        result = apply_restore(archive, self._stores.change_log, planned)
         return [Path(path) for path in result.files]
 
     def open_command(self, ref: str, position: int | None = None) -> Command:

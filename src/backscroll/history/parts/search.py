@@ -11,10 +11,11 @@ from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Query, exact, parse, regex
-from backscroll.index.query.parser import invalid_filters
+from backscroll.index.query.parser import filter_items, invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.model.export import SecretLocation
+from backscroll.search.facets import count_facets
 from backscroll.search.known_secrets import learn_named_secrets
 from backscroll.search.search import (
     By,
@@ -27,7 +28,7 @@ from backscroll.search.search import (
 )
 
 if TYPE_CHECKING:
-    from backscroll.model.search import InvalidFilter
+    from backscroll.model.search import FilterItem, InvalidFilter, SearchFacets
     from backscroll.redact.redactor import Redactor
 
 __all__ = ["Search", "highlighter"]
@@ -116,6 +117,11 @@ class Search:
 
         return redact, learn
 
+    def facets(self, query: str) -> SearchFacets:
+        """Return how many messages with every word each value of each filter would find."""
+        parsed = resolve_filters(self._stores.archive, parse(query))
+        return self._stores.index.query(lambda index: count_facets(self._stores.archive, index, parsed))
+
     def in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Return ref and position of the messages of a session and its subagents that match a query."""
         index = self._stores.index.index
@@ -133,6 +139,11 @@ class Search:
             return
         sessions = self._stores.archive.sessions.ids_with_subagents(summary)
         learn_named_secrets(self._stores.archive, index, redactor, sessions)
+
+    @staticmethod
+    def filter_items(query: str) -> list[FilterItem]:
+        """Return the valid filters and time limits of a query, with their places in the text."""
+        return filter_items(query)
 
     @staticmethod
     def invalid_filters(query: str) -> list[InvalidFilter]:

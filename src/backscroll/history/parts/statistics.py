@@ -6,16 +6,18 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from backscroll.archive.query.statistics import Statistics as Counted
 from backscroll.archive.session_key import SessionKey
 from backscroll.errors import UsageError
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.model import Filter
-from backscroll.model.statistics import By, Explanation, Report, Year
+from backscroll.model.statistics import Breakdown, By, Explanation, MostEdited, Report, SeriesGroup, Year
 from backscroll.pricing.prices import PriceTable, with_own
 from backscroll.stats.calendar import midnight
 from backscroll.stats.explain import explain
 from backscroll.stats.hours import messages_by_hour
+from backscroll.stats.series import add_up_series
 from backscroll.stats.totals import add_up
 from backscroll.stats.year_review import review
 
@@ -53,10 +55,46 @@ class Statistics:
         """Return several reports of the same sessions. This is faster than one after the other."""
         filter = filter or Filter()
         counted = self._stores.archive.statistics(filter)
+        counted.keep_rows()
+        return self._reports(counted, filter, by, zone)
+
+    def _reports(
+        self, counted: Counted, filter: Filter, by: Sequence[By], zone: tzinfo | None
+    ) -> dict[By, Report]:
         return {
             one: add_up(counted, self.prices, by=one, zone=zone, since=filter.since, until=filter.until)
             for one in by
         }
+
+    def breakdown(
+        self,
+        filter: Filter | None = None,
+        *,
+        period: By,
+        by: Sequence[By],
+        stacked_by: Sequence[SeriesGroup] = (),
+        max_groups: int = 5,
+        max_files: int = 0,
+        zone: tzinfo | None = None,
+    ) -> Breakdown:
+        """Return reports, hours and files of the same sessions.
+
+        ``stacked_by`` adds sums by period and group, with the largest groups by name.
+        """
+        filter = filter or Filter()
+        counted = self._stores.archive.statistics(filter)
+        counted.keep_rows()
+        return Breakdown(
+            reports=self._reports(counted, filter, (period, *by), zone),
+            series={
+                one: add_up_series(
+                    counted, self.prices, period=period, by=one, max_groups=max_groups, zone=zone
+                )
+                for one in stacked_by
+            },
+            hours=messages_by_hour(counted, zone),
+            files=tuple(MostEdited(*file) for file in counted.edited_files(max_files)) if max_files else (),
+        )
 
     def messages_by_hour(
         self, filter: Filter | None = None, *, zone: tzinfo | None = None

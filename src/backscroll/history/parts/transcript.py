@@ -7,7 +7,7 @@ from backscroll.archive.query.original_records import OriginalRecords
 from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
-from backscroll.model.session import AgentSession
+from backscroll.model.session import AgentSession, Stretch
 from backscroll.model.text import pluralize
 from backscroll.readers.embedded_images import embedded_images
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
@@ -46,6 +46,11 @@ class Transcript:
         for position, message in enumerate(archive.messages.without_usage(summary) if wanted else ()):
             if position in wanted:
                 yield position, message
+
+    def overview(self, summary: SessionSummary, max_stretches: int) -> list[Stretch]:
+        """Return the whole session in stretches of the same length, each with its counts."""
+        agents = [agent.id for agent in self.subagents(summary)]
+        return self._stores.archive.messages.stretches(summary, max_stretches, agents)
 
     def read(
         self,
@@ -148,7 +153,7 @@ class Transcript:
         return AgentSession(
             agent_id=summary.id,
             parent_session_id=summary.parent_ref.partition(":")[2],
-            prompt=next(prompts, None),
+            prompt=next(prompts, summary.first_message_preview),  # 2.0.58 writes it only into the call
             model=summary.models[0] if summary.models else None,
             messages=messages,
             total_duration_ms=round((max(times) - min(times)).total_seconds() * 1000) if times else None,
@@ -163,8 +168,9 @@ def _absolute_turns(turns: tuple[int, int], count: int) -> tuple[int, int]:
     if turns[0] < 0 and turns[1] != turns[0]:
         first = max(first, 1)
     if (turns[0] < 0 and first < 1) or first > min(last, count):
-        name = f"turn {turns[0]}" if turns[0] == turns[1] else f"turns {turns[0]} to {turns[1]}"
-        raise UsageError(f"There is no {name}: the session has {pluralize(count, 'turn')}.")
+        is_one = turns[0] == turns[1]
+        missing = f"is no turn {turns[0]}" if is_one else f"are no turns {turns[0]} to {turns[1]}"
+        raise UsageError(f"There {missing}: the session has {pluralize(count, 'turn')}.")
     return first, last
 
 

@@ -80,11 +80,12 @@ def encode_session(
     *,
     with_title: bool = True,
     earlier_prose: Iterable[bytes] = (),
+    window: int | None = None,
 ) -> Iterator[str]:
     """Complete encoded messages of one session to JSON documents, followed by the session documents.
 
     The title is added to the first message. ``earlier_prose`` is what was said before the first message in
-    its window.
+    its window, which ``window`` names. That session document is written even if there are no messages.
     """
     tags = [tag("source", session.source), tag("workspace", session.workspace_hash)]
     if session.workspace_name:
@@ -93,7 +94,7 @@ def encode_session(
     start = b'{"session":%d,' % session.session
     end, end_with_branch = _end(tags), _end([*tags, *branch])
     title = session.title if with_title else None
-    session_text = SessionText(session, _title_words(session), earlier_prose)
+    session_text = SessionText(session, _title_words(session), earlier_prose, window)
     for message in messages:
         fields = message.fields
         for document in session_text.add(message.position, fields):

@@ -30,7 +30,7 @@ __all__ = [
     "tokens_of",
 ]
 
-VERSION = 6  # increment with every change to the fields, the tokenization or the tags
+VERSION = 7  # increment with every change to the fields, the tokenization or the tags
 
 TEXT_FIELDS = ("prose", "tool_text")  # each message has exactly one of them
 METADATA_TAG = "metadata:"  # marks the document with version and watermark

@@ -42,11 +42,13 @@ def _values(fields: bytes) -> Iterator[tuple[int, int]]:
 class SessionText:
     """Collects the prose of a session, in the order of its messages, and returns its documents."""
 
-    def __init__(self, session: IndexSession, title: bytes, earlier: Iterable[bytes] = ()) -> None:
+    def __init__(
+        self, session: IndexSession, title: bytes, earlier: Iterable[bytes] = (), window: int | None = None
+    ) -> None:
         self._session = session.session
         self._title = title  # words of title and workspace
-        self._window: int | None = None
-        self._pieces = [piece for piece in earlier if piece]  # of the window of the first message
+        self._window = window  # written even if no message follows
+        self._pieces = [piece for piece in earlier if piece]  # of this window
 
     def add(self, position: int, fields: bytes) -> Iterator[bytes]:
         """Add an encoded message. Return the document of the window before it, if it starts a new one."""

@@ -19,6 +19,7 @@ from backscroll.index.pattern.candidates import candidate_queries
 from backscroll.index.pattern.pattern import Pattern
 from backscroll.index.query.compile import CompiledQuery, Synonyms
 from backscroll.index.query.counts import count_by_session
+from backscroll.index.query.facet_counter import FacetCounter
 from backscroll.index.query.hit_pages import HitPage, PendingSearch
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import Hit
@@ -220,6 +221,12 @@ class Index:
         with self._damage_errors():
             buckets = count_by_session(self._latest_snapshot().searcher, compiled.strict())
         return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
+
+    @contextmanager
+    def facet_counter(self) -> Iterator[FacetCounter]:
+        """Yield a counter of messages by property, for the current commit of the index."""
+        with self._damage_errors():
+            yield FacetCounter(self._latest_snapshot().searcher)
 
     def candidates(
         self, pattern: Pattern, query: Query | None = None, *, refine: bool = True

@@ -67,15 +67,19 @@ class Writer:
         *,
         with_title: bool = True,
         earlier_prose: Iterable[bytes] = (),
+        window: int | None = None,
     ) -> None:
         """Add messages of one session, in order, and its session documents.
 
-        The title is indexed with the first message. ``earlier_prose`` is what was said before it in its
-        window.
+        The title is indexed with the first message. For ``earlier_prose`` and ``window``, see
+        `encode_session`.
         """
         self._is_committed = False
         add = self._writer.add_json
-        for text in encode_session(session, messages, with_title=with_title, earlier_prose=earlier_prose):
+        documents = encode_session(
+            session, messages, with_title=with_title, earlier_prose=earlier_prose, window=window
+        )
+        for text in documents:
             self._throttle.add(len(text))
             try:
                 add(text)

@@ -8,4 +8,5 @@ ranking          order of messages, grouping by session, paging
 session_ranking  order of sessions for several words
 hit_pages        results of a search
 counts           number of messages and sessions that match
+facet_counter    number of messages by session, attribute and time
 """

@@ -47,6 +47,7 @@ __all__ = [
     "CompiledQuery",
     "QueryPart",
     "Synonyms",
+    "compile_filter",
 ]
 
 _FIELD_WEIGHTS = {"prose": 2.0, "tool_text": 1.0, "subwords": 0.5}
@@ -266,7 +267,7 @@ def _compile_term(term: Term) -> tantivy.Query:
     """Compile one term. A term without indexable tokens, like a word of 1,000 letters, matches nothing."""
     match term:
         case Filter():
-            return _compile_filter(term)
+            return compile_filter(term)
         case SessionIds(ids, is_negated):
             return all_except(in_sessions(ids)) if is_negated else in_sessions(ids)
         case Not(terms):
@@ -304,7 +305,8 @@ def _in_text_fields(tokens: list[str], *, is_prefix: bool, with_subwords: bool) 
     return any_of(queries)
 
 
-def _compile_filter(filter: Filter) -> tantivy.Query:
+def compile_filter(filter: Filter) -> tantivy.Query:
+    """Match messages with an attribute."""
     name, value = filter.name, filter.value
     if name == "file":
         part = value.rstrip("*")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Role
 from backscroll.model.dates import parse_date_range
-from backscroll.model.search import InvalidFilter
+from backscroll.model.search import FilterItem, InvalidFilter
 
 __all__ = [
     "FILTER_NAMES",
@@ -27,6 +27,7 @@ __all__ = [
     "SessionIds",
     "Term",
     "Word",
+    "filter_items",
     "invalid_filters",
     "parse",
     "replace_filters",
@@ -254,6 +255,18 @@ def invalid_filters(text: str) -> list[InvalidFilter]:
         is_date = name in ("since", "until") and parse_date_range(value, now) is not None
         if name and not is_date and _filter(name, value) is None:
             found.append(InvalidFilter(f"{name}:{value}", _ALLOWED_VALUES.get(name, ())))
+    return found
+
+
+def filter_items(text: str) -> list[FilterItem]:
+    """Return the valid filters and time limits of a query, with their places in the text."""
+    now = datetime.now(UTC)
+    found: list[FilterItem] = []
+    for match in _ITEM.finditer(text):
+        name, value = (match["name"] or "").lower(), (match["quoted"] or match["bare"] or "").strip()
+        is_date = name in ("since", "until") and parse_date_range(value, now) is not None
+        if name in FILTER_NAMES and (is_date or _filter(name, value) is not None):
+            found.append(FilterItem(name, value, match.start(), match.end(), bool(match["minus"])))
     return found
 
 

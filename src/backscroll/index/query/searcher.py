@@ -54,6 +54,7 @@ _SESSION_DOCUMENTS = 100
 _UNFILTERED_SESSION_DOCUMENTS = 1000  # before a filter is applied
 _ENOUGH_STRICT_SESSIONS = 40  # then no other sessions are added
 _ENOUGH_SAID_SESSIONS = 20
+_TITLE_BONUS = 100.0  # more than any message scores for one word
 _CACHED_QUERIES = 4
 
 
@@ -252,7 +253,8 @@ class Snapshot:
         if not rows:
             return []
         within = query.within_scored(block.query, {session for _, session, _, _ in rows})
-        return self._best_per_session(within, today)
+        best = self._best_per_session(within, today)
+        return [Hit(hit.session, hit.position, _TITLE_BONUS + hit.score) for hit in best]
 
     def _cached_first_block(self, query: CompiledQuery, by: By, today: int) -> _FirstBlock:
         """Return the first block with counts, from the cache if a page of the same query was read before."""

@@ -21,8 +21,7 @@ __all__ = ["MIN_STRICT_SESSIONS", "RERANKED_SESSIONS", "combine_rankings", "cont
 MIN_STRICT_SESSIONS = 3
 RERANKED_SESSIONS = 100
 _COVERAGE_BONUS = 0.5
-_RANK_SMOOTHING = 10  # reciprocal rank: 1 / (smoothing + rank)
-_SESSION_WEIGHT = 1.75  # of the session text, relative to the best message
+_RANK_SMOOTHING = 20  # reciprocal rank: 1 / (smoothing + rank)
 
 
 def combine_rankings(
@@ -41,7 +40,7 @@ def combine_rankings(
         Hit(
             session,
             position,
-            _score(message_ranks.get(session)) + _SESSION_WEIGHT * _score(session_ranks.get(session)),
+            _score(message_ranks.get(session)) + _score(session_ranks.get(session)),
             ranks=SearchRanks(
                 strict_ranks.get(session), relaxed_ranks.get(session), session_ranks.get(session)
             ),

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 from hypothesis import given
 
 from backscroll.model.text import sanitize
+from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.index_page import index_page
-from backscroll.render.html.markdown import highlight_code
 from backscroll.render.html.page_frame import page_end, page_start
 from backscroll.render.html.session_page import html
 from tests.render.sessions import SUMMARY, items, message, session, texts
@@ -22,7 +22,7 @@ ALLOWED_TAGS = {
 }  # fmt: skip
 ALLOWED_ATTRIBUTES = {
     "class", "id", "href", "rel", "open", "type", "placeholder", "aria-label", "role", "title", "lang",
-    "charset", "http-equiv", "content", "name", "start", "data-value",
+    "charset", "http-equiv", "content", "name", "start", "data-value", "data-line",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import msgspec
 from backscroll.model import ToolCall
 from backscroll.model.text import one_line, pluralize, sanitize
 
-__all__ = ["argument_lines", "call_outcome", "command_param", "describe_call", "exit_status"]
+__all__ = ["argument_lines", "call_outcome", "command_param", "describe_call", "exit_status", "path_param"]
 
 # Arguments that describe a call, the most informative first.
 _SUBJECT_PARAMS = (
@@ -20,6 +20,10 @@ _SUBJECT_PARAMS = (
     "relativeWorkspacePath", "notebook_path", "path", "description", "pattern", "query", "regex",
     "glob_pattern", "globPattern", "glob", "url", "skill", "prompt", "title", "name", "target_directory",
     "targetDirectory", "question", "id",
+)  # fmt: skip
+_PATH_PARAMS = (
+    "file_path", "filePath", "target_file", "targetFile", "relative_workspace_path", "relativeWorkspacePath",
+    "notebook_path", "path",
 )  # fmt: skip
 _SUBJECT_PARAM_PARTS = ("command", "path", "file", "query", "pattern", "url")
 _COMMAND_PARAMS = ("command", "cmd")
@@ -49,6 +53,12 @@ def command_param(tool: ToolCall) -> str | None:
     return next((key for key in _COMMAND_PARAMS if isinstance(tool.params.get(key), str)), None)
 
 
+def path_param(tool: ToolCall) -> str | None:
+    """Return the path of the file that a call is about, if it has one."""
+    values = (tool.params.get(key) for key in _PATH_PARAMS)
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
 def exit_status(tool: ToolCall) -> int | None:
     """Return the exit code of a command, if its result contains it."""
     result = tool.result or ""
@@ -56,7 +66,7 @@ def exit_status(tool: ToolCall) -> int | None:
     return int(found[1]) if found is not None else None
 
 
-def call_outcome(tool: ToolCall) -> str:
+def call_outcome(tool: ToolCall, *, with_size: bool = True) -> str:
     """Return status, user decision and size of the result, where they are not the usual ones."""
     parts: list[str] = [] if tool.status == "completed" else [tool.status]
     if (status := exit_status(tool)) is not None:
@@ -66,7 +76,7 @@ def call_outcome(tool: ToolCall) -> str:
     added, removed = sum(edit.added for edit in tool.edits), sum(edit.removed for edit in tool.edits)
     if added or removed:
         parts.append(f"+{added:,} −{removed:,}")
-    if tool.result and not tool.edits:
+    if with_size and tool.result and not tool.edits:
         lines = tool.result.count("\n") + (not tool.result.endswith("\n"))
         parts.append(pluralize(lines, "line"))
     return ", ".join(parts)

@@ -11,17 +11,16 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from backscroll.model.text import sanitize
+from backscroll.render.html.highlighting import highlight_code
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererProtocol
     from markdown_it.token import Token
-    from pygments.lexer import Lexer
 
-__all__ = ["highlight_code", "markdown_to_html", "preformatted_html"]
+__all__ = ["markdown_to_html", "preformatted_html"]
 
 _MAX_MARKDOWN_CHARS = 60_000  # longer texts are pasted files and logs
-_MAX_HIGHLIGHTED_CHARS = 20_000
 _ALLOWED_LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
@@ -39,30 +38,6 @@ def markdown_to_html(text: str) -> str:
     if len(text) > _MAX_MARKDOWN_CHARS:
         return preformatted_html(text, "text")
     return str(_parser().render(text))
-
-
-def highlight_code(code: str, language: str) -> str:
-    """Return highlighted code; empty if the language is unknown or the code is too long."""
-    lexer = _lexer(language.lower()) if 0 < len(code) <= _MAX_HIGHLIGHTED_CHARS else None
-    if lexer is None:
-        return ""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-
-    return str(highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix="k-")))
-
-
-@lru_cache(maxsize=64)
-def _lexer(language: str) -> "Lexer | None":
-    if not re.fullmatch(r"[\w+#.-]{1,30}", language) or language in ("text", "txt", "plain", "console"):
-        return None
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
 
 
 @lru_cache(maxsize=1)

@@ -1,13 +1,16 @@
 """Messages, tool calls, diffs and subagents as HTML."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, tzinfo
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
 from backscroll.model.text import one_line, pluralize, sanitize
-from backscroll.render.diffs import diff_lines
-from backscroll.render.html.markdown import highlight_code, markdown_to_html, preformatted_html
+from backscroll.render.html.diff import DiffHtml
+from backscroll.render.html.highlighting import CodeHighlighter, highlight_code
+from backscroll.render.html.listings import result_html
+from backscroll.render.html.markdown import markdown_to_html, preformatted_html
 from backscroll.render.session_header import (
     attachment_label,
     format_time,
@@ -15,13 +18,24 @@ from backscroll.render.session_header import (
     session_title,
     speaker_label,
 )
-from backscroll.render.tool_calls import argument_lines, call_outcome, command_param, describe_call
+from backscroll.render.tool_calls import (
+    argument_lines,
+    call_outcome,
+    command_param,
+    describe_call,
+    path_param,
+)
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
 __all__ = ["MessageFooter", "TranscriptHtml"]
 
 _MAX_OPEN_DIFF_LINES = 60  # longer diffs are collapsed
 _MAX_PROMPT_CHARS = 90  # in the list of turns
+_MAX_SUBJECT_CHARS = 100  # of a call
+_MAX_EXCERPT_CHARS = 160  # of a folded text
+_MAX_ANSWER_CHARS = 80  # results of one line are shown in the summary of a call
+_MAX_HIGHLIGHTED_CHARS = 200_000  # of edits, and of files that were read
+_WRAPPED = re.compile(r"<(\w+)>(.*)</\1>", re.DOTALL)  # Claude Code wraps errors in an element
 _CLOCK_CHARS = len("08:05")
 
 # Returns HTML for the end of a message. The summary is that of the subagent, None in the session itself.
@@ -38,7 +52,8 @@ class TranscriptHtml:
     Times are in the ``zone``; None is local time. ``footer`` adds HTML to the end of each message. Without
     ``has_turns``, a turn is no element, so that rendering can start and end anywhere. Subagents are numbered
     from ``first_subagent``; their numbers are in the ids of their messages. With ``has_short_times``, a time
-    has its date as a tooltip. Paths below the ``folder`` are shown relative to it.
+    has its date as a tooltip. Paths below the ``folder`` are shown relative to it. Up to
+    ``max_highlighted_chars`` of edits are highlighted, and as many of files that were read.
     """
 
     def __init__(
@@ -50,13 +65,16 @@ class TranscriptHtml:
         first_subagent: int = 1,
         has_short_times: bool = False,
         folder: str | None = None,
+        max_highlighted_chars: int = _MAX_HIGHLIGHTED_CHARS,
     ) -> None:
         self.prompts: list[tuple[str, str]] = []  # element id and text
         self._zone = zone
         self._footer = footer
         self._has_turns = has_turns
         self._has_short_times = has_short_times
-        self._folder = f"{folder.rstrip('/')}/" if folder and folder.startswith("/") else None
+        self._folder = f"{folder.rstrip('/')}/" if folder and folder.startswith("/") else ""
+        self._diff = DiffHtml(CodeHighlighter(max_highlighted_chars), self._folder)
+        self._listings = CodeHighlighter(max_highlighted_chars)
         self._next_subagent = first_subagent
         self._id_prefixes = ["m"]  # of messages in the session and in each open subagent
         self._agents: list[SessionSummary | None] = [None]  # the session and each open subagent
@@ -120,10 +138,7 @@ class TranscriptHtml:
         role = "task" if message.role == "user" and self.depth else message.role
         if role in ("thinking", "system"):
             self._previous_heading = ""
-            return (
-                f'<details class="{role}{abandoned}" id="{element_id}"><summary>{escape(heading)}</summary>'
-                f"{preformatted_html(message.content, 'text')}{_attachments(message)}{footer}</details>\n"
-            )
+            return self._folded_text(message, element_id, f"{role}{abandoned}", footer)
         speaker = escape(speaker_label(message, is_agent=self.depth > 0))
         author = (
             f'<p class="author"><a href="#{element_id}">{speaker}</a> {self._time(message)}</p>'
@@ -140,31 +155,48 @@ class TranscriptHtml:
             f'<div class="content">{content}</div>{_attachments(message)}{footer}</article>\n'
         )
 
+    def _folded_text(self, message: Message, element_id: str, css_class: str, footer: str) -> str:
+        """Return a text that is folded to its author, its first words and its time."""
+        label = "Compaction" if message.kind == "compaction" else speaker_label(message)
+        excerpt = escape(one_line(message.content, _MAX_EXCERPT_CHARS))
+        time = f" {self._time(message)}" if message.timestamp is not None else ""
+        return (
+            f'<details class="{css_class}" id="{element_id}"><summary><b>{escape(label)}</b>'
+            f' <span class="excerpt">{excerpt}</span>{time}</summary>'
+            f"{preformatted_html(message.content, 'text')}{_attachments(message)}{footer}</details>\n"
+        )
+
     def _tool_call(self, message: Message, tool: ToolCall, id_: str, abandoned: str, footer: str) -> str:
-        diff = [line for edit in tool.edits for line in diff_lines(edit)]
-        subject, notes = self._relative(describe_call(tool)), call_outcome(tool)
-        is_open = " open" if 0 < len(diff) <= _MAX_OPEN_DIFF_LINES else ""
+        diff = self._diff.render(tool.edits)
+        line_count = sum(len(hunk.removed) + len(hunk.added) for edit in tool.edits for hunk in edit.hunks)
+        answer = _short_answer(tool)
+        subject, notes = (
+            self._relative(describe_call(tool, _MAX_SUBJECT_CHARS)),
+            call_outcome(tool, with_size=not answer),
+        )
+        is_open = " open" if 0 < line_count <= _MAX_OPEN_DIFF_LINES else ""
         failed = " failed" if tool.status in ("failed", "cancelled") else ""
         parts = [
             f'<details class="tool{failed}{abandoned}" {id_}{is_open}><summary>',
             f"<b>{escape(one_line(tool.name, 100))}</b> ",
             f"<code>{escape(subject)}</code> " if subject else "",
             f"<small>{escape(notes)}</small> " if notes else "",
-            self._time(message, is_marked=False) if message.timestamp is not None else "",
+            f'<small class="answer">{escape(answer)}</small> ' if answer else "",
+            self._time(message) if message.timestamp is not None else "",
             "</summary>\n",
         ]
         if message.content.strip():
             parts.append(preformatted_html(message.content, "text"))
-        parts.append(_diff(diff, self._folder or "") if diff else _arguments(tool))
+        parts.append(diff or _arguments(tool))
         if tool.result and tool.result.strip():
-            result = preformatted_html(tool.result, "result")
+            result = result_html(tool, self._listings)
             parts.append(f"<details><summary>Result</summary>{result}</details>\n" if diff else result)
         parts += [_attachments(message), footer, "</details>\n"]
         return "".join(parts)
 
-    def _time(self, message: Message, *, is_marked: bool = True) -> str:
-        """Return the time element of a message. If it is inferred, ``is_marked`` puts a ~ before it."""
-        is_inferred = is_marked and message.timestamp_source not in (None, "stored")
+    def _time(self, message: Message) -> str:
+        """Return the time element of a message, with a ~ before an inferred time."""
+        is_inferred = message.timestamp_source not in (None, "stored")
         text = escape(format_time(message.timestamp, is_inferred=is_inferred, zone=self._zone))
         if not self._has_short_times or not text:
             return f"<time>{text}</time>"
@@ -174,7 +206,16 @@ class TranscriptHtml:
 
     def _relative(self, text: str) -> str:
         """Return a path relative to the folder; any other text as it is."""
-        return text.removeprefix(self._folder) if self._folder is not None else text
+        return text.removeprefix(self._folder)
+
+
+def _short_answer(tool: ToolCall) -> str:
+    """Return a result that fits into the summary of its call; empty if it does not."""
+    result = (tool.result or "").strip()
+    if wrapped := _WRAPPED.fullmatch(result):
+        result = wrapped[2]
+    is_short = len(result) <= _MAX_ANSWER_CHARS and "\n" not in result and not tool.edits
+    return f"→ {one_line(result, _MAX_ANSWER_CHARS)}" if result and is_short else ""
 
 
 def _attachments(message: Message) -> str:
@@ -184,25 +225,14 @@ def _attachments(message: Message) -> str:
     return f'<ul class="attachments">{items}</ul>'
 
 
-def _diff(lines: list[str], folder: str) -> str:
-    tags = {"+": "ins", "-": "del"}
-    out = []
-    for line in lines:
-        text = escape(line) + "\n"
-        if line.startswith(("--- ", "+++ ", "@@")):
-            if folder and line[4:].startswith(folder):
-                text = escape(line[:4] + line[4 + len(folder) :]) + "\n"
-            out.append(f'<span class="location">{text}</span>')
-        elif (tag := tags.get(line[:1])) is not None:
-            out.append(f"<{tag}>{text}</{tag}>")
-        else:
-            out.append(text)
-    return f'<pre class="diff">{"".join(out)}</pre>\n'
-
-
 def _arguments(tool: ToolCall) -> str:
-    """Return the arguments: a command as highlighted code, the others with their names."""
-    command = command_param(tool)
+    """Return the arguments: a command as highlighted code, the others with their names.
+
+    A path as the only argument is in the summary.
+    """
+    command, path = command_param(tool), path_param(tool)
+    if path is not None and len(tool.params) == 1 and len(path) <= _MAX_SUBJECT_CHARS:
+        return ""
     rest = {key: value for key, value in tool.params.items() if key != command}
     lines = list(argument_lines(ToolCall(id=None, name=tool.name, params=rest)))
     arguments = preformatted_html("\n".join(lines), "arguments") if lines else ""

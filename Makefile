@@ -73,7 +73,7 @@ soak: $(VENV)/.tested
 
 # The screenshots and diagrams in docs/pictures, from the demo history.
 pictures: $(VENV)/.tested
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy chromium >/dev/null; } || true
+	@{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy chromium fonts-noto-cjk >/dev/null; } || true
 	@$(BIN)/python tools/pictures.py
 
 # Needs uv. The lock files contain versions and hashes, but no index URL.

@@ -38,6 +38,7 @@ BENCHMARKS = (
     "multilingual_sync",
     "watch_latency",
     "source_parsing",
+    "web_load",
 )
 
 

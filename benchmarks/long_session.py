@@ -4,12 +4,18 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from starlette.testclient import TestClient
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
+from backscroll.web.app import create_app
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.generated_histories import CACHE_FOLDER, cached_history
-from benchmarks.measurement import Duration, fastest, run_process
+from benchmarks.measurement import Duration, fastest, run_process, time_best
 from benchmarks.result_table import Result, duration_result
 
 __all__ = ["measure"]
@@ -17,9 +23,18 @@ __all__ = ["measure"]
 _MESSAGE_COUNT = 40_000
 _MESSAGES_PER_TURN = 18
 _SESSION_ID = "b1900000-0000-4000-8000-000000000000"
+_SESSION_REF = f"claude-code:{_SESSION_ID}"
 _SCREEN_LINES = 24
 _RUNS = 9
 _TARGET_MS = 200
+_WEB_TARGET_MS = 300
+_WEB_ADDRESS = "http://127.0.0.1:7433"
+_WEB_PAGES = (  # key, label, path
+    ("web-session", "web page of a session, 40,000 messages", f"/sessions/{_SESSION_REF}"),
+    ("web-message", "web page of message 39000", f"/sessions/{_SESSION_REF}?at=39000"),
+    ("web-window", "next 120 messages while scrolling", f"/sessions/{_SESSION_REF}/window?from=39000"),
+    ("web-prompts", "list of all prompts", f"/sessions/{_SESSION_REF}/prompts?part=1"),
+)
 _COMMANDS = (  # key, label, arguments
     ("show-first-screen", "backscroll show, 40,000 messages", ("show", _SESSION_ID)),
     (
@@ -48,6 +63,7 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
         yield duration_result(
             key, label, duration.wall_seconds, cpu_seconds=duration.cpu_seconds, target=_TARGET_MS
         )
+    yield from _web_results(home, root)
     completion = {
         "_BACKSCROLL_COMPLETE": "bash_complete",
         "COMP_WORDS": "backscroll show b",
@@ -58,6 +74,21 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
     yield duration_result(
         "completion", "Shell completion of a ref", run.wall_seconds, cpu_seconds=run.cpu_seconds, target=100
     )
+
+
+def _web_results(home: Path, root: Path) -> Iterator[Result]:
+    """Measure responses of the web app, without the network and without rendering in a browser."""
+    roots = [NamedRoot("claude-code", root)]
+    app = create_app(lambda: History(home=home, roots=roots), "", auto_sync=False)
+    with TestClient(app, base_url=_WEB_ADDRESS) as client:
+        client.get(f"/sessions/{_SESSION_REF}")  # opens the archive
+        for key, label, path in _WEB_PAGES:
+            get = partial(client.get, path)
+            assert get().status_code == 200
+            duration = time_best(get, runs=_RUNS)
+            yield duration_result(
+                key, label, duration.wall_seconds, cpu_seconds=duration.cpu_seconds, target=_WEB_TARGET_MS
+            )
 
 
 def _time_first_screen(command: list[str]) -> Duration:

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import demo
 from backscroll.web.app import create_app
+from tests.web.browser import BrowserPage, open_browser, open_page, run_server
 
 TOKEN = "t" * 43
 PORT = 7433
@@ -42,6 +44,27 @@ def client(demo_history: OpenHistory) -> Iterator[TestClient]:
     """A client without the token."""
     with TestClient(create_app(demo_history, TOKEN, auto_sync=False), base_url=ADDRESS) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, for the tests of one module."""
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(demo_history: OpenHistory) -> Iterator[str]:
+    """The address of a server of the demo."""
+    with run_server(lambda: create_app(demo_history, TOKEN, auto_sync=False)) as address:
+        yield address
+
+
+@pytest.fixture
+def tab(browser: Browser, address: str) -> Iterator[BrowserPage]:
+    """A page of the browser."""
+    with open_page(browser, address) as tab:
+        yield tab
 
 
 @pytest.fixture

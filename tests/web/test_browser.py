@@ -12,26 +12,14 @@ from backscroll.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.web.app import create_app
 from tests.export.sample_sessions import HOSTILE, write_hostile
-from tests.web.browser import CHROMIUM, BrowserPage, open_browser, open_page, run_server
-from tests.web.conftest import CLOCKS, TOKEN, OpenHistory
+from tests.web.browser import CHROMIUM, BrowserPage, open_page, run_server
+from tests.web.conftest import CLOCKS, TOKEN
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 LONG = "10000000-0000-4000-8000-000000000001"
 HOSTILE_ID = "5e551011-0000-4000-8000-0000000000bb"
 TURNS = 120
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(demo_history: OpenHistory) -> Iterator[str]:
-    with run_server(lambda: create_app(demo_history, TOKEN, auto_sync=False)) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +43,6 @@ def odd_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         history.annotations.rename(HOSTILE_ID, HOSTILE)
     with run_server(lambda: create_app(open_history, TOKEN, auto_sync=False)) as address:
         yield address
-
-
-@pytest.fixture
-def tab(browser: Browser, address: str) -> Iterator[BrowserPage]:
-    with open_page(browser, address) as tab:
-        yield tab
 
 
 def test_a_session_is_found_and_read_with_the_keyboard_alone(tab: BrowserPage) -> None:

@@ -1,9 +1,11 @@
 """The health page shows what doctor says, and creates backups."""
 
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
@@ -16,9 +18,13 @@ from backscroll.history import History
 from backscroll.history.parts.backups import Backups
 from backscroll.model.problem import AuditedRoot, SourceCounts
 from backscroll.model.safekeeping.backup import BackupProgress, BackupResult
+from backscroll.model.statistics import MonthGrowth
+from backscroll.render.terminal.humanize import format_size
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
-from backscroll.web.backup_job import BackupJob
+from backscroll.web.pages.health import Growth, _find_retentions
+from backscroll.web.serving.backup_job import BackupJob
+from backscroll.web.serving.result_cache import ResultCache
 from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory, text_of
 
 ID = "10000000-0000-4000-8000-000000000007"
@@ -194,3 +200,55 @@ def test_closing_the_server_cancels_a_backup_and_leaves_no_file(
     with small() as history:
         folder = history.backups.folder
     assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_growth_adds_up_to_everything_in_the_archive(demo_history: OpenHistory, client: TestClient) -> None:
+    with demo_history() as history:
+        months = history.archive_admin.growth()
+        status = history.archive_admin.status()
+    with closing(sqlite3.connect(status.path)) as db:
+        segments = db.execute("select sum(size) from raw_segment").fetchone()[0]
+        rows = db.execute("select sum(size) from raw_row").fetchone()[0]
+    assert sum(month.sessions for month in months) == status.sessions
+    assert sum(month.messages for month in months) == status.session_messages
+    assert sum(month.original_bytes for month in months) == segments + rows
+    assert [month.month for month in months] == [f"2026-{month:02}" for month in range(7, 12)]
+    html = client.get("/health").text
+    assert f"2026-11: {format_size(segments + rows)} in total" in html
+    assert "2026-09" in text_of(html)
+
+
+def test_growth_has_every_month_between_the_first_and_the_last() -> None:
+    growth = Growth([MonthGrowth("2025-11", 2, 10, 3_000_000), MonthGrowth("2026-02", 1, 5, 1_000_000)])
+    assert [(row.month, row.sessions, row.total) for row in growth.rows] == [
+        ("2026-02", 1, 4_000_000),
+        ("2026-01", 0, 3_000_000),
+        ("2025-12", 0, 3_000_000),
+        ("2025-11", 2, 3_000_000),
+    ]
+    assert "2026-01: 3.0 MB in total, 0.0 MB added, 0 sessions" in str(growth.chart)
+
+
+def test_an_empty_archive_has_no_growth(tmp_path: Path) -> None:
+    def open_history() -> History:
+        return History(roots=[NamedRoot("claude-code", tmp_path)], home=tmp_path / "home")
+
+    with _client(open_history) as client:
+        response = client.get("/health")
+    assert response.status_code == 200
+    assert "growth-title" not in response.text
+
+
+def test_the_files_of_a_tool_are_not_looked_at_for_every_page(
+    demo_history: OpenHistory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: list[object] = []
+    find = History.retentions
+    monkeypatch.setattr(History, "retentions", lambda *given: calls.append(given) or find(*given))
+    monkeypatch.setattr(
+        "backscroll.web.pages.health._RETENTIONS", ResultCache(_find_retentions, timedelta(minutes=10))
+    )
+    with _client(demo_history) as client:
+        for path in ("/", "/health", "/", "/health"):
+            assert client.get(path).status_code == 200
+    assert len(calls) == 1

@@ -18,7 +18,7 @@ import uvicorn
 
 from backscroll.history import History
 from backscroll.history.background.server_claim import ServerClaim
-from backscroll.testing.claude_code import Transcript
+from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.web import server
 
 COMMAND = str(Path(sys.executable).with_name("backscroll"))
@@ -223,3 +223,33 @@ def _first_event(server: Server, since: str) -> str:
     url = f"{server.address}/events?since={since}"
     with httpx2.stream("GET", url, timeout=TIMEOUT_SECONDS) as response:
         return next(response.iter_lines())
+
+
+_FIRST_PAGE = """
+import sys
+from pathlib import Path
+from starlette.testclient import TestClient
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.web import app
+
+folder = Path(sys.argv[1])
+open_history = lambda: History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home")
+with open_history() as history:
+    history.sync()
+    app._load_modules(history)
+web = app.create_app(open_history, "", auto_sync=False)
+with TestClient(web, base_url="http://127.0.0.1:7433") as client:
+    client.get("/sessions")
+    before = set(sys.modules)
+    assert client.get("/sessions/1").status_code == 200
+    print(*(name for name in set(sys.modules) - before if name.startswith("backscroll")))
+"""
+
+
+def test_the_first_page_of_a_session_waits_for_no_module(tmp_path: Path) -> None:
+    session = Transcript(seed=3, cwd="/home/zoe/ferry").user("When?")
+    session.run(tool_calls.bash("ls", "board.py")).assistant("`Now`.").write(tmp_path / "claude")
+    command = [sys.executable, "-c", _FIRST_PAGE, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [name for name in run.stdout.split() if not name.startswith("backscroll.sources.")] == []

@@ -15,6 +15,7 @@ from backscroll.web import transcript_window
 from backscroll.web.transcript_window import Window, read_window
 from tests.web.conftest import OpenHistory
 
+FORK = "claude-code:2a3e6f4d-2034-4ab1-8bfa-66d23942cd41"  # "Let cached stations expire"
 POSITION = re.compile(r' id="m(\d+)"')
 
 
@@ -77,3 +78,12 @@ def test_a_long_text_is_shortened_and_says_so(tmp_path: Path) -> None:
         window = read_window(history, history.find("1"), 0)
     assert len(window.html) < 200_000
     assert window.html.count("140,000 more characters") == 2
+
+
+def test_copied_messages_are_marked_at_their_start_and_end(demo_history: OpenHistory) -> None:
+    with demo_history() as history:
+        html = read_window(history, history.find(FORK), 0).html
+    assert html.count('class="copy-note"') == 2
+    start, end = html.index("Copied from <a href="), html.index("End of the copied messages")
+    assert "Cache station records in Redis</a>" in html[start:end]
+    assert 0 < html[start:end].count(' id="m') < html.count(' id="m')

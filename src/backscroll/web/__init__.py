@@ -3,10 +3,11 @@
     server.py             listen, open a browser, shut down; one server per archive
     app.py                routes and middleware
     pages/                one module per page
+    serving/              the served histories and their threads
+    figures/              numbers of the home page
     api/                  the JSON API and its OpenAPI description
-    backup_job.py         create and verify a backup in a thread
-    live.py               changes as server-sent events
     transcript_window.py  a part of a session as HTML
+    minimap.py            a whole session as a narrow column of links
     charts.py             calendars and bars as SVG
     session_query.py      filters of the session list as a URL
     urls.py               addresses of sessions and messages
@@ -14,7 +15,6 @@
     static_files.py       style sheet and scripts
     headers.py            security headers
     errors.py             error pages
-    workers.py            threads with a History each
 
 Pages work without JavaScript. Scripts only add to them.
 """

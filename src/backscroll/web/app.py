@@ -14,28 +14,30 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from backscroll.history import History
-from backscroll.history.background.sync_thread import SyncThread
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
-from backscroll.model.sync import SyncStatus
+from backscroll.render.html.highlighting import highlight_code
+from backscroll.render.html.markdown import markdown_to_html
 from backscroll.web import errors
 from backscroll.web.api.openapi import API_PATH, openapi_document
 from backscroll.web.api.operations import OPERATIONS, error_response, run_operation
-from backscroll.web.backup_job import BackupJob
 from backscroll.web.headers import SecurityHeaders
-from backscroll.web.live import ChangeFeed
 from backscroll.web.pages.annotations import annotate, read_form
 from backscroll.web.pages.commits import commit_page, commits_page
+from backscroll.web.pages.demo import change_demo
+from backscroll.web.pages.figures import figures_page
 from backscroll.web.pages.files import file_page
 from backscroll.web.pages.health import health_page, start_backup
-from backscroll.web.pages.home import figures_page, home_page
+from backscroll.web.pages.home import home_page
 from backscroll.web.pages.journal import journal_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
+from backscroll.web.pages.palette import palette_suggestions
 from backscroll.web.pages.records import export_file, image_file, record_page
-from backscroll.web.pages.search import search_page
-from backscroll.web.pages.session import prompts_page, session_page, window_part
+from backscroll.web.pages.search import facets_page, search_page
+from backscroll.web.pages.session import minimap_part, prompts_page, session_page, window_part
 from backscroll.web.pages.sessions import sessions_page
+from backscroll.web.serving.served_history import Histories, HistorySelector, served_history
 from backscroll.web.static_files import static_file
-from backscroll.web.workers import Workers
+from backscroll.web.templating import compile_template
 
 __all__ = ["create_app"]
 
@@ -54,38 +56,23 @@ def create_app(
     auto_sync: bool = True,
 ) -> ASGIApp:
     """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs."""
-    workers = Workers(open_history)
-    backup_job = BackupJob(open_history)
-    sync: SyncThread | None = None
-
-    def sync_status() -> SyncStatus:
-        return sync.status if sync is not None else SyncStatus(is_complete=True)
-
-    feed = ChangeFeed(sync_status)
-    if auto_sync:
-        sync = SyncThread(open_history, "backscroll serve", feed.publish, feed.publish_sync)
+    histories = Histories(open_history, auto_sync=auto_sync)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        feed.start()
-        if sync is not None:
-            sync.start()
+        histories.start()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_load_modules_later, workers)
+            tasks.start_soon(_load_modules_later, histories)
             yield
             tasks.cancel_scope.cancel()
-        if sync is not None:
-            sync.close()
-        backup_job.close()
-        workers.close()
+        histories.close()
 
-    app = Starlette(routes=_routes(workers, feed), exception_handlers=errors.HANDLERS, lifespan=lifespan)
+    app = Starlette(routes=_routes(), exception_handlers=errors.HANDLERS, lifespan=lifespan)
     app.state.token = token
-    app.state.sync_status = sync_status
-    app.state.backup_job = backup_job
+    app.state.histories = histories
     app.state.can_write = partial(_can_write, token)
     guard = Guard(
-        app,
+        HistorySelector(app, histories),
         token,
         is_own_host=is_own_host,
         has_cookie=True,
@@ -95,48 +82,57 @@ def create_app(
     return SecurityHeaders(guard)
 
 
-async def _load_modules_later(workers: Workers) -> None:
+async def _load_modules_later(histories: Histories) -> None:
     await anyio.sleep(LOAD_DELAY_SECONDS)
-    await workers.run(_load_modules)
+    await histories.choose(is_demo=False).workers.run(_load_modules)
 
 
 def _load_modules(history: History) -> None:
     """Load what the first page of a session would wait for: Markdown, highlighting, templates."""
-    from backscroll.render.html.markdown import highlight_code, markdown_to_html
-
     markdown_to_html("`x`")
     highlight_code("x", "python")
+    compile_template("session.html")
+    _ = history.transcript, history.resume  # loaded on first use
 
 
-def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
+def _routes() -> list[Route]:
     def page(handler: _Handler) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
-            request.state.revision = feed.revision  # before the handler reads the history
-            return await workers.run(lambda history: handler(history, request))
+            served = served_history(request)
+            request.state.revision = served.feed.revision  # before the handler reads the history
+            return await served.workers.run(lambda history: handler(history, request))
 
         return endpoint
 
     def change(handler: Callable[[History, Request, dict[str, str]], Response]) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
             form = await read_form(request)
+            workers = served_history(request).workers
             return await workers.run(lambda history: handler(history, request, form))
 
         return endpoint
+
+    async def events(request: Request) -> Response:
+        return await served_history(request).feed.endpoint(request)
 
     return [
         Route("/", page(home_page)),
         Route("/commits", page(commits_page)),
         Route("/commits/{sha}", page(commit_page)),
+        Route("/demo", change(change_demo), methods=["POST"]),
         Route("/figures", page(figures_page)),
         Route("/files", page(file_page)),
         Route("/health", page(health_page)),
         Route("/health", change(start_backup), methods=["POST"]),
         Route("/journal", page(journal_page)),
+        Route("/palette", page(palette_suggestions)),
         Route("/search", page(search_page)),
+        Route("/search/facets", page(facets_page)),
         Route("/sessions", page(sessions_page)),
         Route("/sessions/{ref}", page(session_page)),
         Route("/sessions/{ref}", change(annotate), methods=["POST"]),
         Route("/sessions/{ref}/window", page(window_part)),
+        Route("/sessions/{ref}/minimap", page(minimap_part)),
         Route("/sessions/{ref}/prompts", page(prompts_page)),
         Route("/sessions/{ref}/messages/{message}", page(record_page)),
         Route("/sessions/{ref}/messages/{message}/images/{number:int}", page(image_file)),
@@ -144,7 +140,7 @@ def _routes(workers: Workers, feed: ChangeFeed) -> list[Route]:
         *(Route(API_PATH + one.path, page(partial(run_operation, one))) for one in OPERATIONS),
         Route(f"{API_PATH}/openapi.json", _description),
         Route("/api/{path:path}", _unknown_operation),
-        Route("/events", feed.endpoint),
+        Route("/events", events),
         Route("/static/{version}/{name}", static_file),
         Route(LAUNCH_PATH, launch),
     ]

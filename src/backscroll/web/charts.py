@@ -1,9 +1,10 @@
 """Calendars, heat maps and bars as SVG.
 
 Charts have no inline styles, because the content policy forbids them. Classes set the colors. Every shape
-has its number as a tooltip.
+has its number as a tooltip. Grids have a fixed size; bars fill the width, with their labels as HTML.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -13,13 +14,15 @@ from markupsafe import Markup
 
 from backscroll.model.text import pluralize
 
-__all__ = ["Bar", "bar_chart", "calendar_chart", "hour_chart", "share_bar"]
+__all__ = ["Bar", "bar_chart", "calendar_chart", "hour_chart", "legend", "nice_ceiling", "share_bar"]
 
 _CELL, _STEP = 11, 14
+_MAX_LABELS = 12  # below bars
+_LEFT, _TOP = 30, 16  # space for labels
 _LEVELS = 4
 _WEEKS = 53
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_BAR_AREA = (720, 120)  # width and height
+_BAR_AREA = (1000, 100)  # width and height; stretched to the size of the page
 
 
 class Bar(NamedTuple):
@@ -29,6 +32,8 @@ class Bar(NamedTuple):
     value: float
     title: str
     url: str = ""
+    is_active: bool = False
+    parts: tuple[tuple[int, float], ...] = ()  # series and value, from the bottom; the whole bar if empty
 
 
 def calendar_chart(counts: Mapping[date, int], today: date, url: Callable[[date], str]) -> Markup:
@@ -38,70 +43,118 @@ def calendar_chart(counts: Mapping[date, int], today: date, url: Callable[[date]
     parts: list[Markup] = []
     for week in range(_WEEKS):
         monday = first + timedelta(weeks=week)
-        x = 30 + week * _STEP
         is_month_start = week == 0 or monday.month != (monday - timedelta(weeks=1)).month
         if is_month_start and not (week == 0 and (monday + timedelta(weeks=2)).month != monday.month):
-            parts.append(Markup('<text class="axis" x="{}" y="9">{}</text>').format(x, f"{monday:%b}"))
+            parts.append(_label(_LEFT + week * _STEP, 9, f"{monday:%b}"))
         for weekday in range(7):
             day = monday + timedelta(days=weekday)
             if day > today:
                 break
             count = counts.get(day, 0)
             title = f"{day:%A}, {day.day} {day:%B %Y}: {pluralize(count, 'message')}"
-            parts.append(_cell(x, 16 + weekday * _STEP, count, limits, title, url(day) if count else ""))
+            parts.append(_cell(week, weekday, count, limits, title, url(day) if count else ""))
     for weekday in (0, 2, 4):
-        parts.append(
-            Markup('<text class="axis" x="0" y="{}">{}</text>').format(
-                25 + weekday * _STEP, _WEEKDAYS[weekday]
-            )
-        )
-    width, height = 30 + _WEEKS * _STEP, 16 + 7 * _STEP
-    return _svg("calendar", width, height, "Messages per day in the last year", parts)
+        parts.append(_label(0, _TOP + 9 + weekday * _STEP, _WEEKDAYS[weekday]))
+    return _grid("calendar", _WEEKS, "Messages per day in the last year", parts)
 
 
 def hour_chart(counts: Sequence[Sequence[int]]) -> Markup:
     """Return a grid of weekdays and hours."""
     limits = _limits(count for row in counts for count in row)
-    parts: list[Markup] = []
-    for hour in range(0, 24, 3):
-        parts.append(
-            Markup('<text class="axis" x="{}" y="9">{}</text>').format(30 + hour * _STEP, f"{hour:02}")
-        )
+    parts = [_label(_LEFT + hour * _STEP, 9, f"{hour:02}") for hour in range(0, 24, 3)]
     for weekday, row in enumerate(counts):
-        y = 16 + weekday * _STEP
-        parts.append(Markup('<text class="axis" x="0" y="{}">{}</text>').format(y + 9, _WEEKDAYS[weekday]))
+        parts.append(_label(0, _TOP + 9 + weekday * _STEP, _WEEKDAYS[weekday]))
         for hour, count in enumerate(row):
             title = f"{_WEEKDAYS[weekday]} {hour:02}:00: {pluralize(count, 'message')}"
-            parts.append(_cell(30 + hour * _STEP, y, count, limits, title, ""))
-    return _svg("hours", 30 + 24 * _STEP, 16 + 7 * _STEP, "Messages by weekday and hour", parts)
+            parts.append(_cell(hour, weekday, count, limits, title, ""))
+    return _grid("hours", 24, "Messages by weekday and hour", parts)
 
 
-def bar_chart(bars: Sequence[Bar], label: str) -> Markup:
-    """Return vertical bars with a label at the first, middle and last one."""
+def legend() -> Markup:
+    """Return the colors of the grids from few to many."""
+    cells = [
+        Markup('<rect class="level-{}" x="{}" width="{}" height="{}" rx="2"/>').format(
+            level, level * _STEP, _CELL, _CELL
+        )
+        for level in range(_LEVELS + 1)
+    ]
+    return Markup('<svg class="legend" width="{}" height="{}" aria-hidden="true">{}</svg>').format(
+        (_LEVELS + 1) * _STEP, _CELL, Markup("").join(cells)
+    )
+
+
+def bar_chart(
+    bars: Sequence[Bar], label: str, *, format_value: Callable[[float], str] | None = None
+) -> Markup:
+    """Return vertical bars with labels of some of them and, with ``format_value``, of the values."""
     width, height = _BAR_AREA
     highest = max((bar.value for bar in bars), default=0.0) or 1.0
+    if format_value is not None:
+        highest = nice_ceiling(highest)
     step = width / max(len(bars), 1)
-    thickness = max(1.0, min(step * 0.72, 28.0))
     parts: list[Markup] = []
     for index, bar in enumerate(bars):
-        size = bar.value / highest * (height - 8)
-        size = max(size, 1.5) if bar.value else 0.0
-        x = index * step + (step - thickness) / 2
         shape = Markup(
-            '<rect class="hit" x="{:.1f}" y="0" width="{:.1f}" height="{}"><title>{}</title></rect>'
-            '<rect class="bar" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="1.5"/>'
-        ).format(index * step, step, height, bar.title, x, height - size, thickness, size)
+            '<rect class="hit" x="{:.1f}" y="0" width="{:.1f}" height="{}"><title>{}</title></rect>{}'
+        ).format(index * step, step, height, bar.title, _stack(bar, (index + 0.5) * step, step, highest))
         parts.append(_link(bar.url, shape) if bar.url else Markup("<g>{}</g>").format(shape))
-    parts.append(Markup('<line class="base" x1="0" x2="{}" y1="{}" y2="{}"/>').format(width, height, height))
-    for index, anchor in {0: "start", len(bars) // 2: "middle", len(bars) - 1: "end"}.items():
-        if bars and (anchor == "start" or index > 0):
-            x = {"start": 0.0, "middle": (index + 0.5) * step, "end": float(width)}[anchor]
-            parts.append(
-                Markup('<text class="axis" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                    x, height + 14, anchor, bars[index].label
-                )
+    grid = values = Markup("")
+    if format_value is not None and bars:
+        grid = Markup('<line class="grid" x2="{0}" y1="{1}" y2="{1}"/>').format(width, height / 2)
+        values = Markup('<span class="value high">{}</span><span class="value half">{}</span>').format(
+            format_value(highest), format_value(highest / 2)
+        )
+    return Markup(
+        '<div class="bar-chart{}">{}<svg class="chart bars" viewBox="0 0 {} {}" preserveAspectRatio="none"'
+        ' role="group" aria-label="{}">{}{}</svg>{}</div>'
+    ).format(
+        " with-values" if values else "",
+        values,
+        width,
+        height,
+        label,
+        grid,
+        Markup("\n").join(parts),
+        _axis(bars),
+    )
+
+
+def nice_ceiling(value: float) -> float:
+    """Return the next number that is easy to read, such as 1.5, 2 or 6 times a power of ten."""
+    scale = 10.0 ** math.floor(math.log10(value))
+    return next(
+        factor * scale for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if factor * scale >= value * (1 - 1e-9)
+    )
+
+
+def _stack(bar: Bar, center: float, step: float, highest: float) -> Markup:
+    """Return the parts of a bar from the bottom up."""
+    height = _BAR_AREA[1]
+    thickness = min(step * 0.76, 70.0)
+    bottom = float(height)
+    shapes: list[Markup] = []
+    for series, value in bar.parts or ((0, bar.value),):
+        size = value / highest * height
+        size = max(size, 1.0) if value else 0.0
+        bottom -= size
+        name = f" series-{series}" if series else ""
+        shapes.append(
+            Markup('<rect class="bar{}{}" x="{:.1f}" y="{:.2f}" width="{:.1f}" height="{:.2f}"/>').format(
+                name, " active" if bar.is_active else "", center - thickness / 2, bottom, thickness, size
             )
-    return _svg("bars", width, height + 18, label, parts)
+        )
+    return Markup("").join(shapes)
+
+
+def _axis(bars: Sequence[Bar]) -> Markup:
+    """Return labels below the bars: of each, or of some if there are many."""
+    if len(bars) <= _MAX_LABELS:
+        names, kind = [bar.label for bar in bars], "each"
+    else:
+        last = len(bars) - 1
+        names, kind = [bars[round(last * place / 4)].label for place in range(5)], "some"
+    labels = Markup("").join(Markup("<span>{}</span>").format(name) for name in names)
+    return Markup('<div class="axis-labels {}">{}</div>').format(kind, labels)
 
 
 def share_bar(value: float, highest: float) -> Markup:
@@ -120,19 +173,24 @@ def _limits(counts: Iterable[int]) -> list[int]:
     return [known[len(known) * step // _LEVELS] for step in range(1, _LEVELS)] if known else []
 
 
-def _cell(x: int, y: int, count: int, limits: Sequence[int], title: str, url: str) -> Markup:
+def _cell(column: int, row: int, count: int, limits: Sequence[int], title: str, url: str) -> Markup:
     level = 1 + bisect_right(limits, count) if count else 0
     cell = Markup(
         '<rect class="level-{}" x="{}" y="{}" width="{}" height="{}" rx="2"><title>{}</title></rect>'
-    ).format(level, x, y, _CELL, _CELL, title)
+    ).format(level, _LEFT + column * _STEP, _TOP + row * _STEP, _CELL, _CELL, title)
     return _link(url, cell) if url else cell
 
 
+def _label(x: float, y: float, text: str) -> Markup:
+    return Markup('<text class="axis" x="{}" y="{}">{}</text>').format(x, y, text)
+
+
 def _link(url: str, content: Markup) -> Markup:
-    return Markup('<a href="{}">{}</a>').format(url, content)
+    """Return a link for pointers. For the keyboard, the table of the chart has the same links."""
+    return Markup('<a href="{}" tabindex="-1">{}</a>').format(url, content)
 
 
-def _svg(name: str, width: float, height: float, label: str, parts: Sequence[Markup]) -> Markup:
-    return Markup('<svg class="chart {}" viewBox="0 0 {} {}" role="group" aria-label="{}">{}</svg>').format(
-        name, width, height, label, Markup("\n").join(parts)
-    )
+def _grid(name: str, columns: int, label: str, parts: Sequence[Markup]) -> Markup:
+    return Markup(
+        '<svg class="chart {}" width="{}" height="{}" role="group" aria-label="{}">{}</svg>'
+    ).format(name, _LEFT + columns * _STEP, _TOP + 7 * _STEP, label, Markup("\n").join(parts))

@@ -32,6 +32,7 @@ _MAX_PAGE = 1_000_000
 class SessionQuery(Struct, frozen=True, kw_only=True):
     """Filters, order and page of the session list, as in its URL."""
 
+    title: str = ""
     source: str = ""
     workspace: str = ""
     since: str = ""
@@ -48,7 +49,7 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> "SessionQuery":
         """Read the query of a URL. Unknown names are ignored. Raises `UsageError` for an invalid value."""
-        texts = ("source", "workspace", "since", "until", "branch", "model", "tag")
+        texts = ("title", "source", "workspace", "since", "until", "branch", "model", "tag")
         flags = ("edits", "gone", "starred")
         given: dict[str, Any] = {name: values.get(name, "")[:_MAX_VALUE_CHARS].strip() for name in texts}
         given |= {name: values.get(name, "") not in ("", "0") for name in flags}
@@ -62,6 +63,7 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
         now = now or datetime.now(UTC)
         since, until = _date_range(self.since, now), _date_range(self.until, now)
         return Filter(
+            title=self.title or None,
             source=self.source or None,
             workspace=self.workspace or None,
             since=since[0] if since is not None else None,
@@ -92,6 +94,7 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
     def active(self) -> list[tuple[str, str, str]]:
         """The active filters: label, value and the URL without each."""
         labels = {
+            "title": "Title",
             "source": "Source",
             "workspace": "Workspace",
             "since": "Since",

@@ -10,8 +10,9 @@ from starlette.responses import Response
 __all__ = ["NAMES", "static_file", "static_url"]
 
 NAMES = (
-    "app.css", "icon.svg", "app.js", "health.js", "keys.js", "live.js", "search.js", "session.js",
-    "sessions.js", "theme.js",
+    "app.css", "icon.svg", "app.js", "charts.js", "health.js", "keys.js", "live.js", "palette.js",
+    "search.js", "session.js", "sessions.js", "theme.js",
+    "session.css", "diff_layout.js", "diffs.js", "find.js", "message_tools.js", "minimap.js",
 )  # fmt: skip
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _YEAR_SECONDS = 365 * 24 * 3600

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from backscroll.model.dates import iso
+from backscroll.model.sync import SyncStatus
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.session_header import format_time, session_title
 from backscroll.render.terminal.humanize import (
@@ -22,25 +23,32 @@ from backscroll.render.terminal.humanize import (
     format_size,
     format_usd,
 )
+from backscroll.web.serving.served_history import served_history
 from backscroll.web.static_files import static_url
 from backscroll.web.urls import message_url, session_url
 
-__all__ = ["highlighted", "render", "render_block"]
+__all__ = ["compile_template", "highlighted", "render", "render_block"]
 
 _MAX_LINE_CHARS = 300
 
 
 def render(request: Request, name: str, status_code: int = 200, **context: Any) -> HTMLResponse:
     """Return a page."""
-    state = request.app.state
+    served = served_history(request)
     shared = {
         "path": request.url.path,
-        "sync": state.sync_status(),
-        "can_write": state.can_write(request),
+        "sync": served.sync_status(),
+        "is_demo": served.is_demo,
+        "can_write": request.app.state.can_write(request),
         "query_text": "",
         "revision": getattr(request.state, "revision", ""),
     }
     return HTMLResponse(_environment().get_template(name).render(shared | context), status_code)
+
+
+def compile_template(name: str) -> None:
+    """Compile a template before it is used."""
+    _environment().get_template(name)
 
 
 def render_block(name: str, **context: Any) -> Markup:
@@ -78,6 +86,7 @@ def _environment() -> Environment:
         "plural": pluralize,
         "session_url": session_url,
         "static_url": static_url,
+        "sync_text": _sync_text,
     }
     return environment
 
@@ -91,6 +100,14 @@ def _clean(value: Any) -> Any:
 
 def _line(text: str | None, width: int = _MAX_LINE_CHARS) -> str:
     return one_line(text or "", width)
+
+
+def _sync_text(sync: SyncStatus) -> str:
+    """Return the progress of a sync in words."""
+    if sync.percent is None:
+        return ""
+    left = f", {format_remaining(sync.remaining_seconds)} left" if sync.remaining_seconds is not None else ""
+    return f"{sync.percent} % done{left}."
 
 
 def _age(at: datetime | None) -> Markup:

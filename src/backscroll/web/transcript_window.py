@@ -9,10 +9,12 @@ from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
 
+from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary, ToolCall
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.html.messages import TranscriptHtml
+from backscroll.render.session_header import session_title
 from backscroll.render.turns import (
     MessageItem,
     SubagentEnd,
@@ -27,6 +29,7 @@ __all__ = ["WINDOW_MESSAGES", "Window", "read_window"]
 WINDOW_MESSAGES = 120
 MAX_WINDOW_BYTES = 1_500_000
 MAX_TEXT_CHARS = 60_000  # of a text or a result; the original record has all of it
+MAX_HIGHLIGHTED_CHARS = 15_000  # of edits, and of files that were read; up to 0.1 s
 MAX_INLINE_AGENT_MESSAGES = 40  # longer subagents are loaded when they are opened
 _MAX_SUBAGENTS_PER_MESSAGE = 8
 _KINDS_SHOWN = ("compaction",)  # of system messages
@@ -125,14 +128,16 @@ class _Writer:
             first_subagent=first_subagent,
             has_short_times=True,
             folder=summary.workspace_path,
+            max_highlighted_chars=MAX_HIGHLIGHTED_CHARS,
         )
         self._day: date | None = None  # of the last message
+        self._copied_from: str | None = None  # the same
 
     def render(self, item: TranscriptItem) -> str:
         if isinstance(item, MessageItem):
             item = replace(item, message=_shortened(item.message))
             html = self._compaction(item) if item.message.kind in _KINDS_SHOWN else self._html.render(item)
-            return self._day_heading(item.message) + html
+            return self._day_heading(item.message) + self._copy_note(item.message) + html
         html = self._html.render(item)
         return html + self._subagent(item.summary) if isinstance(item, SubagentStart) else html
 
@@ -145,6 +150,20 @@ class _Writer:
             return ""
         self._day = day
         return f'<h2 class="day">{day:%A}, {day.day} {day:%B %Y}</h2>\n'
+
+    def _copy_note(self, message: Message) -> str:
+        """Return a note where messages begin that a resume or fork repeated, and where they end."""
+        if message.copied_from == self._copied_from:
+            return ""
+        self._copied_from = message.copied_from
+        if message.copied_from is None:
+            return '<p class="copy-note">End of the copied messages</p>\n'
+        try:
+            title = session_title(self._history.find(message.copied_from))
+        except SessionNotFoundError:  # forgotten
+            return '<p class="copy-note">Copied from another session</p>\n'
+        url = escape(session_url(message.copied_from))
+        return f'<p class="copy-note">Copied from <a href="{url}">{escape(title)}</a></p>\n'
 
     def _subagent(self, agent: SessionSummary) -> str:
         """Return the messages of a subagent, or a link to them if there are many."""
@@ -176,19 +195,14 @@ class _Writer:
         """Return the links of a message: to itself, and to its original record."""
         ref = _agent_ref(agent) if agent is not None else self._summary.ref
         link, record = message_url(ref, item.position), session_url(ref, f"messages/{item.position}")
-        copied = ""
-        if first := item.message.copied_from:
-            url = escape(session_url(first))
-            copied = (
-                f'<span class="copied">Copied from <a href="{url}">{escape(one_line(first, 12))}</a></span>'
-            )
-        images = sum(attachment.kind == "image" for attachment in item.message.attachments)
+        images = [attachment for attachment in item.message.attachments if attachment.kind == "image"]
         pictures = "".join(
-            f'<img src="{escape(record)}/images/{number}" alt="Image {number + 1}" loading="lazy">'
-            for number in range(images)
+            f'<a href="{escape(record)}/images/{number}"><img src="{escape(record)}/images/{number}"'
+            f' alt="{escape(one_line(image.name or f"Image {number + 1}", 100))}" loading="lazy"></a>'
+            for number, image in enumerate(images)
         )
         return (
-            (f'<p class="images">{pictures}</p>' if pictures else "") + f'<p class="links">{copied}'
+            (f'<p class="images">{pictures}</p>' if pictures else "") + f'<p class="links">'
             f'<a href="{escape(link)}" title="Link to this message">#{item.position}</a>'
             f' <a href="{escape(record)}" title="The record that the tool stored">raw</a></p>'
         )

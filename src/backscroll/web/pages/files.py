@@ -14,7 +14,7 @@ from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.code.commit import BlameLine
 from backscroll.model.text import sanitize
-from backscroll.render.html.markdown import highlight_code
+from backscroll.render.html.highlighting import highlight_code, language_of_path
 from backscroll.web.pages.commits import repository_of
 from backscroll.web.templating import render
 from backscroll.web.urls import with_query
@@ -127,10 +127,7 @@ def _runs(history: History, path: str, lines: Sequence[BlameLine]) -> Iterator[L
 def _html_lines(path: str, lines: Sequence[BlameLine]) -> list[Markup]:
     """Return each line as HTML, highlighted if the language is known."""
     texts = [sanitize(line.text[:MAX_LINE_CHARS]).replace("\n", " ") for line in lines]
-    name = path.rpartition("/")[2]
-    language = name.rpartition(".")[2] if "." in name else ""
-    html = highlight_code("\n".join(texts), language) if language else ""
-    highlighted = html.split("\n")  # every element ends in its line
-    if html and len(highlighted) - len(texts) in (0, 1):  # the highlighter adds a newline at the end
-        return [Markup(line) for line in highlighted[: len(texts)]]  # escaped by the highlighter
+    html = highlight_code("\n".join(texts), language_of_path(path))
+    if html:
+        return [Markup(line) for line in html.split("\n")]  # escaped by the highlighter
     return [escape(text) for text in texts]

@@ -14,7 +14,7 @@ from backscroll.history import History
 from backscroll.history.parts.exports import file_name
 from backscroll.model.export import FORMATS, Format
 from backscroll.model.text import escape_json
-from backscroll.render.html.markdown import highlight_code
+from backscroll.render.html.highlighting import highlight_code
 from backscroll.web.pages.session import session_of
 from backscroll.web.templating import render
 

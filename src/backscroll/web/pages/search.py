@@ -1,6 +1,7 @@
 """Search results."""
 
-from typing import Literal, NamedTuple
+import re
+from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,51 +10,44 @@ from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.search import InvalidFilter
+from backscroll.web.pages.search_facets import Facets, QueryText, search_url
 from backscroll.web.templating import highlighted, render
 from backscroll.web.urls import parse_page, session_url, with_query
 
-__all__ = ["search_page"]
+__all__ = ["facets_page", "search_page"]
 
 PAGE_SIZE = 20
+MAX_INLINE_SESSIONS = 200  # with more results, the counts are loaded after the page
 _MAX_QUERY_CHARS = 1000
 _MAX_PAGE = 1000
 _MAX_SNIPPET_CHARS = 320
-_CHIPS = (
-    ("Prompts", "role:user"),
-    ("Answers", "role:assistant"),
-    ("Edits", "is:edit"),
-    ("Errors", "is:error"),
-    ("Last 30 days", "since:30d"),
-)
+_FIXED_VALUE = re.compile(r"-?(since|until|role|is|has|source):", re.IGNORECASE)
 Mode = Literal["words", "exact", "regex"]
 _MODES: dict[str, Mode] = {"words": "words", "exact": "exact", "regex": "regex"}
 
 
 def search_page(history: History, request: Request) -> Response:
     """Return the matches of a query, best first."""
-    query = request.query_params.get("q", "")[:_MAX_QUERY_CHARS]
-    mode = request.query_params.get("mode", "words")
+    query, mode, completed = _parse(request)
     page = parse_page(request.query_params.get("page", "1"), _MAX_PAGE)
-    is_typing = request.query_params.get("typing") == "1"
-    if mode not in _MODES:
-        raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
     result: SearchResult | None = None
     problem = ""
     invalid: list[InvalidFilter] = []
     if query.strip():
-        # While the user types, the last word may be incomplete.
-        completed = f"{query}*" if is_typing and mode == "words" and query[-1].isalnum() else query
         try:
             result = history.search_sessions(
                 completed,
                 limit=PAGE_SIZE,
                 offset=(page - 1) * PAGE_SIZE,
-                pattern=_MODES[mode],
+                pattern=mode,
                 ignore_case=True,
             )
             invalid = history.invalid_filters(query) if mode == "words" else []
         except UsageError as error:
             problem = error.reason
+    text = QueryText(query, history.filter_items(query) if mode == "words" else [])
+    has_counts = mode == "words" and result is not None and not result.is_relaxed
+    is_inline = completed == query and result is not None and (result.total or 0) <= MAX_INLINE_SESSIONS
     return render(
         request,
         "search.html",
@@ -63,33 +57,54 @@ def search_page(history: History, request: Request) -> Response:
         problem=problem,
         invalid=invalid,
         page=page,
-        chips=_chips(query) if mode == "words" else [],
+        active=text.active(),
+        facets=Facets(text, history.search_facets(query)) if has_counts and is_inline else None,
+        facets_url=_facets_url(query, completed) if has_counts else None,
         matches=[_Match(match) for match in result.data] if result is not None else [],
         previous_url=_page_url(query, mode, page - 1) if page > 1 else None,
         next_url=_page_url(query, mode, page + 1) if result is not None and result.has_more else None,
     )
 
 
-class Chip(NamedTuple):
-    """A filter that a link adds to the query, or removes from it."""
+def facets_page(history: History, request: Request) -> Response:
+    """Return only the counts. The search page loads them after the results."""
+    query, mode, completed = _parse(request)
+    if mode != "words" or not query.strip():
+        raise UsageError("Only a search for words has counts.")
+    text = QueryText(query, history.filter_items(query))
+    return render(
+        request,
+        "search_facets_page.html",
+        query_text=query,
+        facets=Facets(text, history.search_facets(completed)),
+        results_url=search_url(query),
+    )
 
-    label: str
-    filter: str
-    url: str
-    is_active: bool
+
+def _parse(request: Request) -> tuple[str, Mode, str]:
+    """Return the query, the kind of search, and the query with a prefix if the last word is incomplete."""
+    query = request.query_params.get("q", "")[:_MAX_QUERY_CHARS]
+    mode = request.query_params.get("mode", "words")
+    if mode not in _MODES:
+        raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
+    is_typing = request.query_params.get("typing") == "1" and mode == "words"
+    return query, _MODES[mode], _completed(query) if is_typing else query
 
 
-def _chips(query: str) -> list[Chip]:
-    """Return frequent filters. Several sources mean either of them."""
-    sources = [(name, f"source:{name}") for name in History.source_names()]
-    return [_chip(query, label, filter_) for label, filter_ in (*_CHIPS, *sources)]
+def _completed(query: str) -> str:
+    """Return a query whose last word may be incomplete: as a prefix, or without it if it is one letter."""
+    *others, last = query.split() or [""]
+    # With a star, a date or a role would be no filter.
+    if not query[-1:].isalnum() or _FIXED_VALUE.match(last):
+        return query
+    # Thousands of words start with a letter. A character of other scripts says more.
+    if others and len(last) == 1 and last.isascii():
+        return query[:-1].rstrip()
+    return f"{query}*"
 
 
-def _chip(query: str, label: str, filter_: str) -> Chip:
-    words = query.split(" ")
-    is_active = filter_ in words
-    changed = [word for word in words if word != filter_] if is_active else [*words, filter_]
-    return Chip(label, filter_, with_query("/search", {"q": " ".join(changed).strip()}), is_active)
+def _facets_url(query: str, completed: str) -> str:
+    return with_query("/search/facets", {"q": query, "typing": 1 if completed != query else 0})
 
 
 class _Match:

@@ -11,13 +11,15 @@ from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS
 from backscroll.model.text import one_line
 from backscroll.render.session_header import header_fields
+from backscroll.web.minimap import read_minimap
 from backscroll.web.templating import render, render_block
 from backscroll.web.transcript_window import WINDOW_MESSAGES, read_window
 from backscroll.web.urls import decode_ref, session_url
 
-__all__ = ["prompts_page", "session_of", "session_page", "window_part"]
+__all__ = ["minimap_part", "prompts_page", "session_of", "session_page", "window_part"]
 
 MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
+MAX_LISTED_MATCHES = 20_000  # for going from match to match without a new page
 _CONTEXT_MESSAGES = 4  # before a linked message
 _MAX_PROMPT_CHARS = 110
 _MAX_NUMBER_DIGITS = 9
@@ -32,13 +34,14 @@ class Matches(NamedTuple):
     current: int | None  # index in the positions
 
     def neighbour(self, step: int) -> int | None:
-        """Return the position of the next match, or of the previous one with the step -1."""
-        if not self.positions:
+        """Return the position of the next match, or of the previous one with the step -1.
+
+        After the last match comes the first one. None if there is no other match.
+        """
+        if not self.positions or (self.current is not None and len(self.positions) == 1):
             return None
-        if self.current is None:
-            return self.positions[0]
-        index = self.current + step
-        return self.positions[index] if 0 <= index < len(self.positions) else None
+        index = self.current + step if self.current is not None else 0
+        return self.positions[index % len(self.positions)]
 
 
 def session_of(history: History, request: Request) -> SessionSummary:
@@ -64,6 +67,14 @@ def session_page(history: History, request: Request) -> Response:
         start = max(0, at - _CONTEXT_MESSAGES) if at is not None else 0
     everything = request.query_params.get("all", "") not in ("", "0")
     window = read_window(history, summary, start, everything=everything)
+    minimap = read_minimap(
+        history,
+        summary,
+        given,
+        shown=(window.start, window.end),
+        matches=matches.positions if matches is not None else (),
+        everything=everything,
+    )
     parent = history.find(summary.parent_ref) if summary.parent_ref is not None else None
     return render(
         request,
@@ -74,8 +85,10 @@ def session_page(history: History, request: Request) -> Response:
         ref=given,
         fields=[field for field in header_fields(summary, zone=None) if field[0] not in _SHOWN_ELSEWHERE],
         window=window,
+        minimap=minimap,
         everything=everything,
         matches=matches,
+        max_matches=MAX_LISTED_MATCHES,
         at=at,
         prompts=_prompts(history, summary) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
         subagents=history.transcript.subagents(summary),
@@ -102,6 +115,14 @@ def window_part(history: History, request: Request) -> Response:
     else:
         window = read_window(history, summary, start or 0, everything=everything)
     return HTMLResponse(render_block("window.html", window=window))
+
+
+def minimap_part(history: History, request: Request) -> Response:
+    """Return the minimap of a session without the rest of the page; empty if the session is short."""
+    ref = decode_ref(request.path_params["ref"])
+    everything = request.query_params.get("all", "") not in ("", "0")
+    minimap = read_minimap(history, history.find(ref), ref, everything=everything)
+    return HTMLResponse(render_block("minimap.html", minimap=minimap) if minimap is not None else "")
 
 
 def prompts_page(history: History, request: Request) -> Response:

@@ -1,5 +1,6 @@
 """The session list with its filters."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.session import FacetValue, SessionFacets
+from backscroll.web.pages.demo import empty_archive
 from backscroll.web.session_query import PAGE_SIZE, SORT_LABELS, SessionQuery
 from backscroll.web.templating import render
 
@@ -46,7 +48,6 @@ def sessions_page(history: History, request: Request) -> Response:
     total = result.pagination.total
     live = history.live_sessions()
     has_sessions = bool(total) or history.list_sessions(limit=1).pagination.total > 0
-    roots = [] if has_sessions else [(source.name, str(path)) for source, path in history.roots()]
     return render(
         request,
         "sessions.html",
@@ -60,9 +61,7 @@ def sessions_page(history: History, request: Request) -> Response:
         sorts=[(label, query.url(sort=key), key == query.sort) for key, label in SORT_LABELS.items()],
         previous_url=query.url(page=query.page - 1) if query.page > 1 else None,
         next_url=query.url(page=query.page + 1) if result.pagination.has_more else None,
-        has_sessions=has_sessions,
-        roots=roots,
-        denied=[] if has_sessions else history.unreadable_paths(),
+        empty=None if has_sessions else empty_archive(history),
     )
 
 
@@ -96,11 +95,16 @@ def _filters(query: SessionQuery, facets: SessionFacets) -> Iterator[FilterBox]:
 
 def _choices(query: SessionQuery, name: str, values: Iterable[FacetValue]) -> Iterator[Choice]:
     current = getattr(query, name)
+    values = tuple(values)
     known = [value.value for value in values]
+    labels = Counter(value.label for value in values)
     for value in [*values, *([FacetValue(current, current, 0)] if current and current not in known else [])]:
         is_active = value.value == current
         url = query.url(**{name: "" if is_active else value.value})
-        yield Choice(value.label, value.value, value.count, url, is_active)
+        label = value.label
+        if labels[label] > 1 and (place := value.value.removesuffix(label).rstrip("/\\:")):
+            label = f"{label} ({place})"  # several workspaces have the same name
+        yield Choice(label, value.value, value.count, url, is_active)
 
 
 def group_by_date(

@@ -1,5 +1,7 @@
-// Parts of every page: theme, search key, help.
+// Parts of every page: theme, keys, help, command palette, numbers of charts.
+import "./charts.js";
 import { onKey } from "./keys.js";
+import { openPalette, setUpPalette } from "./palette.js";
 
 const root = document.documentElement;
 const button = document.getElementById("theme");
@@ -28,3 +30,18 @@ onKey("g s", () => { location.href = "/sessions"; });
 const help = document.getElementById("help");
 document.querySelector(".keys").hidden = false;
 onKey("?", () => help.showModal());
+
+setUpPalette([["Switch between light and dark", switchTheme], ["Show all keys", () => help.showModal()]]);
+const opener = document.getElementById("open-palette");
+opener.hidden = false;
+if (/Mac|iP/.test(navigator.platform)) opener.querySelector("kbd").textContent = "⌘K";
+opener.addEventListener("click", openPalette);
+
+// A button that starts something slow says so, and works only once.
+document.addEventListener("submit", (event) => {
+  const label = event.submitter?.dataset.busy;
+  if (!label) return;
+  if (event.submitter.ariaBusy === "true") event.preventDefault();
+  event.submitter.ariaBusy = "true";
+  event.submitter.textContent = label;
+});

@@ -10,6 +10,7 @@ let prefixTimer = 0;
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]")) return; // Escape closes it
   const target = event.target;
   if (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) {
     if (event.key === "Escape") {
@@ -18,7 +19,6 @@ document.addEventListener("keydown", (event) => {
     }
     return;
   }
-  if (document.querySelector("dialog[open]")) return;
   const key = prefix + event.key;
   clearTimeout(prefixTimer);
   prefix = "";

@@ -6,8 +6,9 @@ export function onChange(listener) {
   listeners.push(listener);
 }
 
-function notify(change) {
-  for (const listener of listeners) listener(change);
+// A change is null if any session may have changed. The first sync ends once.
+function notify(change, isSyncEnd = false) {
+  for (const listener of listeners) listener(change, isSyncEnd);
 }
 
 // The server reports changes that happened after this page was rendered.
@@ -32,22 +33,20 @@ addEventListener("pagehide", () => { source?.close(); source = null; });
 addEventListener("pageshow", (event) => connect(event.persisted));
 
 function showStatus(status) {
-  const banner = document.querySelector(".banner");
-  if (status.is_complete) {
-    banner?.remove();
-    notify(null);
-    return;
+  const parts = document.querySelectorAll(".banner:not(.demo), .sync");
+  for (const part of parts) {
+    if (status.is_complete) part.remove();
+    else showProgress(part, status);
   }
-  const progress = banner?.querySelector(".progress");
-  if (progress) progress.textContent = progressText(status);
-  notify(null);
+  notify(null, status.is_complete && parts.length > 0);
 }
 
-function progressText({ percent, remaining_seconds: seconds }) {
-  if (percent === null) return "";
+function showProgress(part, { percent, remaining_seconds: seconds }) {
+  const bar = part.querySelector("progress");
+  if (bar && percent !== null) bar.value = percent;
   const left = seconds === null ? ""
     : seconds < 90 ? `, about ${Math.max(5, 5 * Math.round(seconds / 5))} s left` : `, about ${Math.round(seconds / 60)} min left`;
-  return `: ${percent} % done${left}`;
+  part.querySelector(".progress").textContent = percent === null ? "" : `${percent} % done${left}.`;
 }
 
 // Fetches the address of this page, at most once at a time, and passes the new document on.
@@ -60,7 +59,12 @@ export function refresher(apply, delay = 300) {
     isRunning = true;
     try {
       const response = await fetch(location.href);
-      if (response.ok) apply(new DOMParser().parseFromString(await response.text(), "text/html"));
+      if (response.ok) {
+        const page = new DOMParser().parseFromString(await response.text(), "text/html");
+        // Another tab has opened the demo, or left it.
+        if (page.body.dataset.history !== document.body.dataset.history) location.reload();
+        else apply(page);
+      }
     } catch { /* the server has ended; the next event tries again */ }
     isRunning = false;
     if (isWanted) { isWanted = false; schedule(); }

@@ -1,11 +1,13 @@
-// Search as you type: fetches the results page and replaces its results.
+// Search as you type: fetches the results page and replaces its results, then the counts of the filters.
 import { moveFocus, onKey } from "./keys.js";
 
+const TYPING_MS = 60;
+const COUNTS_MS = 150; // counts wait until the user pauses
 const form = document.querySelector(".big-search");
 const input = form.elements.q;
-let results = document.getElementById("results");
 let controller = new AbortController();
 let timer = 0;
+let countsTimer = 0;
 let shown = address(false);
 
 input.setSelectionRange(input.value.length, input.value.length);
@@ -20,30 +22,75 @@ function address(isTyping) {
   return text ? `/search?${text}` : "/search";
 }
 
-async function update(isTyping) {
+const part = (page, id) => page.getElementById(id);
+async function fetchPage(url, signal) {
+  const response = await fetch(url, { signal });
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+// While the user types, the address changes in place. A filter is a new entry of the browser's history.
+async function update(isTyping, isNew = false) {
   if (address(false) === shown && isTyping) return;
   controller.abort();
   controller = new AbortController();
   const { signal } = controller;
+  clearTimeout(countsTimer);
   shown = address(false);
-  history.replaceState(null, "", shown);
-  results.setAttribute("aria-busy", "true");
+  if (isNew) history.pushState(null, "", shown);
+  else history.replaceState(null, "", shown);
+  part(document, "results").setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(address(isTyping), { signal });
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const found = page.getElementById("results");
-    if (signal.aborted || !found) return;
-    results.replaceWith(found);
-    results = found;
+    const page = await fetchPage(address(isTyping), signal);
+    if (signal.aborted || !part(page, "results")) return;
+    part(document, "results").replaceWith(part(page, "results"));
     document.title = page.title;
+    showCounts(part(page, "facets"), COUNTS_MS);
   } catch (error) {
-    if (error.name !== "AbortError") results.removeAttribute("aria-busy");
+    if (error.name !== "AbortError") part(document, "results").removeAttribute("aria-busy");
   }
+}
+
+// Counts that are not part of the page are loaded; until then, the previous ones stay.
+function showCounts(facets, delay) {
+  if (!facets.dataset.load) {
+    replaceCounts(facets);
+    return;
+  }
+  part(document, "facets").setAttribute("aria-busy", "true");
+  countsTimer = setTimeout(loadCounts, delay, facets.dataset.load, controller.signal);
+}
+
+async function loadCounts(url, signal) {
+  try {
+    const page = await fetchPage(url, signal);
+    if (!signal.aborted && part(page, "facets")) replaceCounts(part(page, "facets"));
+  } catch { /* the next query loads its own */ }
+}
+
+function replaceCounts(facets) {
+  const before = part(document, "facets");
+  const label = document.activeElement?.closest("#facets a")?.title;
+  before.replaceWith(facets);
+  fold();
+  if (label) [...facets.querySelectorAll("a")].find((link) => link.title === label)?.focus({ preventScroll: true });
+}
+
+const isSmall = matchMedia("(max-width: 56rem)");
+function fold() {
+  const details = document.querySelector("#facets .filters-fold");
+  if (details) details.open = !isSmall.matches;
+}
+isSmall.addEventListener("change", fold);
+fold();
+const facets = part(document, "facets");
+if (facets.dataset.load) {
+  facets.firstElementChild.textContent = "Counting …";
+  showCounts(facets, 0);
 }
 
 input.addEventListener("input", () => {
   clearTimeout(timer);
-  timer = setTimeout(update, 60, true);
+  timer = setTimeout(update, TYPING_MS, true);
 });
 form.addEventListener("change", (event) => { if (event.target !== input) update(false); });
 form.addEventListener("submit", (event) => {
@@ -52,13 +99,36 @@ form.addEventListener("submit", (event) => {
   update(false);
   input.blur();
 });
+
+// A filter changes the query in place.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("#facets a, #results .active a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  // A link in an SVG has no plain href.
+  input.value = new URL(link.getAttribute("href"), location.href).searchParams.get("q") ?? "";
+  update(false, true);
+});
+addEventListener("popstate", () => {
+  const query = new URLSearchParams(location.search);
+  input.value = query.get("q") ?? "";
+  form.elements.mode.value = query.get("mode") ?? "words";
+  update(false);
+});
+
+const links = () => [...document.querySelectorAll("#results .row-link")];
 input.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") {
     event.preventDefault();
     links()[0]?.focus();
   }
 });
-
-const links = () => [...document.querySelectorAll("#results .row-link")];
+document.addEventListener("keydown", (event) => {
+  const index = links().indexOf(document.activeElement);
+  if (event.defaultPrevented || index < 0 || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
+  event.preventDefault();
+  if (index === 0 && event.key === "ArrowUp") input.focus();
+  else moveFocus(links(), event.key === "ArrowDown" ? 1 : -1);
+});
 onKey("j", () => moveFocus(links(), 1));
 onKey("k", () => moveFocus(links(), -1));

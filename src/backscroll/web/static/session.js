@@ -1,13 +1,16 @@
-// A session: loads more messages while scrolling, folds, finds, copies.
+// A session: loads more messages while scrolling, jumps, folds.
+import { setUpDiffs } from "./diffs.js";
+import { find, setUpFind } from "./find.js";
 import { onKey } from "./keys.js";
 import { onChange } from "./live.js";
+import { addCopyButton, decorate, focusScrollable } from "./message_tools.js";
+import { followMinimap, setUpMinimap, updateMinimap } from "./minimap.js";
 
 const transcript = document.querySelector(".transcript");
 const windows = transcript.querySelector(".windows");
 const MAX_WINDOWS = 9; // with content; others keep their height only
-const keepsAnchor = CSS.supports("overflow-anchor: auto");
 const everything = transcript.dataset.all ? "&all=1" : "";
-const originals = new WeakMap(); // windows as the server sent them
+const originals = new WeakMap(); // the last window as the server sent it
 let isExpanded = false;
 
 // --- more messages --------------------------------------------------------------------------------------
@@ -29,14 +32,12 @@ async function more(link) {
   const edge = isEarlier ? all[0].dataset.from : all.at(-1).dataset.to;
   const added = await load(isEarlier ? `before=${edge}` : `from=${edge}`);
   if (!added) { delete link.dataset.isLoading; return; }
-  const height = document.documentElement.scrollHeight;
   if (isEarlier) {
-    all[0].before(added);
-    if (!keepsAnchor) scrollBy(0, document.documentElement.scrollHeight - height);
+    insertAbove(added, all[0]);
   } else {
     all.at(-1).after(added);
+    prepare(added);
   }
-  prepare(added);
   const isLast = isEarlier ? added.dataset.from === "0" : added.dataset.to === added.dataset.total;
   observer.unobserve(link);
   if (isLast) link.remove();
@@ -45,6 +46,17 @@ async function more(link) {
     observer.observe(link); // fires again if it is still in view
   }
   release();
+}
+
+// Adds messages above others, which stay where they are. Browsers do not see to it at the top of a page.
+function insertAbove(added, below) {
+  const root = document.documentElement;
+  const top = below.getBoundingClientRect().top;
+  root.style.overflowAnchor = "none";
+  below.before(added);
+  prepare(added);
+  scrollBy(0, below.getBoundingClientRect().top - top);
+  requestAnimationFrame(() => { root.style.overflowAnchor = ""; });
 }
 
 async function load(query) {
@@ -88,6 +100,73 @@ async function refill(empty) {
 watch(windows.querySelector(".earlier"));
 watch(windows.querySelector(".later"));
 
+// --- jumps ----------------------------------------------------------------------------------------------
+
+const CONTEXT_MESSAGES = 4; // before the message
+
+function windowAt(position) {
+  return [...windows.querySelectorAll(".window")].find(
+    (part) => Number(part.dataset.from) <= position && position < Number(part.dataset.to),
+  );
+}
+
+// Shows a message. If it is not loaded, its surroundings replace the loaded messages.
+async function jump(position, url) {
+  let part = windowAt(position);
+  if (part?.dataset.empty) {
+    await refill(part);
+    part = windowAt(position);
+  }
+  if (!part) {
+    part = await load(`from=${Math.max(0, position - CONTEXT_MESSAGES)}`);
+    if (!part) { location.href = url; return; }
+    const edges = { earlier: part.dataset.from !== "0", later: part.dataset.to !== part.dataset.total };
+    const [earlier, later] = Object.entries(edges).map(([name, isNeeded]) => {
+      const edge = document.createElement("p");
+      edge.className = name;
+      return isNeeded ? edge : "";
+    });
+    windows.replaceChildren(earlier, part, later);
+    prepare(part);
+    scrollToMessage(position);
+    watch(earlier || null);
+    watch(later || null);
+  }
+  if (url) {
+    const [page, hash] = url.split("#");
+    history.pushState(null, "", page);
+    location.replace(`#${hash}`); // marks the message as the target
+  }
+  scrollToMessage(position);
+  follow();
+}
+
+// Scrolls to a message, or to the next one that is shown.
+function scrollToMessage(position) {
+  const shown = [...windows.querySelectorAll('.window [id^="m"]')].find((one) => Number(one.id.slice(1)) >= position);
+  if (shown) reveal(shown);
+}
+
+// Returns the positions of the first and the last message in the viewport.
+function visibleRange() {
+  const top = find.form.getBoundingClientRect().bottom;
+  let first = null;
+  let last = null;
+  for (const part of windows.querySelectorAll(".window:not([data-empty])")) {
+    const frame = part.getBoundingClientRect();
+    if (frame.bottom < top || frame.top > innerHeight) continue;
+    for (const one of part.querySelectorAll(':scope > [id^="m"], :scope > .branch > [id^="m"]')) {
+      const box = one.getBoundingClientRect();
+      if (!box.height || box.bottom < top) continue;
+      if (box.top > innerHeight) break;
+      const position = Number(one.id.slice(1));
+      first ??= position;
+      last = position;
+    }
+  }
+  return first === null ? null : [first, last];
+}
+
 // --- folding --------------------------------------------------------------------------------------------
 
 const expand = document.getElementById("expand");
@@ -103,6 +182,7 @@ expand.addEventListener("click", toggleAll);
 onKey("e", toggleAll);
 
 windows.addEventListener("toggle", async (event) => {
+  if (event.target.open) focusScrollable(event.target);
   const link = event.target.open && event.target.querySelector(":scope > .nested > [data-src]");
   if (!link) return;
   const source = link.dataset.src;
@@ -112,21 +192,40 @@ windows.addEventListener("toggle", async (event) => {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const part = document.importNode(page.querySelector(".window"), true);
   for (const element of part.querySelectorAll("[id]")) element.removeAttribute("id");
+  decorate(part);
   link.after(...part.children);
+  const rest = part.dataset.total - part.dataset.to;
+  if (!rest) return;
+  const more = document.createElement("p");
+  more.className = "agent-link";
+  const address = document.createElement("a");
+  address.href = `${source}?from=${part.dataset.to}`;
+  address.textContent = `Later messages (${rest.toLocaleString("en")})`;
+  more.append(address);
+  event.target.querySelector(":scope > .nested").append(more);
 }, true);
 
-// Opens everything around the message that the address names.
-function reveal() {
-  const target = location.hash && document.getElementById(location.hash.slice(1));
-  if (!target) return;
+// Opens everything around a message and scrolls to it.
+function reveal(target) {
   for (let element = target; element; element = element.parentElement) {
     if (element.tagName === "DETAILS") element.open = true;
   }
   target.scrollIntoView({ block: "start" });
 }
 
-addEventListener("hashchange", reveal);
-reveal();
+// Shows the message that the address names. Without one, a page that is returned to shows its first messages.
+function followAddress(event) {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (target) reveal(target);
+  else if (/^#m\d+$/.test(location.hash)) jump(Number(location.hash.slice(2)), "");
+  else if (event?.type === "popstate" && !location.hash) {
+    const first = Number(new URLSearchParams(location.search).get("from") ?? 0);
+    if (!windowAt(first)) jump(first, "");
+  }
+}
+
+addEventListener("hashchange", followAddress);
+addEventListener("popstate", followAddress);
 
 // --- prompts --------------------------------------------------------------------------------------------
 
@@ -140,14 +239,12 @@ if (pending && getComputedStyle(outline).display !== "none") {
   }).catch(() => {});
 }
 
-// A prompt that is loaded is reached without a new page.
+// A prompt is reached without a new page.
 outline.addEventListener("click", (event) => {
   const link = event.target.closest("[data-position]");
-  const target = link && document.getElementById(`m${link.dataset.position}`);
-  if (!target || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  history.pushState(null, "", link.getAttribute("href"));
-  target.scrollIntoView({ block: "start" });
+  jump(Number(link.dataset.position), link.getAttribute("href"));
 });
 
 let isScheduled = false;
@@ -156,9 +253,10 @@ function follow() {
   isScheduled = true;
   requestAnimationFrame(() => {
     isScheduled = false;
+    followMinimap();
     let current = null;
     for (const prompt of windows.querySelectorAll(".window > article.user")) {
-      if (prompt.getBoundingClientRect().top > 280) break;
+      if (current !== null && prompt.getBoundingClientRect().top > 280) break;
       current = prompt.id.slice(1);
     }
     if (current === null) return;
@@ -172,7 +270,7 @@ function follow() {
   });
 }
 addEventListener("scroll", follow, { passive: true });
-follow();
+addEventListener("resize", follow);
 
 function step(direction) {
   const prompts = [...windows.querySelectorAll(".window > article.user")];
@@ -185,77 +283,30 @@ function step(direction) {
 onKey("j", () => step(1));
 onKey("k", () => step(-1));
 
-// --- find -----------------------------------------------------------------------------------------------
+// --- parts ----------------------------------------------------------------------------------------------
 
-const find = document.getElementById("find");
-onKey("f", () => { find.focus(); find.select(); });
-onKey("n", () => document.querySelector('.find [rel="next"]')?.click());
-onKey("p", () => document.querySelector('.find [rel="prev"]')?.click());
-
-function words() {
-  const query = find.value.replaceAll(/(^|\s)-?\w+:("[^"]*"|\S+)/g, " ").replaceAll(/(^|\s)-\S+/g, " ");
-  return query.match(/[\p{L}\p{N}_]+/gu)?.filter((word) => !/^(AND|OR|NOT)$/.test(word)) ?? [];
-}
-
-function highlight(part) {
-  if (!find.defaultValue || !("highlights" in CSS)) return;
-  const found = words();
-  if (!found.length) return;
-  const pattern = new RegExp(found.map((word) => word.replaceAll(/[$()*+.?[\\\]^{|}]/g, "\\$&")).join("|"), "giu");
-  const marks = CSS.highlights.get("found") ?? new Highlight();
-  CSS.highlights.set("found", marks);
-  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode() && marks.size < 5000) {
-    for (const match of walker.currentNode.data.matchAll(pattern)) {
-      const range = new Range();
-      range.setStart(walker.currentNode, match.index);
-      range.setEnd(walker.currentNode, match.index + match[0].length);
-      marks.add(range);
-    }
-  }
-}
-
-// --- copy -----------------------------------------------------------------------------------------------
-
-function copyButton(text) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "copy";
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      button.textContent = "copied";
-    } catch {
-      button.textContent = "not allowed";
-    }
-    setTimeout(() => { button.textContent = "copy"; }, 1500);
-  });
-  return button;
-}
-
+// Prepares messages that were just added.
 function prepare(part) {
-  originals.set(part, part.innerHTML);
-  for (const links of part.querySelectorAll(".links")) {
-    const message = links.parentElement;
-    links.append(copyButton(() => {
-      const content = message.querySelector(":scope > .content");
-      const blocks = content ? [content] : [...message.querySelectorAll(":scope > pre, :scope > details > pre")];
-      return blocks.map((block) => block.innerText).join("\n\n").trim();
-    }));
-  }
-  for (const image of part.querySelectorAll(".images img")) {
-    image.addEventListener("error", () => image.remove()); // the tool stored only its name
-  }
+  if (part.dataset.to === part.dataset.total) originals.set(part, part.innerHTML);
+  decorate(part);
+  hideRepeatedHeadings();
+  part.querySelectorAll("details[open]").forEach(focusScrollable);
   if (isExpanded) for (const fold of part.querySelectorAll("details")) fold.open = true;
-  highlight(part);
+}
+
+// A part starts with its day and its origin, also if they are the same as before.
+function hideRepeatedHeadings() {
+  for (const name of [".day", ".copy-note"]) {
+    let before = null;
+    for (const heading of windows.querySelectorAll(`.window > ${name}`)) {
+      heading.hidden = heading.textContent === before;
+      before = heading.textContent;
+    }
+  }
 }
 
 for (const part of windows.querySelectorAll(".window")) prepare(part);
-for (const command of document.querySelectorAll(".copyable")) {
-  const button = copyButton(() => command.innerText);
-  button.className = "button";
-  command.after(button);
-}
+for (const command of document.querySelectorAll(".copyable")) addCopyButton(command);
 
 // --- new messages ---------------------------------------------------------------------------------------
 
@@ -290,6 +341,7 @@ async function updateEnd() {
     }
     if (isAtEnd) scrollTo(0, document.documentElement.scrollHeight);
     updatePrompts();
+    updateMinimap(`${transcript.dataset.url}/minimap?${everything}`);
   }
   if (isWanted) { isWanted = false; updateEnd(); }
 }
@@ -307,3 +359,11 @@ async function updatePrompts() {
 onChange((change) => {
   if (change === null || change.ref === ref || change.parent_ref === ref) updateEnd();
 });
+
+// --- start ----------------------------------------------------------------------------------------------
+
+setUpDiffs();
+setUpFind(jump);
+setUpMinimap(jump, visibleRange);
+followAddress();
+follow();

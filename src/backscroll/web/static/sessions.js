@@ -19,12 +19,78 @@ onChange(refresher((page) => {
   replaceParts(page, [".list", ".recent", ".notices"]);
 }));
 
-// The figures of a large archive take a moment.
-const figures = document.querySelector("#figures[data-load]");
-if (figures) {
-  figures.firstElementChild.textContent = "Counting …";
-  fetch(figures.dataset.load).then((response) => response.text()).then((text) => {
-    const page = new DOMParser().parseFromString(text, "text/html");
-    figures.replaceWith(document.importNode(page.getElementById("figures"), true));
-  }).catch(() => { figures.remove(); });
+// The list follows the words of the title as they are typed.
+const titleForm = document.querySelector(".filter.title");
+let titleTimer = 0;
+let titleController = new AbortController();
+async function showTitles() {
+  titleController.abort();
+  titleController = new AbortController();
+  const query = new URLSearchParams([...new FormData(titleForm)].filter(([, value]) => value));
+  const url = query.size ? `/sessions?${query}` : "/sessions";
+  try {
+    const response = await fetch(url, { signal: titleController.signal });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    history.replaceState(null, "", url);
+    replaceParts(page, [".list"]);
+  } catch { /* aborted by the next key, or the server has ended */ }
 }
+titleForm?.addEventListener("input", () => {
+  clearTimeout(titleTimer);
+  titleTimer = setTimeout(showTitles, 120);
+});
+
+// The figures of a large archive take a moment. Their links change them in place.
+const segments = () => [...document.querySelectorAll("#figures :is(.segments a, select)")];
+let figuresController = new AbortController();
+async function loadFigures(url) {
+  figuresController.abort();
+  figuresController = new AbortController();
+  const { signal } = figuresController;
+  const figures = document.getElementById("figures");
+  figures.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(url, { signal });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (signal.aborted) return;
+    const index = segments().indexOf(document.activeElement);
+    figures.replaceWith(document.importNode(page.getElementById("figures"), true));
+    document.querySelector(".figure-filters button")?.remove();
+    showLatestDays();
+    segments()[index]?.focus({ preventScroll: true });
+  } catch {
+    if (!signal.aborted) figures.removeAttribute("aria-busy"); // the server has ended
+  }
+}
+document.querySelector(".figure-filters button")?.remove(); // a choice applies at once
+const figures = document.getElementById("figures");
+if (figures?.dataset.load) {
+  figures.firstElementChild.textContent = "Counting …";
+  loadFigures(figures.dataset.load);
+}
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("#figures .segments a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const url = new URL(link.href);
+  history.replaceState(null, "", url.pathname + url.search);
+  loadFigures(`/figures${url.search}`);
+});
+document.addEventListener("change", (event) => {
+  const select = event.target.closest("#figures select");
+  if (!select) return;
+  const query = new URLSearchParams(location.search);
+  if (select.value) query.set(select.name, select.value);
+  else query.delete(select.name);
+  history.replaceState(null, "", query.size ? `/?${query}` : "/");
+  loadFigures(`/figures?${query}`);
+});
+onChange((change, isSyncEnd) => {
+  if (isSyncEnd && document.getElementById("figures")) loadFigures(`/figures${location.search}`);
+});
+
+// The calendar of a narrow screen starts at its end.
+function showLatestDays() {
+  for (const element of document.querySelectorAll(".scroll.end")) element.scrollLeft = element.scrollWidth;
+}
+showLatestDays();

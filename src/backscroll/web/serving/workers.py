@@ -19,7 +19,7 @@ from backscroll.history import History
 __all__ = ["Workers"]
 
 T = TypeVar("T")
-MAX_THREADS = 6  # so that a slow page does not block the others
+MAX_THREADS = 4  # so that a slow page does not block the others; each has caches of about 80 MB
 JOIN_SECONDS = 1.0
 
 

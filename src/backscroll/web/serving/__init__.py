@@ -1,0 +1,8 @@
+"""The histories that the web app serves, and their threads.
+
+served_history  the user's history and the demo, each with its threads
+workers         threads with a History each
+change_feed     changes as server-sent events
+backup_job      create and verify a backup in a thread
+result_cache    results that are expensive to compute
+"""

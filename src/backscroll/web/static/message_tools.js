@@ -1,0 +1,60 @@
+// Additions to messages: copy buttons, highlighted matches, images that the tool did not store.
+import { highlight } from "./find.js";
+
+const COPIED_MS = 1500;
+
+function copyButton(text) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "copy";
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      button.textContent = "copied";
+    } catch {
+      button.textContent = "not allowed";
+    }
+    setTimeout(() => { button.textContent = "copy"; }, COPIED_MS);
+  });
+  return button;
+}
+
+// Adds a button after a command.
+export function addCopyButton(command) {
+  const button = copyButton(() => command.innerText);
+  button.className = "button";
+  command.after(button);
+}
+
+// A diff is copied as a unified diff, whatever its layout.
+function plainText(block) {
+  if (!block.classList.contains("diff")) return block.innerText;
+  const copy = block.cloneNode(true);
+  for (const repeated of copy.querySelectorAll(".again")) repeated.remove();
+  return copy.textContent;
+}
+
+// Long results scroll. They can be focused, so that the keyboard scrolls them, too.
+export function focusScrollable(fold) {
+  for (const block of fold.querySelectorAll(":scope > pre, :scope > details[open] > pre")) if (block.scrollHeight > block.clientHeight + 1) block.tabIndex = 0;
+}
+
+export function decorate(part) {
+  for (const links of part.querySelectorAll(".links")) {
+    const message = links.parentElement;
+    links.append(copyButton(() => {
+      const content = message.querySelector(":scope > .content");
+      const blocks = content ? [content] : [...message.querySelectorAll(":scope > pre, :scope > details > pre")];
+      return blocks.map(plainText).join("\n\n").trim();
+    }));
+  }
+  for (const block of part.querySelectorAll(".code")) {
+    const button = copyButton(() => block.querySelector("pre").innerText.replace(/\n$/, ""));
+    button.className = "copy-code";
+    block.append(button);
+  }
+  for (const image of part.querySelectorAll(".images img")) {
+    image.addEventListener("error", () => image.parentElement.remove()); // the tool stored only its name
+  }
+  highlight(part);
+}

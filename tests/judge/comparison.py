@@ -22,6 +22,8 @@ __all__ = ["assert_agrees", "differences"]
 
 def assert_agrees(stage: Stage) -> None:
     """Fail if Backscroll returns anything else than what was scripted."""
+    scripted = conversations(stage).values()
+    assert any(each.prompts or each.all_exchanges for each in scripted), "the tool wrote no session"
     found = list(differences(stage))
     assert not found, f"{len(found)} differences\n" + "\n".join(found)
 
@@ -68,7 +70,9 @@ def _session(
     models = {exchange.model for exchange in expected.exchanges}
     models |= {each.model for each in messages if each.copied_from is not None and each.model is not None}
     branch = stage.branches.get(expected.session_id, stage.branch)
-    if stage.version >= "1.0.0":  # 0.2 does not write it
+    if stage.version >= "1.0.69" or any(
+        "gitBranch" in each.read_text("utf-8") for each in stage.transcripts()
+    ):
         yield from _difference("branch", branch, summary.git_branch)
     yield from _difference("models", sorted(models), sorted(summary.models))
     yield from _agents(stage, history, summary, expected)
@@ -102,6 +106,7 @@ def _conversation(stage: Stage, messages: Sequence[Message], expected: Conversat
         return [each for each in words if each]
 
     prompts = [each.strip() for each in expected.prompts if each.strip()]  # without those that are an image
+    prompts = prompts if expected.is_prompt_written else []
     yield from _list_difference("prompt", prompts, contents("user"))
     yield from _list_difference("text", [each.strip() for each in expected.texts], contents("assistant"))
     yield from _list_difference("thought", expected.thoughts, contents("thinking"))
@@ -142,6 +147,9 @@ def _response(exchange: Exchange, messages: Sequence[Message]) -> Iterator[str]:
         yield from _difference(
             f"{name} usage", exchange.usage, {key: getattr(used, key) or 0 for key in exchange.usage}
         )
+        is_at_least = any(each.usage.is_at_least for each in messages if each.usage is not None)
+        if exchange.is_at_least and not is_at_least:
+            yield f"{name}: tokens are not marked as a lower bound"
 
 
 def _agents(stage: Stage, history: History, summary: SessionSummary, expected: Conversation) -> Iterator[str]:

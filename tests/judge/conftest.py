@@ -14,6 +14,8 @@ from tests.judge.script import Script
 from tests.judge.stage import Stage, network_isolation
 from tests.judge.versions import Version
 
+_FIRST_VERSION = "0.2.109"
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Collect the scenarios with ``--judge`` only."""
@@ -40,6 +42,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         version = getattr(item, "callspec", None) and item.callspec.params.get("version")  # type: ignore[attr-defined]
         if not version:
             continue
+        if Version(version) < _FIRST_VERSION:
+            item.add_marker(
+                pytest.mark.skip(f"Claude Code before {_FIRST_VERSION} resumes no session by its id")
+            )
         for since in item.iter_markers("since"):
             if Version(version) < since.args[0]:
                 item.add_marker(pytest.mark.skip(f"needs Claude Code {since.args[0]} or newer"))

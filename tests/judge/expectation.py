@@ -37,6 +37,7 @@ class Conversation:
     partial_answers: list[str] = field(default_factory=list)
     agents: dict[str, "Conversation"] = field(default_factory=dict)  # by the key of their prompt
     call_id: str | None = None  # the call that started a subagent
+    is_prompt_written: bool = True  # 2.0.58 does not write the prompts of subagents
     hidden: list[Exchange] = field(default_factory=list)  # of subagents that are not listed
 
     @property
@@ -84,6 +85,7 @@ def conversations(stage: Stage) -> dict[str, Conversation]:
     A prompt or an answer that no file of the tool contains cannot be read. It is left out.
     """
     found: dict[str, Conversation] = {}
+    _expect_lower_bounds(stage)
     files = [path.read_text("utf-8") for path in stage.config.glob("projects/**/*.jsonl")]
     lines = [line for file in files for line in file.splitlines()]
     owners = _response_owners(stage)
@@ -105,7 +107,27 @@ def conversations(stage: Stage) -> dict[str, Conversation]:
                 agent.exchanges.append(exchange)
     for session in found.values():
         _link_agents(session)
+        for agent in session.agents.values():
+            agent.is_prompt_written = any(
+                '"isSidechain":true' in line and '"type":"user"' in line and agent.prompts[0] in line
+                for line in lines
+            )
     return found
+
+
+def _expect_lower_bounds(stage: Stage) -> None:
+    """Expect the output tokens as the tool wrote them, if it never wrote those of the finished response."""
+    if stage.version >= "2.1.97":
+        return
+    paths = stage.config.glob("projects/**/*.jsonl")
+    messages = [record.get("message") for path in paths for record in _records(path)]
+    for exchange in stage.script.exchanges:
+        written = [
+            each for each in messages if isinstance(each, dict) and each.get("id") == exchange.response_id
+        ]
+        if written and not any(each["stop_reason"] for each in written):
+            exchange.usage["output_tokens"] = max(each["usage"]["output_tokens"] for each in written)
+            exchange.is_at_least = True
 
 
 def _is_written(prompt: str, lines: list[str]) -> bool:

@@ -80,6 +80,7 @@ class Exchange:
     request: dict[str, Any]
     is_own: bool = False  # a request of the tool for itself
     is_sent: bool = False  # the whole answer was sent
+    is_at_least: bool = False  # the tool wrote its tokens before it was finished
 
     @property
     def calls(self) -> list[Block]:
@@ -127,7 +128,7 @@ class Script:
                 if block.get("type") == "tool_result":
                     self.results.setdefault(block["tool_use_id"], block)
         is_own = _is_summary_request(blocks) or _is_own_request(request, blocks)
-        sequence, number = (None, 0) if is_own else self._find(blocks)
+        sequence, number = (None, 0) if is_own else self._find(request, blocks)
         answer: Answer = [text("Understood.")]
         if _is_summary_request(blocks):
             answer = [text(f"<analysis>x</analysis>\n<summary>\n{self.summary}\n</summary>")]
@@ -188,15 +189,17 @@ class Script:
         self.exchanges.append(exchange)
         return exchange
 
-    def _find(self, blocks: list[Block]) -> tuple[_Sequence | None, int]:
+    def _find(self, request: dict[str, Any], blocks: list[Block]) -> tuple[_Sequence | None, int]:
         """Return the sequence that a request continues, and the number of its next answer."""
+        first = json.dumps(request["messages"][:1])  # a report to the main conversation names the subagent
+        possible = [each for each in self._sequences if each.agent is None or each.agent in first]
         for block in reversed(blocks):
             if block.get("type") == "tool_result":
-                for sequence in self._sequences:
+                for sequence in possible:
                     if block["tool_use_id"] in sequence.calls:
                         return sequence, sequence.calls[block["tool_use_id"]]
             words = block.get("text", "")
-            found = [(words.rfind(each.key), each) for each in self._sequences if each.key in words]
+            found = [(words.rfind(each.key), each) for each in possible if each.key in words]
             if found:
                 return max(found, key=lambda hit: hit[0])[1], 0
         return None, 0

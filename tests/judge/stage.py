@@ -197,7 +197,10 @@ class Stage:
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-        return self.finished([prompt] if is_prompt else [], process.returncode, output, errors, first)
+        run = self.finished([prompt] if is_prompt else [], process.returncode, output, errors, first)
+        if run.session_id is None and stop is None:  # 2.1.20 prints nothing after a command in the background
+            run.session_id = self.session_with(prompt)
+        return run
 
     def start(
         self, *arguments: str, folder: Path | None = None, has_input: bool = True
@@ -234,6 +237,11 @@ class Stage:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{name} was not written within {timeout_seconds} seconds")
             time.sleep(0.05)
+
+    def session_with(self, words: str) -> str | None:
+        """Return the id of the session that contains the words; of several, the one that changed last."""
+        found = [path.stem for path in self.transcripts() if words in path.read_text("utf-8")]
+        return found[-1] if found else None
 
     @property
     def last_session(self) -> Run:

@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from tests.judge.stage import Stage
@@ -59,9 +60,9 @@ class Terminal:
 
     def _has_input(self, words: str) -> bool:
         """Return whether the words are still in the input, because the key came too early."""
-        lines = [line.strip("│ ") for line in self.screen().splitlines()]
-        inputs = [line for line in lines if line.startswith((">", "❯"))]
-        return bool(inputs) and words[:20] in inputs[-1]
+        lines = [line.strip("│ \N{NO-BREAK SPACE}") for line in self.screen().splitlines()]
+        inputs = [line for above, line in pairwise(lines) if above.startswith(("─", "╭"))]
+        return any(line.startswith((">", "❯")) and words[:20] in line for line in inputs)
 
     def ask(self, prompt: str, answer: str = "Understood") -> None:
         """Type a prompt and wait for the answer."""
@@ -110,6 +111,4 @@ def terminal(stage: Stage, *arguments: str) -> Iterator[Terminal]:
         running.kill()
     time.sleep(0.5)
     run = stage.finished(running.prompts, 0, "", "", first)
-    words = running.prompts[0] if running.prompts else ""
-    found = [path for path in stage.transcripts() if words in path.read_text("utf-8")]
-    run.session_id = found[-1].stem if found else None
+    run.session_id = stage.session_with(running.prompts[0] if running.prompts else "")

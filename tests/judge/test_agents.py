@@ -61,7 +61,7 @@ def test_agents_of_the_project_have_their_own_model(stage: Stage) -> None:
     assert_agrees(stage)
 
 
-@pytest.mark.since("2.1.105")
+@pytest.mark.since("2.0.76")
 def test_a_session_that_runs_as_an_agent_is_an_ordinary_session(stage: Stage) -> None:
     stage.write(
         ".claude/agents/taster.md",

@@ -62,6 +62,8 @@ def test_a_session_goes_on_after_its_subagent_was_stopped(stage: Stage) -> None:
             stage.expect_as_written(exchange)
     stage.ask("Go on after the stop", "--continue")
     _expect_stopped(stage, nap)
+    if stage.script.results.get(start["id"], {}).get("is_error"):  # 2.1.179 stops the call with its subagent
+        stage.expect(start, status="cancelled", decision=None)
     assert_agrees(stage)
 
 

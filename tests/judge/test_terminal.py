@@ -88,8 +88,8 @@ def test_a_prompt_queued_in_a_terminal_is_shown_once(stage: Stage) -> None:
     assert_agrees(stage)
 
 
-@pytest.mark.since("2.1.105")
-def test_a_queued_prompt_that_is_taken_back_and_changed_is_shown_as_it_was_sent(stage: Stage) -> None:
+@pytest.mark.since("1.0.69")
+def test_a_queued_prompt_that_is_taken_back_is_no_prompt(stage: Stage) -> None:
     nap = use("Bash", command=_NAP, description="nap")
     stage.script.on("INT-NAP", [text("Napping."), nap], [text("Nap over.")])
     with terminal(stage, "--permission-mode", "default", "--allowedTools", "Bash") as screen:
@@ -105,7 +105,7 @@ def test_a_queued_prompt_that_is_taken_back_and_changed_is_shown_as_it_was_sent(
     assert_agrees(stage)
 
 
-@pytest.mark.since("2.1.282")
+@pytest.mark.since("2.1.105")
 def test_a_question_beside_the_conversation_is_not_part_of_it(stage: Stage) -> None:
     stage.script.on("what kettle", [text("A copper one.")])
     with terminal(stage) as screen:

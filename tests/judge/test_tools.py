@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,36 @@ def test_results_of_mcp_tools_are_read(stage: Stage) -> None:
     stage.script.on("PROMPT-KETTLE", wait, [find], [boil], [spill], [fail], [text("The kettle is off.")])
     stage.ask("PROMPT-KETTLE go", "--mcp-config", str(path), allow=",".join([ALL_TOOLS, *names]))
     assert "The water boils." in result_text(stage.script.results[boil["id"]])
+    assert_agrees(stage)
+
+
+@pytest.mark.since("2.1.269")
+def test_files_that_a_shell_command_changed_are_edits(stage: Stage) -> None:
+    stage.settings(bashEditDiffEnabled=True)  # the default depends on mode and version
+    stage.write("a.txt", "alpha\nbeta\ngamma\n")
+    stage.write("gone.txt", "one\ntwo\n")
+    stage.write("old.bin", b"\0\1")
+    stage.init_repository()
+    stage.git("add", "--all")
+    stage.git("commit", "-q", "-m", "y")
+    first = "sed -i s/beta/BETA/ a.txt; printf '1\\n2\\n' > new.txt; rm gone.txt; printf '\\0\\2' > old.bin"
+    many = "for name in 1 2 3 4 5 6; do echo x > many$name.txt; done"
+    commands = [first, many, "echo x > failed.txt; exit 3", "cat a.txt"]
+    calls = [use("Bash", command=command, description="x") for command in commands]
+    stage.script.on("PROMPT-SHELL", *([call] for call in calls), [text("All changed.")])
+    run = stage.ask("PROMPT-SHELL go")
+    with stage.history() as history:
+        tools = {each.tool.id: each.tool for each in history.get_session(run.id).messages if each.tool}
+    edits = [
+        {(Path(edit.path).name, edit.kind, edit.added, edit.removed) for edit in tools[call["id"]].edits}
+        for call in calls
+    ]
+    changed = {("a.txt", "update", 1, 1), ("new.txt", "create", 2, 0), ("gone.txt", "delete", 0, 2)}
+    created = {(f"many{number}.txt", "create", 1, 0) for number in range(1, 6)}
+    # Only five files have their lines. A command that failed has none.
+    assert edits[0] == changed | {("old.bin", "update", 0, 0)}
+    assert edits[1] == created | {("many6.txt", "update", 0, 0)}
+    assert edits[2:] == [set(), set()]
     assert_agrees(stage)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backscroll.cli.commands.setup.demo import command
+from backscroll.cli.app import app
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
 from backscroll.history import History
@@ -90,7 +90,7 @@ def test_without_git_the_projects_have_files_but_no_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "find_git", lambda: None)
-    done = CliRunner().invoke(command, [str(tmp_path / "home")])
+    done = CliRunner().invoke(app, ["demo", str(tmp_path / "home")])
     assert done.exit_code == 0
     assert "4 projects without commits (git is not installed)" in done.output
     assert (tmp_path / "home/projects/tideline/tideline/timetable.py").is_file()
@@ -99,7 +99,7 @@ def test_without_git_the_projects_have_files_but_no_commits(
 
 def test_the_report_contains_the_variables_and_commands_for_the_demo(tmp_path: Path) -> None:
     folder = tmp_path / "a home"
-    done = CliRunner().invoke(command, [str(folder)])
+    done = CliRunner().invoke(app, ["demo", str(folder)])
     lines = [shlex.split(line) for line in done.output.splitlines()]
     variables = dict(words[1].split("=", 1) for words in lines if words[:1] == ["export"])
     roots = variables["BACKSCROLL_ROOTS"].split(os.pathsep)
@@ -111,7 +111,7 @@ def test_the_report_contains_the_variables_and_commands_for_the_demo(tmp_path: P
 
 
 def test_json_output_is_one_document(tmp_path: Path) -> None:
-    done = CliRunner().invoke(command, [str(tmp_path / "home"), "--json"])
+    done = CliRunner().invoke(app, ["demo", str(tmp_path / "home"), "--json"])
     document = json.loads(done.stdout)
     assert document["folder"] == str(tmp_path / "home")
     assert sum(document["sessions"].values()) >= 35
@@ -128,7 +128,7 @@ def test_the_archive_contains_a_session_that_the_tool_has_deleted(tmp_path: Path
 
 
 def test_the_demo_contains_a_fake_secret(tmp_path: Path) -> None:
-    done = CliRunner().invoke(command, [str(tmp_path / "home"), "--json"])
+    done = CliRunner().invoke(app, ["demo", str(tmp_path / "home"), "--json"])
     prefix = json.loads(done.stdout)["command"].removesuffix("list")
     found = subprocess.run(
         [Path(sys.executable).with_name("backscroll"), *shlex.split(prefix)[1:], "secrets", "--json"],

@@ -30,7 +30,7 @@ _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
     " Default: the one that contains FILE.",
 )
 @click.option(
-    "--ref", metavar="REF", help="The file as of this branch, tag or commit. Default: as it is now."
+    "--ref", metavar="REVISION", help="The file as of this branch, tag or commit. Default: as it is now."
 )
 @color_option
 @read_options
@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Show the session and prompt behind each line of a file.
 
-    Prints for each line the commit, the session that wrote it, and the prompt of the turn. Lines that no
+    For each line, prints the commit, the session that wrote it, and the prompt of its turn. Lines that no
     assistant wrote have no session. Moved and copied lines keep their commit and session. Uncommitted lines
     are included. In a pipe: line, hash, session, message, prompt and text, separated by tabs.
 

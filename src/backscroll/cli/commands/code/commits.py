@@ -41,7 +41,7 @@ def repository_option(command: F) -> F:
 @repository_option
 @click.option("--since", type=DateParam(), help="Only commits on or after this date.")
 @click.option("--until", type=DateParam(is_end=True), help="Only commits on or before this date.")
-@click.option("--ref", metavar="REF", help="Only commits that this branch, tag or commit contains.")
+@click.option("--ref", metavar="REVISION", help="Only commits that this branch, tag or commit contains.")
 @page_options
 @click.option("--all", "is_all", is_flag=True, help="All commits, without pages.")
 @color_option
@@ -63,10 +63,10 @@ def commits(
 ) -> None:
     """List commits with the sessions that led to them.
 
-    Lists the commits of all local branches, newest first, without merges. Sessions are found by the lines
-    that they wrote, the files that they changed, time, folder and branch, and by their calls of 'git commit'.
-    They are also found after a squash or rebase, and in a clone in another folder. Nothing is written to the
-    repository.
+    Lists the commits of all local branches, newest first, without merges. Sessions are found by their
+    'git commit' calls, the lines that they wrote, the files that they changed, and by time, folder and
+    branch. They are also found after a squash or rebase, and in a clone in another folder. Nothing is
+    written to the repository.
 
     \b
     Examples:

@@ -75,7 +75,8 @@ def _period_options(command: F) -> F:
 def command() -> None:
     """Write a journal of commits and their conversations.
 
-    Without a subcommand, 'write' runs: 'backscroll journal HEAD' is 'backscroll journal write HEAD'.
+    Without a subcommand, 'write' runs: 'backscroll journal HEAD' is 'backscroll journal write HEAD'. Its
+    options are in 'backscroll journal write --help'.
 
     \b
     Examples:
@@ -229,7 +230,7 @@ def _add_note(
 def reflect(
     setup: Setup, text: tuple[str, ...], repository: Path, folder: Path | None, as_json: bool
 ) -> None:
-    """Append a reflection to the journal of today.
+    """Add a reflection to today's journal.
 
     Without TEXT, standard input is read.
 
@@ -249,7 +250,7 @@ def reflect(
 def capture(
     setup: Setup, text: tuple[str, ...], repository: Path, folder: Path | None, as_json: bool
 ) -> None:
-    """Append context for later readers to the journal of today.
+    """Add context for later readers to today's journal.
 
     Without TEXT, standard input is read.
 

@@ -34,8 +34,9 @@ def command(
     Without REF, shows a list to choose from, newest first; type to filter it.
     REF: see 'backscroll show --help'.
     Starts the tool in the folder of the session. If the tool has deleted the session, --restore writes its
-    files back first. Existing files are never overwritten; 'backscroll undo' removes them again. Without
-    --restore, prints the files that it would restore and exits with code 1.
+    files back first. Existing files are never overwritten. 'backscroll undo' removes the restored files.
+    If the session was deleted and --restore is not given, prints its files and the command, and exits with
+    code 1 (with --print: 0).
 
     \b
     Examples:

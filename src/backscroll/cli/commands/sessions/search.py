@@ -46,7 +46,7 @@ WANTED_SESSIONS = 200  # to search, during the first sync
 )
 @page_options
 @click.option("--context", default=2, show_default=True, help="Lines to show around each match.")
-@click.option("--explain", is_flag=True, help="Print the parts of each score.")
+@click.option("--explain", is_flag=True, help="Print each score and, for several words, its ranks.")
 @message_filters
 @color_option
 @read_options
@@ -77,6 +77,7 @@ def command(
       flaky test           both words, in any order
       "flaky test"         the phrase
       flaky -test          the first word, in sessions without the second
+                           (with --by message: in messages without it)
       flaky NOT test       the same
       flaky OR slow        either word
       pars*                words with this prefix

@@ -79,7 +79,7 @@ class Roles(click.ParamType[frozenset[str]]):
 )
 @click.option("--alone", is_flag=True, help="With --message: show only this message.")
 @click.option("--all", "--everything", "everything", is_flag=True, help=EVERYTHING_HELP)
-@click.option("--full", is_flag=True, help="Show everything in full, including messages of subagents.")
+@click.option("--full", is_flag=True, help="Do not shorten messages or tool output; include subagents.")
 @click.option("--agents", is_flag=True, help="Include messages of subagents.")
 @click.option("--raw", is_flag=True, help="Print the original record of each message, as the tool wrote it.")
 @color_option
@@ -103,9 +103,9 @@ def command(
 ) -> None:
     """Show a session.
 
-    REF is an index, an id, or an unambiguous prefix of an id. An index is the number that 'list' and 'search'
-    print. It changes when newer sessions appear; ids do not. On a terminal, long output goes to the pager
-    named by PAGER.
+    REF is an index, an id or the start of an id, also with its source: claude-code:0f3c9a. An index is the
+    number that 'list' and 'search' print. The index changes when newer sessions appear; the id does not. On a
+    terminal, long output goes to the pager named by PAGER.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 _allow_writes = click.option(
     "--allow-writes",
     is_flag=True,
-    help="Offer tools that write: backups, moved sessions, journal entries.",
+    help="Also offer tools that create backups, move sessions and write journal entries.",
 )
 
 
@@ -131,8 +131,9 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
 def install(setup: Setup, client: str, yes: bool, only_print: bool, allow_writes: bool) -> None:
     """Add the server to a client's settings.
 
-    Shows the entry, asks for confirmation and writes a backup next to the settings file. Other entries and
-    comments are kept. The entry includes --home and --root if you pass them or set them in the environment.
+    Shows the entry, asks for confirmation and adds it. An existing settings file is copied next to it first.
+    Other entries and comments are kept. The entry includes --home and --root if you pass them or set them in
+    the environment.
 
     \b
     Examples:

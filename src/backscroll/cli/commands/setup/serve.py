@@ -20,7 +20,8 @@ _MODULES = ("jinja2", "markupsafe", "starlette", "uvicorn")
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="Address to listen on. With any other than a loopback address, reading requires the token, too.",
+    help="Address to listen on. The printed address contains a token, which is needed to change anything. If"
+    " other machines can connect, it is needed for reading, too.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address; do not open a browser.")
 @click.option("--no-sync", is_flag=True, help="Show the archive as it is; do not keep it up to date.")
@@ -29,8 +30,8 @@ def command(setup: Setup, port: int | None, host: str, no_browser: bool, no_sync
     """Open the web app in a browser.
 
     Shows the whole history and keeps the archive up to date until Ctrl-C. Only this machine can reach it,
-    unless --host is given. Without a display, prints the address. If a server is already running for the
-    same archive, opens that one.
+    unless --host names another address. Without a display, prints the address. If a server is already
+    running for the same archive, opens that one.
 
     \b
     Examples:

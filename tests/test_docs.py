@@ -171,7 +171,7 @@ def test_every_public_value_is_in_the_python_reference() -> None:
 
 
 def test_every_field_of_a_value_is_in_the_python_reference() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", prose(DOCS / "reference" / "python.md"), re.MULTILINE)
+    rows = re.findall(r"^- `([A-Z]\w+)`: (.*)$", prose(DOCS / "reference" / "python.md"), re.MULTILINE)
     fields = {name: set(re.findall(r"`(\w+)`", description)) for name, description in rows}
     for name in (
         "Opening",

@@ -106,9 +106,9 @@ def _draw_page(history: History, folder: Path) -> None:
 
 WEB_PAGES = (  # picture, path, size
     ("web-session.png", "/sessions/claude-code:a4a9482e-facd-4d33-bfe9-ce4b37bd7124", (1360, 860)),
-    ("web-home.png", "/", (1200, 1320)),
+    ("web-home.png", "/", (1400, 1000)),
     ("web-sessions.png", "/sessions", (1280, 860)),
-    ("web-search.png", "/search?q=two-clocks+role:tool", (1280, 700)),
+    ("web-search.png", "/search?q=clock", (1400, 760)),
 )
 
 

@@ -12,7 +12,7 @@ from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.transcript.blocks import Block
 from backscroll.tui.transcript.layout import INDENT, Layout, Row, text_width
 
-__all__ = ["MatchFinder", "Painter", "make_match_finder"]
+__all__ = ["Painter", "RowMatches"]
 
 INLINE_MARKDOWN = re.compile(r"(?P<code>`[^`]+`)|(?P<strong>\*\*[^*\s][^*]*\*\*)")
 MAX_HIGHLIGHTED_CHARS = 20_000  # of a body line; matches after this offset are not highlighted
@@ -25,23 +25,38 @@ MatchFinder = Callable[[str], list[tuple[int, int]]]  # returns the spans of all
 StyledSpan = tuple[int, int, str]  # start, end, style name
 
 
-def make_match_finder(query: str) -> MatchFinder | None:
-    """Return a function that finds the words of a query in a text; None if the query has no words."""
-    if not query.strip():
-        return None
-    from backscroll.history.parts.search import highlighter  # start-up: loads the index
+class RowMatches:
+    """Finds the words of a query in rows. Needs no styles: a search can finish before they are loaded."""
 
-    return highlighter(query)
+    def __init__(self, query: str) -> None:
+        self.in_text: MatchFinder = lambda _: []
+        if query.strip():
+            from backscroll.history.parts.search import highlighter  # start-up: loads the index
+
+            self.in_text = lru_cache(maxsize=MAX_CACHED_LINES)(highlighter(query))
+
+    def in_row(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
+        """Return the spans of the matches in a row."""
+        if row.part == "heading":
+            return self.in_text(row.text)
+        return self.in_body(row, layout.blocks[row.block_index])
+
+    def in_body(self, row: Row, block: Block) -> list[tuple[int, int]]:
+        """Return the matches in a row. The whole line is searched, because wrapping may split a match."""
+        if row.part != "body" or block.body is None:
+            return []
+        row_end = row.start + len(row.text)
+        matches = self.in_text(block.body[row.body_line][0][:MAX_HIGHLIGHTED_CHARS])
+        clipped = ((max(start, row.start), min(end, row_end)) for start, end in matches)
+        return [(start - row.start, end - row.start) for start, end in clipped if start < end]
 
 
 class Painter:
     """Styles rows with the colors of a theme and highlights matches."""
 
-    def __init__(self, match_finder: MatchFinder | None, styles: dict[str, Style]) -> None:
+    def __init__(self, matches: RowMatches, styles: dict[str, Style]) -> None:
+        self._matches = matches
         self._styles = styles
-        self._find_matches: MatchFinder = (
-            lru_cache(maxsize=MAX_CACHED_LINES)(match_finder) if match_finder is not None else lambda _: []
-        )
 
     def style(self, name: str) -> Style:
         """Return the style of a component class."""
@@ -59,12 +74,6 @@ class Painter:
         yield self._margin(row, block)
         yield from self._paint_text(row, block)
 
-    def find_matches(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
-        """Return the spans of the matches in a row."""
-        if row.part == "heading":
-            return self._find_matches(row.text)
-        return self._body_matches(row, layout.blocks[row.block_index])
-
     def _paint_heading(self, layout: Layout, row: Row, block: Block) -> Iterator[Segment]:
         if block.is_foldable:
             is_expanded = layout.is_expanded(row.block_index)
@@ -74,7 +83,7 @@ class Painter:
         width = text_width(block, layout.width) + (INDENT if block.is_foldable else 0)
         right_label = truncate(block.right_label, width // 2)
         text = truncate(row.text, max(width - cell_width(right_label) - 2, 1))
-        yield from self._paint_spans(text, self._heading_spans(text, block), self._find_matches(text))
+        yield from self._paint_spans(text, self._heading_spans(text, block), self._matches.in_text(text))
         if right_label:
             yield Segment(" " * max(width - cell_width(text) - cell_width(right_label), 1))
             yield Segment(right_label, self.style("error" if block.is_failed else "dim"))
@@ -104,16 +113,7 @@ class Painter:
         if row.style in ("plain", "prompt") and not block.is_foldable:
             for inline in INLINE_MARKDOWN.finditer(row.text):
                 spans.append((*inline.span(), inline.lastgroup or "plain"))
-        yield from self._paint_spans(row.text, spans, self._body_matches(row, block))
-
-    def _body_matches(self, row: Row, block: Block) -> list[tuple[int, int]]:
-        """Return the matches in a row. The whole line is searched, because wrapping may split a match."""
-        if row.part != "body" or block.body is None:
-            return []
-        row_end = row.start + len(row.text)
-        matches = self._find_matches(block.body[row.body_line][0][:MAX_HIGHLIGHTED_CHARS])
-        clipped = ((max(start, row.start), min(end, row_end)) for start, end in matches)
-        return [(start - row.start, end - row.start) for start, end in clipped if start < end]
+        yield from self._paint_spans(row.text, spans, self._matches.in_body(row, block))
 
     def _paint_spans(
         self, text: str, spans: list[StyledSpan], matches: list[tuple[int, int]]

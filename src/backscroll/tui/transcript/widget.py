@@ -15,7 +15,7 @@ from textual.strip import Strip
 from backscroll.tui.colors import component_styles
 from backscroll.tui.transcript.blocks import Block, Body, Location, session_location
 from backscroll.tui.transcript.layout import Anchor, Layout
-from backscroll.tui.transcript.painter import Painter, make_match_finder
+from backscroll.tui.transcript.painter import Painter, RowMatches
 
 __all__ = ["Transcript"]
 
@@ -66,6 +66,7 @@ class Transcript(ScrollView, can_focus=True):
         self._is_end_target = False  # go to the end when all is loaded
         self._next_layout: Layout | None = None  # of the running load, until it is shown
         self._anchor: tuple[Anchor, int] | None = None  # of the cursor before a reload, and its screen line
+        self._matches = RowMatches("")  # of the current query
         self._cached_painter: Painter | None = None  # for the current theme and query
 
     # --- loading ------------------------------------------------------------------------------------------
@@ -209,12 +210,13 @@ class Transcript(ScrollView, can_focus=True):
         """Return the lines of a block that contain a match."""
         top = self.text_layout.first_line(index) - self.text_layout.gap_above(index)
         rows = enumerate(self.text_layout.block_rows(index))
-        return [top + offset for offset, row in rows if self._painter.find_matches(self.text_layout, row)]
+        return [top + offset for offset, row in rows if self._matches.in_row(self.text_layout, row)]
 
     def highlight(self, query: str) -> None:
         """Highlight the words of a query."""
         if query != self.highlight_query:
             self.highlight_query = query
+            self._matches = RowMatches(query)
             self._cached_painter = None
             self.refresh()
 
@@ -331,7 +333,7 @@ class Transcript(ScrollView, can_focus=True):
     def _painter(self) -> Painter:
         if self._cached_painter is None:
             styles = component_styles(self, "transcript", STYLE_NAMES)
-            self._cached_painter = Painter(make_match_finder(self.highlight_query), styles)
+            self._cached_painter = Painter(self._matches, styles)
         return self._cached_painter
 
     def notify_style_update(self) -> None:

@@ -25,15 +25,18 @@ MatchFinder = Callable[[str], list[tuple[int, int]]]  # returns the spans of all
 StyledSpan = tuple[int, int, str]  # start, end, style name
 
 
+def _highlighter(query: str) -> MatchFinder | None:
+    from backscroll.history.parts.search import highlighter  # start-up: loads the index
+
+    return highlighter(query)
+
+
 class RowMatches:
     """Finds the words of a query in rows. Needs no styles: a search can finish before they are loaded."""
 
     def __init__(self, query: str) -> None:
-        self.in_text: MatchFinder = lambda _: []
-        if query.strip():
-            from backscroll.history.parts.search import highlighter  # start-up: loads the index
-
-            self.in_text = lru_cache(maxsize=MAX_CACHED_LINES)(highlighter(query))
+        find = _highlighter(query) if query.strip() else None
+        self.in_text: MatchFinder = lru_cache(maxsize=MAX_CACHED_LINES)(find) if find else lambda _: []
 
     def in_row(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
         """Return the spans of the matches in a row."""

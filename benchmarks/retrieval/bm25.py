@@ -1,4 +1,4 @@
-"""BM25 with the parameters of the issue: the baseline for the ranking of sessions."""
+"""BM25 with k1 1.5 and b 0.8: the baseline for the ranking of sessions."""
 
 import re
 from collections import Counter, defaultdict

@@ -219,7 +219,7 @@ def test_filters_can_be_added() -> None:
 
 def test_stop_words_are_recognized() -> None:
     query = parse("why did we drop the redis cache in the importer?")
-    kept = [clause.any_of[0] for clause in query.words if not clause.is_stop_word]
+    kept = [clause.any_of[0] for clause in query.content_words]
     assert kept == [Word("drop"), Word("redis"), Word("cache"), Word("importer?")]
 
 

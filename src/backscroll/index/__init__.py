@@ -1,7 +1,7 @@
 """Full-text index of messages, built on Tantivy.
 
     engine/   index files: store, schema, writer, encoding of documents, purge
-    text/     tokenization, normalization, English inflections
+    text/     tokenization, normalization, inflections
     query/    query syntax, compilation to Tantivy queries, search, ranking, counts
     pattern/  substrings and regular expressions: candidates from the term dictionary
     results/  highlights and snippets in the text of a hit

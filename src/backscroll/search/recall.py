@@ -12,6 +12,7 @@ from msgspec import Struct
 from backscroll.archive import Archive
 from backscroll.index import Filter, Index, Query
 from backscroll.index.query.parser import Clause, SessionIds, Word
+from backscroll.index.text.languages import detect_language
 from backscroll.search.search import Progress, resolve_filters
 from backscroll.search.synonyms import synonyms
 
@@ -24,7 +25,7 @@ _MAX_PROSE_HITS = 200  # messages from which the best positions are taken
 _PROSE_POSITIONS = 4  # per session
 _MIN_RELATIVE_SCORE = 0.4  # of the best session
 _MIN_SIGNIFICANT_WORDS = 3  # words that do not occur together by chance
-_PUNCTUATION = "?!.,;:'\"`()[]{}<>*“”„‘’«»"
+_PUNCTUATION = "¿?¡!.,;:'\"`()[]{}<>*“”„‘’«»"
 _PROSE = Clause((Filter("role", "user"), Filter("role", "assistant")))
 
 
@@ -50,9 +51,10 @@ def find_candidates(
     if not words:
         return []
     all_clauses = tuple(Clause((Word(word),)) for word in words)
-    clauses = tuple(clause for clause in all_clauses if not clause.is_stop_word) or all_clauses
+    language = detect_language(list(map(str.lower, words)))
+    clauses = Query(all_clauses, language=language).content_words
     filters = [Filter("workspace", workspace)] if workspace else []
-    query = resolve_filters(archive, Query(clauses).with_filters(*filters))
+    query = resolve_filters(archive, Query(clauses, language=language).with_filters(*filters))
     report = progress or (lambda done, total: None)
     report(0, _STEPS)
     hits = index.start_search(query, limit=_MAX_SESSIONS, with_counts=False, synonyms=synonyms).hits
@@ -66,7 +68,7 @@ def find_candidates(
         RecallCandidate(
             hit.session,
             tuple(dict.fromkeys([*prose_positions.get(hit.session, [])[:_PROSE_POSITIONS], hit.position])),
-            Query(clauses),
+            Query(clauses, language=language),
             frozenset([hit.position] if is_significant and hit.is_strict else []),
         )
         for hit in relevant

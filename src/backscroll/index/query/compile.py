@@ -40,6 +40,7 @@ from backscroll.index.query.parser import (
     is_common_word,
 )
 from backscroll.index.text.inflections import inflections
+from backscroll.index.text.languages import ENGLISH, is_stop_word
 from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
 from backscroll.model import workspace_hash
 
@@ -85,7 +86,7 @@ class CompiledQuery:
         self.synonyms = synonyms
         self._filters = [tantivy.Query.const_score_query(filter, 0.0) for filter in _filters(query)]
         self._excluded = [_any_term(clause.any_of) for clause in query.clauses if clause.is_negated]
-        self._clauses = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
+        self._clauses = query.content_words
         self._required = [_any_term(clause.any_of) for clause in self._clauses]
         self._optional = [_stop_words(clause.any_of) for clause in query.words if clause not in self._clauses]
         self.has_no_filters = not (self._filters or self._excluded)
@@ -102,20 +103,25 @@ class CompiledQuery:
 
     def with_inflections(self) -> tantivy.Query | None:
         """Match messages with every word in any of its forms; None if no word has other forms."""
+        language = self.query.language
         inflected = [
-            _any_term(clause.any_of, with_inflections=True)
+            any_of([_inflected(term, language) for term in clause.any_of])
             for clause in self._clauses
-            if _has_inflections(clause)
+            if _has_inflections(clause, language)
         ]
         if not inflected:
             return None
-        others = [_any_term(clause.any_of) for clause in self._clauses if not _has_inflections(clause)]
+        others = [
+            _any_term(clause.any_of) for clause in self._clauses if not _has_inflections(clause, language)
+        ]
         parts = [(Occur.Must, query) for query in (*others, *inflected, *self._filters)]
         return self._without_excluded(parts)
 
     def parts(self) -> list[QueryPart]:
         """Return the parts to search for if no message has all words; empty if there is only one."""
-        parts = [part for clause in self._clauses for part in _split(clause, self.synonyms)]
+        parts = [
+            part for clause in self._clauses for part in _split(clause, self.query.language, self.synonyms)
+        ]
         return parts if len(parts) > 1 else []
 
     def any_part(self, parts: Sequence[QueryPart]) -> tantivy.Query:
@@ -142,7 +148,7 @@ class CompiledQuery:
         tokens = tokens_of(terms[0].text)
         if len(tokens) != 1 or extract_cjk(terms[0].text)[1]:
             return None
-        forms = inflections(tokens[0]) if with_inflections else tokens
+        forms = inflections(tokens[0], self.query.language) if with_inflections else tokens
         return any_of([token_query("session_title", form) for form in forms])
 
     def within(self, query: tantivy.Query, sessions: tantivy.Query) -> tantivy.Query:
@@ -178,25 +184,25 @@ def _filters(query: Query) -> Iterable[tantivy.Query]:
         )
 
 
-def _any_term(terms: Iterable[Term], *, with_inflections: bool = False) -> tantivy.Query:
-    return any_of([_inflected(term) if with_inflections else _compile_term(term) for term in terms])
+def _any_term(terms: Iterable[Term]) -> tantivy.Query:
+    return any_of([_compile_term(term) for term in terms])
 
 
-def _has_inflections(clause: Clause) -> bool:
-    return any(len(_inflections(term)) > 1 for term in clause.any_of)
+def _has_inflections(clause: Clause, language: str) -> bool:
+    return any(len(_inflections(term, language)) > 1 for term in clause.any_of)
 
 
-def _inflections(term: Term) -> tuple[str, ...]:
+def _inflections(term: Term, language: str) -> tuple[str, ...]:
     """Return the forms of a term that is a single word; empty for any other term."""
     if not isinstance(term, Word) or term.is_prefix or extract_cjk(term.text)[1]:
         return ()
     tokens = tokens_of(term.text)
-    return inflections(tokens[0]) if len(tokens) == 1 else ()
+    return inflections(tokens[0], language) if len(tokens) == 1 else ()
 
 
-def _inflected(term: Term) -> tantivy.Query:
+def _inflected(term: Term, language: str) -> tantivy.Query:
     """Match a word as typed, or with a lower weight in another form."""
-    others = _inflections(term)[1:]
+    others = _inflections(term, language)[1:]
     if not others:
         return _compile_term(term)
     queries = [
@@ -207,7 +213,7 @@ def _inflected(term: Term) -> tantivy.Query:
     return tantivy.Query.disjunction_max_query([_compile_term(term), *queries])
 
 
-def _split(clause: Clause, synonyms: Synonyms) -> Iterator[QueryPart]:
+def _split(clause: Clause, language: str, synonyms: Synonyms) -> Iterator[QueryPart]:
     """Split a clause into its words. Phrases and alternatives stay whole."""
     term = clause.any_of[0]
     if len(clause.any_of) > 1 or not isinstance(term, Word) or term.is_prefix:
@@ -218,9 +224,12 @@ def _split(clause: Clause, synonyms: Synonyms) -> Iterator[QueryPart]:
         pairs = bigrams(unicodedata.normalize("NFKC", run))
         for pair in pairs[:-1] or pairs:
             yield _word_part(cjk_run(pair), ["cjk_bigrams"], [pair])
-    for token in tokens_of(text):
-        if len(token) > 1 or len(text) == 1:
-            yield _word_part(_inflected(Word(token)), TEXT_FIELDS, inflections(token), synonyms(token))
+    tokens = tokens_of(text)
+    for token in tokens:
+        is_elided = language != ENGLISH and len(tokens) > 1 and is_stop_word(token, language)
+        if (len(token) > 1 or len(text) == 1) and not is_elided:
+            forms = inflections(token, language)
+            yield _word_part(_inflected(Word(token), language), TEXT_FIELDS, forms, synonyms(token))
 
 
 def _word_part(

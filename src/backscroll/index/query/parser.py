@@ -12,6 +12,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from backscroll.index.text.languages import ENGLISH, detect_language, is_stop_word
 from backscroll.model import Role
 from backscroll.model.dates import parse_date_range
 from backscroll.model.search import FilterItem, InvalidFilter
@@ -50,15 +51,6 @@ _SINGLE_VALUED = ("role", "source", "workspace", "tool", "model", "branch")  # a
 _ITEM = re.compile(
     r'(?P<minus>-(?=[^\s-]))?(?:(?P<name>[a-zA-Z]+):)?(?:"(?P<quoted>[^"]*)"(?P<star>\*)?|(?P<bare>\S+))'
 )
-
-# Optional next to other words: an answer rarely repeats the function words of the question.
-_STOP_WORD_LIST = """
-    a about am an and any are as at be because been being but by can could did do does doing for from had has
-    have having he her here him his how i if in into is it its just me my nor not of on or our she should so
-    such than that the their them then there these they this those to too until very was we were what when
-    where which while who whom why will with would you your
-"""
-_STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 
 # Everyday words that say little about the subject of a query.
 _COMMON_WORD_LIST = """
@@ -127,14 +119,6 @@ class Clause(Struct, frozen=True):
         """Whether the clause contains no text to find."""
         return _has_no_text(self.any_of)
 
-    @property
-    def is_stop_word(self) -> bool:
-        """Whether the clause consists of stop words."""
-        return all(
-            isinstance(term, Word) and not term.is_prefix and _strip_punctuation(term.text) in _STOP_WORDS
-            for term in self.any_of
-        )
-
 
 def is_common_word(word: str) -> bool:
     """Return whether a lower-case word says little about the subject of a query."""
@@ -148,6 +132,7 @@ class Query(Struct, frozen=True):
     since: int | None = None  # milliseconds since 1970
     until: int | None = None  # exclusive
     requires_all: bool = False  # typed with AND: sessions with only some of the words do not follow
+    language: str = ENGLISH  # of the words; decides about stop words and inflections
 
     @property
     def is_empty(self) -> bool:
@@ -158,6 +143,20 @@ class Query(Struct, frozen=True):
     def words(self) -> tuple[Clause, ...]:
         """The clauses to find in the text."""
         return tuple(clause for clause in self.clauses if not clause.is_filter and not clause.is_negated)
+
+    @property
+    def content_words(self) -> tuple[Clause, ...]:
+        """The clauses to find in the text without stop words, unless there are only stop words."""
+        words = self.words
+        return tuple(clause for clause in words if not self._is_stop_word(clause)) or words
+
+    def _is_stop_word(self, clause: Clause) -> bool:
+        return all(
+            isinstance(term, Word)
+            and not term.is_prefix
+            and is_stop_word(_strip_punctuation(term.text), self.language)
+            for term in clause.any_of
+        )
 
     def with_filters(
         self, *filters: Filter, since: datetime | None = None, until: datetime | None = None
@@ -218,6 +217,7 @@ def parse(text: str, *, now: datetime | None = None) -> Query:
             continue  # punctuation
         is_alternative = is_negated = False
     query = replace(query, clauses=tuple(_merge_filters(clauses)), requires_all=requires_all)
+    query = replace(query, language=_language(query.words))
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query
@@ -340,8 +340,13 @@ def _has_no_text(terms: Sequence[Term]) -> bool:
     return not any(isinstance(term, Word | Phrase) for term in terms)
 
 
+def _language(words: Sequence[Clause]) -> str:
+    terms = (term for clause in words for term in clause.any_of)
+    return detect_language([_strip_punctuation(term.text) for term in terms if isinstance(term, Word)])
+
+
 def _strip_punctuation(word: str) -> str:
-    return word.strip("?!.,;:'\"()").lower()
+    return word.strip("¿?¡!.,;:'\"()«»„“”").lower()
 
 
 def _milliseconds(time: datetime | None) -> int | None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from backscroll.index.query.parser import Filter, Phrase, Query, Word
 from backscroll.index.text.inflections import inflections
+from backscroll.index.text.languages import ENGLISH
 from backscroll.index.text.normalize import (
     COMBINING_MARKS,
     fold_characters,
@@ -148,7 +149,8 @@ class _Spelling(NamedTuple):
 def _search_words(query: Query, spelling: _Spelling, with_inflections: bool) -> list[list[_SearchWord]]:
     """Return the words to search for, by term. Cached: one query is applied to many texts."""
     return [
-        list(_term_words(term, spelling, with_inflections=with_inflections)) for term in _text_terms(query)
+        list(_term_words(term, spelling, query.language if with_inflections else None))
+        for term in _text_terms(query)
     ]
 
 
@@ -161,8 +163,9 @@ def _text_terms(query: Query) -> Iterable[Word | Phrase]:
                 yield Phrase(term.value.rstrip("*"), is_prefix=term.value.endswith("*"))
 
 
-def _term_words(term: Word | Phrase, spelling: _Spelling, *, with_inflections: bool) -> Iterator[_SearchWord]:
-    is_split = with_inflections and isinstance(term, Word)
+def _term_words(term: Word | Phrase, spelling: _Spelling, language: str | None) -> Iterator[_SearchWord]:
+    """Yield the words of a term; with a language, in all their forms."""
+    is_split = language is not None and isinstance(term, Word)
     text, runs = extract_cjk(to_nfc(term.text))
     for run in (unicodedata.normalize("NFKC", run) for run in runs):
         pairs = [run[start : start + 2] for start in range(max(len(run) - 1, 1))]
@@ -173,7 +176,7 @@ def _term_words(term: Word | Phrase, spelling: _Spelling, *, with_inflections: b
         return
     if is_split and not term.is_prefix:
         for token in tokens:
-            longest_first = sorted(inflections(token), key=len, reverse=True)
+            longest_first = sorted(inflections(token, language or ENGLISH), key=len, reverse=True)
             yield _SearchWord("|".join(map(spelling.pattern, longest_first)), True, False)
         return
     yield _SearchWord(_SEPARATOR.join(map(spelling.pattern, tokens)), True, term.is_prefix)

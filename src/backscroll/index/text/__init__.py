@@ -2,5 +2,6 @@
 
 tokenize     identifiers into subwords, CJK runs into bigrams
 normalize    lower case without accents, for the index and in place for highlights
-inflections  inflected forms of English words
+inflections  inflected forms of a word
+languages    detection, stop words and stems of other languages
 """

@@ -1,4 +1,4 @@
-"""Inflected forms of an English word: drop, drops, dropped, dropping.
+"""Inflected forms of a word: drop, drops, dropped, dropping.
 
 Used only if no message contains the words as typed. A generated form that is not a
 word costs one dictionary lookup and matches nothing, so the rules may be rough.
@@ -6,18 +6,31 @@ word costs one dictionary lookup and matches nothing, so the rules may be rough.
 
 from collections.abc import Iterator
 
+from backscroll.index.text.languages import ENGLISH, RUSSIAN, forms_with_stem, is_cyrillic
+
 __all__ = ["inflections"]
 
 _MIN_LETTERS = 3  # shorter words have no useful inflections
 _VOWELS = "aeiou"
 
 
-def inflections(word: str) -> tuple[str, ...]:
-    """Return a lower-case word as it is, then its other forms."""
-    if len(word) < _MIN_LETTERS or not (word.isascii() and word.isalpha()):
+def inflections(word: str, language: str = ENGLISH) -> tuple[str, ...]:
+    """Return a lower-case word without accents as it is, then its other forms.
+
+    Queries in other languages contain English terms, so the English forms are always included.
+    """
+    if len(word) < _MIN_LETTERS or not word.isalpha():
         return (word,)
-    bases = [base for base in _bases(word) if len(base) >= _MIN_LETTERS] or [word]
-    return tuple(dict.fromkeys([word, *(form for base in bases for form in _inflect(base))]))
+    if is_cyrillic(word):
+        return (word, *forms_with_stem(word, RUSSIAN))
+    others = forms_with_stem(word, language) if language not in (ENGLISH, RUSSIAN) else ()
+    return tuple(dict.fromkeys([word, *_english_forms(word), *others]))
+
+
+def _english_forms(word: str) -> Iterator[str]:
+    if word.isascii():
+        for base in [base for base in _bases(word) if len(base) >= _MIN_LETTERS] or [word]:
+            yield from _inflect(base)
 
 
 def _bases(word: str) -> Iterator[str]:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive import Archive
-from backscroll.archive.sync_lock import sync_lock
+from backscroll.archive.sync_lock import is_locked, sync_lock
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
+from backscroll.history.index_access import IndexAccess
 from backscroll.history.parts import background_sync
+from backscroll.index import Index
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
 from tests.cli.syncing_process import SYNC_WITH_POOL, syncing_process
@@ -208,3 +210,34 @@ def mark_incomplete(shell: Shell) -> None:
 
 def session_id(shell: Shell) -> str:
     return str(shell.run("list", "--columns", "id", "--no-sync").out.strip())
+
+
+def test_the_sync_lock_is_held_until_the_index_is_written(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+    update = IndexAccess.update
+
+    def observed_update(self: IndexAccess) -> bool:
+        held.append(is_locked(shell.home / "archive.db"))
+        return update(self)
+
+    monkeypatch.setattr(IndexAccess, "update", observed_update)
+    with open_history(shell) as history:
+        history.sync()
+    assert held == [True]
+
+
+def test_a_sync_is_incomplete_while_another_process_writes_the_index(shell: Shell) -> None:
+    with open_history(shell) as history:
+        history.sync()
+        Transcript(seed=2).user("the second ferry").write(shell.root)
+        with closing(Archive(history.archive_path)) as archive:
+            archive.sync_state.mark_incomplete()
+        with Index(history.archive_path.parent / "index").writer() as writer:
+            assert writer is not None
+            history.sync()
+            assert not history.is_complete
+        history.sync()
+        assert history.is_complete
+        assert [match.match for match in history.search_sessions("second").data] == ["the second ferry"]

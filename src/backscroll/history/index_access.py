@@ -21,12 +21,15 @@ class IndexAccess:
         self._path = path
         self.index = Index(path)
 
-    def update(self) -> None:
-        """Index what the archive has queued. Raises `ArchiveError` if the index cannot be written."""
+    def update(self) -> bool:
+        """Index what the archive has queued. Return False if another process is writing the index.
+
+        Raises `ArchiveError` if the index cannot be written.
+        """
         from backscroll.ingest.indexer import update  # start-up: most searches find the index up to date
 
         try:
-            update(self._archive, self.index)
+            return update(self._archive, self.index)
         except (OSError, IndexDamagedError) as error:
             raise ArchiveError(
                 f"The index {self._path} cannot be written: {error}. The archive is intact."

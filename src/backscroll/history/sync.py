@@ -64,6 +64,8 @@ def sync(
             if report.is_deferred:
                 locked.sync_state.mark_incomplete()
                 return report
+            if wait:
+                _finish(stores)  # under the lock: a process that waits for this sync also waits for the index
     except sqlite3.Error as error:
         if not wait and is_busy(error):
             return None
@@ -72,12 +74,20 @@ def sync(
         raise
     finally:
         file.delete()
-    if archive.index_queue.is_pending or not stores.index_path.exists():
-        stores.index.update()
-    archive.sync_state.mark_complete()
+    if not wait:
+        _finish(stores)
     if report.hook_events and archive.hooks.commits.is_pending:
         _start_commit_worker(stores)
     return report
+
+
+def _finish(stores: Stores) -> None:
+    """Index what was read. The sync stays incomplete while another process writes the index."""
+    is_indexed = True
+    if stores.archive.index_queue.is_pending or not stores.index_path.exists():
+        is_indexed = stores.index.update()
+    if is_indexed:
+        stores.archive.sync_state.mark_complete()
 
 
 def _start_commit_worker(stores: Stores) -> None:

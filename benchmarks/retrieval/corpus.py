@@ -26,7 +26,7 @@ HALVES: tuple[Half, ...] = ("development", "held_out")
 
 _FOLDER = Path(__file__).parent
 _KIND_BY_MARK: dict[str, TurnKind] = {">": "prompt", "<": "answer", "$": "command"}
-_LANGUAGE_PREFIX = re.compile(r"(de|fr|es|pt|ru|zh|ja)-")
+_LANGUAGE_PREFIX = re.compile(r"(de|fr|es|pt|ru|zh|ja|ko)-")
 
 
 class Turn(Struct, frozen=True):

@@ -22,7 +22,7 @@ __all__ = ["archived_id", "synced_corpus", "write_corpus"]
 _HOME = "/home/robin"
 _ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
 _START = datetime(2026, 1, 12, 9, tzinfo=UTC)
-_DAYS_BETWEEN_SESSIONS = 1.4
+_DAYS_BETWEEN_SESSIONS = 1.22
 _GENERATED_SESSIONS = 250
 _GENERATED_BYTES = 30_000_000
 _GENERATED_SEED = 14

@@ -39,9 +39,10 @@ from backscroll.index.query.parser import (
     Word,
     is_common_word,
 )
+from backscroll.index.text.cjk_words import weighted_pairs
 from backscroll.index.text.inflections import inflections
 from backscroll.index.text.languages import ENGLISH, is_stop_word
-from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
+from backscroll.index.text.tokenize import extract_cjk, to_nfc
 from backscroll.model import workspace_hash
 
 __all__ = [
@@ -221,23 +222,28 @@ def _split(clause: Clause, language: str, synonyms: Synonyms) -> Iterator[QueryP
         return
     text, runs = extract_cjk(to_nfc(term.text))
     for run in runs:
-        pairs = bigrams(unicodedata.normalize("NFKC", run))
-        for pair in pairs[:-1] or pairs:
-            yield _word_part(cjk_run(pair), ["cjk_bigrams"], [pair])
+        for pair, weight in weighted_pairs(unicodedata.normalize("NFKC", run)):
+            yield _word_part(cjk_run(pair), ["cjk_bigrams"], [pair], weight=weight)
     tokens = tokens_of(text)
     for token in tokens:
         is_elided = language != ENGLISH and len(tokens) > 1 and is_stop_word(token, language)
         if (len(token) > 1 or len(text) == 1) and not is_elided:
             forms = inflections(token, language)
-            yield _word_part(_inflected(Word(token), language), TEXT_FIELDS, forms, synonyms(token))
+            weight = _COMMON_WORD_WEIGHT if is_common_word(token) else 1.0
+            query = _inflected(Word(token), language)
+            yield _word_part(query, TEXT_FIELDS, forms, synonyms(token), weight=weight)
 
 
 def _word_part(
-    query: tantivy.Query, fields: Sequence[str], forms: Sequence[str], synonyms: Sequence[str] = ()
+    query: tantivy.Query,
+    fields: Sequence[str],
+    forms: Sequence[str],
+    synonyms: Sequence[str] = (),
+    *,
+    weight: float = 1.0,
 ) -> QueryPart:
-    weight = _COMMON_WORD_WEIGHT if is_common_word(forms[0]) else 1.0
     return QueryPart(
-        query,
+        query if weight == 1.0 else tantivy.Query.boost_query(query, weight),
         tuple((field, form) for field in fields for form in forms),
         tantivy.Query.boost_query(_in_session_text(forms, synonyms), weight),
         any_of([token_query("session_title", form) for form in forms]),

@@ -52,9 +52,10 @@ def find_candidates(
         return []
     all_clauses = tuple(Clause((Word(word),)) for word in words)
     language = detect_language(list(map(str.lower, words)))
-    clauses = Query(all_clauses, language=language).content_words
+    query = Query(all_clauses, language=language)
+    clauses = query.content_words
     filters = [Filter("workspace", workspace)] if workspace else []
-    query = resolve_filters(archive, Query(clauses, language=language).with_filters(*filters))
+    query = resolve_filters(archive, query.with_filters(*filters))
     report = progress or (lambda done, total: None)
     report(0, _STEPS)
     hits = index.start_search(query, limit=_MAX_SESSIONS, with_counts=False, synonyms=synonyms).hits

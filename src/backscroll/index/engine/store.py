@@ -197,10 +197,10 @@ class Index:
         With ``match_any``, messages with some of the words match even if others have all of them. Synonyms
         count in the text of whole sessions.
         """
-        compiled = CompiledQuery(query, synonyms)
         with self._damage_errors():
-            return self._latest_snapshot().search(
-                compiled,
+            snapshot = self._latest_snapshot()
+            return snapshot.search(
+                CompiledQuery(query, synonyms, snapshot.has_word),
                 limit=min(max(limit, 0), _MAX_PAGE_SIZE),
                 offset=max(offset, 0),
                 by=by,

@@ -58,6 +58,7 @@ _SESSION_TIE_BREAKER = 0.3  # weight of the other field or form
 _INFLECTION_WEIGHT = 0.7
 _SYNONYM_WEIGHT = 0.7
 _COMMON_WORD_WEIGHT = 0.3
+_LANGUAGE_SCORE = 2.0
 _KINDS_WITHOUT_TEXT = ("signed", "redacted", "empty")  # of thinking
 
 
@@ -80,11 +81,21 @@ class QueryPart(Struct, frozen=True):
 
 
 class CompiledQuery:
-    """The Tantivy queries of one parsed query, from strict to relaxed."""
+    """The Tantivy queries of one parsed query, from strict to relaxed.
 
-    def __init__(self, query: Query, synonyms: Synonyms = lambda _: ()) -> None:
+    Other forms of a word and its synonyms are used only if ``is_indexed`` is true for them: most of the
+    generated forms are not words, and each one makes the query slower.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        synonyms: Synonyms = lambda _: (),
+        is_indexed: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self.query = query
         self.synonyms = synonyms
+        self._is_indexed = is_indexed
         self._filters = [tantivy.Query.const_score_query(filter, 0.0) for filter in _filters(query)]
         self._excluded = [_any_term(clause.any_of) for clause in query.clauses if clause.is_negated]
         self._clauses = query.content_words
@@ -104,25 +115,20 @@ class CompiledQuery:
 
     def with_inflections(self) -> tantivy.Query | None:
         """Match messages with every word in any of its forms; None if no word has other forms."""
-        language = self.query.language
         inflected = [
-            any_of([_inflected(term, language) for term in clause.any_of])
+            any_of([self._inflected(term) for term in clause.any_of])
             for clause in self._clauses
-            if _has_inflections(clause, language)
+            if self._has_inflections(clause)
         ]
         if not inflected:
             return None
-        others = [
-            _any_term(clause.any_of) for clause in self._clauses if not _has_inflections(clause, language)
-        ]
+        others = [_any_term(clause.any_of) for clause in self._clauses if not self._has_inflections(clause)]
         parts = [(Occur.Must, query) for query in (*others, *inflected, *self._filters)]
         return self._without_excluded(parts)
 
     def parts(self) -> list[QueryPart]:
         """Return the parts to search for if no message has all words; empty if there is only one."""
-        parts = [
-            part for clause in self._clauses for part in _split(clause, self.query.language, self.synonyms)
-        ]
+        parts = [part for clause in self._clauses for part in self._split(clause)]
         return parts if len(parts) > 1 else []
 
     def any_part(self, parts: Sequence[QueryPart]) -> tantivy.Query:
@@ -137,9 +143,22 @@ class CompiledQuery:
         return tantivy.Query.boolean_query([(Occur.Must, query), *((Occur.MustNot, one) for one in noise)])
 
     def in_session_text(self, parts: Sequence[QueryPart]) -> tantivy.Query | None:
-        """Match session documents with at least one of the parts; None if no part is a word."""
+        """Match session documents with at least one of the parts; None if no part is a word.
+
+        The stop words of a language other than English show which sessions are in that language.
+        Such sessions get a small constant score.
+        """
         words = [part.in_session for part in parts if part.in_session is not None]
+        if words and self.query.language != ENGLISH and (stop_words := self._stop_word_tokens()):
+            in_language = any_of([token_query("session_text", token) for token in stop_words])
+            words.append(tantivy.Query.const_score_query(in_language, _LANGUAGE_SCORE))
         return any_of(words) if words else None
+
+    def _stop_word_tokens(self) -> list[str]:
+        """Return the stop words of the query that are not English."""
+        clauses = [clause for clause in self.query.words if clause not in self._clauses]
+        terms = [term for clause in clauses for term in clause.any_of if isinstance(term, Word)]
+        return [token for term in terms for token in tokens_of(term.text) if not is_stop_word(token)]
 
     def in_title(self, *, with_inflections: bool) -> tantivy.Query | None:
         """Match session documents whose title or workspace has the only word; None for any other query."""
@@ -149,8 +168,55 @@ class CompiledQuery:
         tokens = tokens_of(terms[0].text)
         if len(tokens) != 1 or extract_cjk(terms[0].text)[1]:
             return None
-        forms = inflections(tokens[0], self.query.language) if with_inflections else tokens
+        forms = self._forms(tokens[0]) if with_inflections else tokens
         return any_of([token_query("session_title", form) for form in forms])
+
+    def _forms(self, word: str) -> Sequence[str]:
+        """Return a word as typed, then its other forms in the index."""
+        typed, *others = inflections(word, self.query.language)
+        return [typed, *filter(self._is_indexed, others)]
+
+    def _has_inflections(self, clause: Clause) -> bool:
+        return any(len(self._inflections(term)) > 1 for term in clause.any_of)
+
+    def _inflections(self, term: Term) -> Sequence[str]:
+        """Return the forms of a term that is a single word; empty for any other term."""
+        if not isinstance(term, Word) or term.is_prefix or extract_cjk(term.text)[1]:
+            return ()
+        tokens = tokens_of(term.text)
+        return self._forms(tokens[0]) if len(tokens) == 1 else ()
+
+    def _inflected(self, term: Term) -> tantivy.Query:
+        """Match a word as typed, or with a lower weight in another form."""
+        others = self._inflections(term)[1:]
+        if not others:
+            return _compile_term(term)
+        queries = [
+            tantivy.Query.boost_query(token_query(field, other), _FIELD_WEIGHTS[field] * _INFLECTION_WEIGHT)
+            for field in TEXT_FIELDS
+            for other in others
+        ]
+        return tantivy.Query.disjunction_max_query([_compile_term(term), *queries])
+
+    def _split(self, clause: Clause) -> Iterator[QueryPart]:
+        """Split a clause into its words. Phrases and alternatives stay whole."""
+        term = clause.any_of[0]
+        if len(clause.any_of) > 1 or not isinstance(term, Word) or term.is_prefix:
+            yield QueryPart(_any_term(clause.any_of), ())
+            return
+        text, runs = extract_cjk(to_nfc(term.text))
+        for run in runs:
+            for pair, weight in weighted_pairs(unicodedata.normalize("NFKC", run)):
+                query = tantivy.Query.boost_query(cjk_run(pair), weight)
+                yield _word_part(query, ["cjk_bigrams"], [pair], weight=weight)
+        language, tokens = self.query.language, tokens_of(text)
+        for token in tokens:
+            is_elided = language != ENGLISH and len(tokens) > 1 and is_stop_word(token, language)
+            if (len(token) > 1 or len(text) == 1) and not is_elided:
+                synonyms = list(filter(self._is_indexed, self.synonyms(token)))
+                weight = _COMMON_WORD_WEIGHT if is_common_word(token) else 1.0
+                query = self._inflected(Word(token))
+                yield _word_part(query, TEXT_FIELDS, self._forms(token), synonyms, weight=weight)
 
     def within(self, query: tantivy.Query, sessions: tantivy.Query) -> tantivy.Query:
         """Restrict another query to some sessions and to the filters. Scores are not meaningful."""
@@ -189,51 +255,6 @@ def _any_term(terms: Iterable[Term]) -> tantivy.Query:
     return any_of([_compile_term(term) for term in terms])
 
 
-def _has_inflections(clause: Clause, language: str) -> bool:
-    return any(len(_inflections(term, language)) > 1 for term in clause.any_of)
-
-
-def _inflections(term: Term, language: str) -> tuple[str, ...]:
-    """Return the forms of a term that is a single word; empty for any other term."""
-    if not isinstance(term, Word) or term.is_prefix or extract_cjk(term.text)[1]:
-        return ()
-    tokens = tokens_of(term.text)
-    return inflections(tokens[0], language) if len(tokens) == 1 else ()
-
-
-def _inflected(term: Term, language: str) -> tantivy.Query:
-    """Match a word as typed, or with a lower weight in another form."""
-    others = _inflections(term, language)[1:]
-    if not others:
-        return _compile_term(term)
-    queries = [
-        tantivy.Query.boost_query(token_query(field, other), _FIELD_WEIGHTS[field] * _INFLECTION_WEIGHT)
-        for field in TEXT_FIELDS
-        for other in others
-    ]
-    return tantivy.Query.disjunction_max_query([_compile_term(term), *queries])
-
-
-def _split(clause: Clause, language: str, synonyms: Synonyms) -> Iterator[QueryPart]:
-    """Split a clause into its words. Phrases and alternatives stay whole."""
-    term = clause.any_of[0]
-    if len(clause.any_of) > 1 or not isinstance(term, Word) or term.is_prefix:
-        yield QueryPart(_any_term(clause.any_of), ())
-        return
-    text, runs = extract_cjk(to_nfc(term.text))
-    for run in runs:
-        for pair, weight in weighted_pairs(unicodedata.normalize("NFKC", run)):
-            yield _word_part(cjk_run(pair), ["cjk_bigrams"], [pair], weight=weight)
-    tokens = tokens_of(text)
-    for token in tokens:
-        is_elided = language != ENGLISH and len(tokens) > 1 and is_stop_word(token, language)
-        if (len(token) > 1 or len(text) == 1) and not is_elided:
-            forms = inflections(token, language)
-            weight = _COMMON_WORD_WEIGHT if is_common_word(token) else 1.0
-            query = _inflected(Word(token), language)
-            yield _word_part(query, TEXT_FIELDS, forms, synonyms(token), weight=weight)
-
-
 def _word_part(
     query: tantivy.Query,
     fields: Sequence[str],
@@ -243,7 +264,7 @@ def _word_part(
     weight: float = 1.0,
 ) -> QueryPart:
     return QueryPart(
-        query if weight == 1.0 else tantivy.Query.boost_query(query, weight),
+        query,
         tuple((field, form) for field in fields for form in forms),
         tantivy.Query.boost_query(_in_session_text(forms, synonyms), weight),
         any_of([token_query("session_title", form) for form in forms]),

@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.index.engine.background import BackgroundTask
-from backscroll.index.engine.schema import METADATA_TAG, schema
+from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, schema
 from backscroll.index.query.compile import CompiledQuery, QueryPart, Synonyms
 from backscroll.index.query.counts import By, Counts, count_by_session, count_messages
 from backscroll.index.query.elements import in_sessions
@@ -331,6 +331,10 @@ class Snapshot:
             for session in found:
                 coverage[session] += rarity
         return coverage
+
+    def has_word(self, word: str) -> bool:
+        """Return whether a message or title contains a word."""
+        return any(self.searcher.doc_freq(field, word) for field in (*TEXT_FIELDS, "session_title"))
 
     def _rarity(self, part: QueryPart) -> float:
         frequency = sum(self.searcher.doc_freq(field, term) for field, term in part.terms)

@@ -155,8 +155,12 @@ def _search_words(query: Query, spelling: _Spelling, with_inflections: bool) -> 
 
 
 def _text_terms(query: Query) -> Iterable[Word | Phrase]:
+    """Yield what to find in a text. Stop words are left out: they occur everywhere."""
+    content_words = query.content_words
     for clause in query.clauses:
-        for term in clause.any_of if not clause.is_negated else ():
+        if clause.is_negated or not (clause.is_filter or clause in content_words):
+            continue
+        for term in clause.any_of:
             if isinstance(term, Word | Phrase):
                 yield term
             elif isinstance(term, Filter) and term.name == "file":
@@ -236,4 +240,11 @@ def _is_boundary(text: str, position: int) -> bool:
         return True
     if after.isupper():
         return before.islower() or text[position + 1 : position + 2].islower()
-    return bool(extract_cjk(before)[1]) is not bool(extract_cjk(after)[1])
+    if before.isascii() and after.isascii():
+        return False
+    return _is_cjk(before) is not _is_cjk(after)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_cjk(char: str) -> bool:
+    return bool(extract_cjk(char)[1])

@@ -59,6 +59,7 @@ def open_edit(tab: BrowserPage) -> Page:
     page = open_session(tab)
     page.locator(".minimap a:has(.edits)").click()
     expect(diff_of(page)).to_be_visible()
+    expect(page.locator("[data-is-loading]")).to_have_count(0)  # messages above it
     return page
 
 
@@ -296,3 +297,16 @@ def test_the_minimap_grows_with_the_session(browser: Browser, tmp_path: Path) ->
         expect(page.locator(".minimap")).to_have_attribute("data-total", "62", timeout=20_000)
         expect(page.locator(".minimap a")).to_have_count(62)
         expect(page.locator(".minimap-card")).to_have_count(1)
+
+
+def test_code_in_a_folded_call_gets_its_colors_when_it_is_opened(tab: BrowserPage) -> None:
+    page = open_session(tab)
+    id_ = page.locator("details.tool[data-plain]", has_text="echo 3").first.get_attribute("id")
+    call = page.locator(f"#{id_}")
+    command = call.locator("pre.command")
+    assert command.locator(".k-nb").count() == 0
+    assert command.inner_text() == ""  # folded
+    call.locator("summary").click()
+    expect(command.locator(".k-nb")).to_have_text("echo")
+    assert command.inner_text() == "echo 3"
+    expect(call.get_by_role("button", name="copy")).to_have_count(1)

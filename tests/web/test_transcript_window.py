@@ -36,6 +36,10 @@ def positions(history: History, summary: SessionSummary, **options: bool) -> lis
     ]
 
 
+def subagent_count(history: History, summary: SessionSummary) -> int:
+    return sum(window.html.count('<details class="agent">') for window in windows(history, summary))
+
+
 @pytest.mark.parametrize(("messages", "size"), [(1, 10**9), (3, 10**9), (120, 1), (120, 3000), (120, 10**9)])
 def test_every_message_of_the_demo_is_in_one_window(
     demo_history: OpenHistory, monkeypatch: pytest.MonkeyPatch, messages: int, size: int
@@ -65,9 +69,10 @@ def test_windows_of_every_generation_are_complete(
         history.sync()
         for summary in history.all_sessions(Filter(with_subagents=True)):
             monkeypatch.setattr(transcript_window, "WINDOW_MESSAGES", 4)
-            small = positions(history, summary)
+            small, agents = positions(history, summary), subagent_count(history, summary)
             monkeypatch.setattr(transcript_window, "WINDOW_MESSAGES", 10**6)
             assert small == positions(history, summary)
+            assert agents == subagent_count(history, summary)
 
 
 def test_a_long_text_is_shortened_and_says_so(tmp_path: Path) -> None:

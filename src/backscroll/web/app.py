@@ -31,7 +31,7 @@ from backscroll.web.pages.home import home_page
 from backscroll.web.pages.journal import journal_page
 from backscroll.web.pages.launch import LAUNCH_PATH, launch
 from backscroll.web.pages.palette import palette_suggestions
-from backscroll.web.pages.records import export_file, image_file, record_page
+from backscroll.web.pages.records import export_file, highlighted_message, image_file, record_page
 from backscroll.web.pages.search import facets_page, search_page
 from backscroll.web.pages.session import minimap_part, prompts_page, session_page, window_part
 from backscroll.web.pages.sessions import sessions_page
@@ -135,6 +135,7 @@ def _routes() -> list[Route]:
         Route("/sessions/{ref}/minimap", page(minimap_part)),
         Route("/sessions/{ref}/prompts", page(prompts_page)),
         Route("/sessions/{ref}/messages/{message}", page(record_page)),
+        Route("/sessions/{ref}/messages/{message}/highlighted", page(highlighted_message)),
         Route("/sessions/{ref}/messages/{message}/images/{number:int}", page(image_file)),
         Route("/sessions/{ref}/export.{format}", page(export_file)),
         *(Route(API_PATH + one.path, page(partial(run_operation, one))) for one in OPERATIONS),

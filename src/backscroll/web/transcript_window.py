@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import date
 from html import escape
-from itertools import groupby
+from itertools import chain, groupby
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -24,7 +24,7 @@ from backscroll.render.turns import (
 )
 from backscroll.web.urls import message_url, session_url
 
-__all__ = ["WINDOW_MESSAGES", "Window", "read_window"]
+__all__ = ["WINDOW_MESSAGES", "Window", "read_highlighted", "read_window"]
 
 WINDOW_MESSAGES = 120
 MAX_WINDOW_BYTES = 1_500_000
@@ -66,6 +66,8 @@ def read_window(
     parts: list[str] = []
     size, reached = 0, start
     items = _until(history.transcript.read(summary, everything=True, with_agents=False, start=start), end)
+    if start and end == total:
+        items = chain(items, _unplaced_subagents(history, summary))
     for is_active, group in groupby(_shown(items, everything=everything), _is_on_branch):
         rendered: list[str] = []
         count = 0
@@ -83,6 +85,22 @@ def read_window(
     else:
         reached = end
     return Window(start, reached, total, Markup("".join(parts)))
+
+
+def read_highlighted(history: History, summary: SessionSummary, position: int) -> Markup:
+    """Render one message with all its code highlighted. A window leaves code in folded calls plain."""
+    message = history.transcript.message_at(summary, position)
+    if message is None:
+        return Markup()
+    writer = _Writer(history, summary, position, highlights_folded=True)
+    return Markup(writer.render(MessageItem(position, 0, message)))
+
+
+def _unplaced_subagents(history: History, summary: SessionSummary) -> Iterator[TranscriptItem]:
+    """Yield the subagents that were started by an unknown call. A session ends with them."""
+    for agent in history.transcript.unplaced_subagents(summary):
+        yield SubagentStart(agent, is_placed=False)
+        yield SubagentEnd(agent)
 
 
 def _until(items: Iterator[TranscriptItem], end: int) -> Iterator[TranscriptItem]:
@@ -117,7 +135,9 @@ def _branch(html: str, count: int) -> str:
 class _Writer:
     """Renders the items of one window."""
 
-    def __init__(self, history: History, summary: SessionSummary, start: int) -> None:
+    def __init__(
+        self, history: History, summary: SessionSummary, start: int, *, highlights_folded: bool = False
+    ) -> None:
         self._history = history
         self._summary = summary
         first_subagent = 1 + start * _MAX_SUBAGENTS_PER_MESSAGE  # element ids are unique in all windows
@@ -129,6 +149,7 @@ class _Writer:
             has_short_times=True,
             folder=summary.workspace_path,
             max_highlighted_chars=MAX_HIGHLIGHTED_CHARS,
+            highlights_folded=highlights_folded,
         )
         self._day: date | None = None  # of the last message
         self._copied_from: str | None = None  # the same

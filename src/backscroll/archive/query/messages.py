@@ -16,7 +16,7 @@ from backscroll.archive.query.message_lookup import (
 from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
 from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
 from backscroll.archive.query.session_cache import SessionCache
-from backscroll.archive.storage.codec import hash_record
+from backscroll.archive.storage.codec import hash64, hash_record
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model import Message, SessionSummary
@@ -61,6 +61,21 @@ class MessageQueries:
     def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
         """Return the id of a session's fragment, None if there are several, and the number of messages."""
         return session_extent(self._db, summary)
+
+    def version(self, summary: SessionSummary) -> str:
+        """Return a value that changes when the messages of a session or its subagents are read again."""
+        parent = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
+        (version,) = self._db.execute(
+            "select json_group_array(json_array(f.id, f.status, f.is_derived, f.message_count,"
+            " f.compared_count, u.fingerprint, u.read_at)) from fragment f join unit u on u.id = f.unit_id"
+            " where f.id in (select id from fragment where external_id = :id and platform = :platform"
+            " union select id from fragment where external_id = :parent and platform = :platform"
+            " union select id from fragment where is_subagent = 1 and platform = :platform"
+            " and coalesce(parent_external_id, inferred_parent_external_id) = :parent)",
+            {"id": summary.id, "parent": parent, "platform": summary.platform},
+        ).fetchone()
+        assert isinstance(version, str)
+        return version
 
     def single_fragment(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
         """Return a session's only fragment and the positions of copied messages, None if it has several."""
@@ -131,6 +146,24 @@ class MessageQueries:
                 )
             )
         return stretches
+
+    def calls_among(
+        self, summary: SessionSummary, call_ids: Collection[str], agents: Collection[str]
+    ) -> set[str]:
+        """Return those of the tool calls that the session made itself, not these inlined agents."""
+        fragment_id = single_fragment(self._db, summary)
+        if fragment_id is None:
+            messages = session_messages(self._db, summary)
+            calls = (one.tool.id for one in messages if one.tool is not None and one.agent_id not in agents)
+            return set(call_ids).intersection(filter(None, calls))
+        hashes = {hash64(call_id): call_id for call_id in call_ids}
+        rows = self._db.execute(
+            "select call_hash from message left join string on id = agent_string_id where fragment_id = ?"
+            " and call_hash in (select value from json_each(?))"
+            " and (text is null or text not in (select value from json_each(?)))",
+            [fragment_id, *(msgspec.json.encode(list(values)).decode() for values in (hashes, agents))],
+        )
+        return {hashes[call_hash] for (call_hash,) in rows}
 
     def find_positions(self, summary: SessionSummary, message_id: str) -> list[tuple[int, str]]:
         """Return position and id of the message with this id. If there is none, match the id as a prefix."""

@@ -34,9 +34,22 @@ class Transcript:
         """Return the number of messages of all roles and on all branches."""
         return self._stores.archive.messages.extent(summary)[1]
 
+    def version(self, summary: SessionSummary) -> str:
+        """Return a value that changes when the messages of a session or its subagents are read again."""
+        return self._stores.archive.messages.version(summary)
+
     def subagents(self, summary: SessionSummary) -> list[SessionSummary]:
         """Return the subagents of a session, oldest first; for a subagent, those that it started itself."""
         return [agent for agent, _ in self._stores.archive.sessions.subagents(summary)]
+
+    def unplaced_subagents(self, summary: SessionSummary) -> list[SessionSummary]:
+        """Return the subagents that no call of the session itself started, oldest first."""
+        archive = self._stores.archive
+        subagents = archive.sessions.subagents(summary)
+        calls = {call for _, call in subagents if call is not None}
+        agents = {agent.id for agent, _ in subagents} - {summary.id}
+        own = archive.messages.calls_among(summary, calls, agents) if calls else set()
+        return [agent for agent, call in subagents if call not in own]
 
     def prompts(self, summary: SessionSummary) -> Iterator[tuple[int, Message]]:
         """Yield position and content of the user's messages on the active branch."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CodeHighlighter",
     "CodeSpan",
+    "can_highlight",
     "code_spans",
     "highlight_code",
     "language_of_path",
@@ -70,10 +71,10 @@ def language_of_path(path: str) -> str:
 
 def code_spans(lines: list[str], language: str) -> list[list[CodeSpan]] | None:
     """Return the spans of each line; None if the language is unknown or the code is too long."""
-    code = "\n".join(lines)
-    lexer = _lexer(language.lower()) if 0 < len(code) <= MAX_HIGHLIGHTED_CHARS else None
+    lexer = _lexer(language.lower()) if can_highlight(lines, language) else None
     if lexer is None:
         return None
+    code = "\n".join(lines)
     key = code, language.lower()
     with _cache_lock:
         known = _cache.get(key)
@@ -84,6 +85,12 @@ def code_spans(lines: list[str], language: str) -> list[list[CodeSpan]] | None:
     with _cache_lock:
         _cache.put(key, encoded)
     return spans
+
+
+def can_highlight(lines: list[str], language: str) -> bool:
+    """Return whether the language is known and the code is not too long."""
+    size = sum(map(len, lines)) + len(lines) - 1
+    return 0 < size <= MAX_HIGHLIGHTED_CHARS and _lexer(language.lower()) is not None
 
 
 def _lex(lexer: "Lexer", code: str, lines: list[str]) -> list[list[CodeSpan]] | None:
@@ -106,18 +113,31 @@ def _lex(lexer: "Lexer", code: str, lines: list[str]) -> list[list[CodeSpan]] | 
 
 
 class CodeHighlighter:
-    """Highlights up to a number of characters in all, because highlighting takes about 4 s per million."""
+    """Highlights up to a number of characters in all, because highlighting takes about 4 s per million.
 
-    def __init__(self, max_chars: int) -> None:
+    With ``is_plain``, it returns spans without classes and counts them.
+    """
+
+    def __init__(self, max_chars: int, *, is_plain: bool = False) -> None:
         self._remaining_chars = max_chars
+        self._is_plain = is_plain
+        self.plain_count = 0  # of texts that could be highlighted
 
     def spans(self, lines: list[str], language: str) -> list[list[CodeSpan]] | None:
         """Return the spans of each line; None if they are not highlighted."""
         size = sum(map(len, lines))
-        spans = code_spans(lines, language) if size <= self._remaining_chars else None
+        if size > self._remaining_chars:
+            return None
+        spans = self._plain_spans(lines, language) if self._is_plain else code_spans(lines, language)
         if spans is not None:
             self._remaining_chars -= size
         return spans
+
+    def _plain_spans(self, lines: list[str], language: str) -> list[list[CodeSpan]] | None:
+        if not can_highlight(lines, language):
+            return None
+        self.plain_count += 1
+        return [[("", line)] if line else [] for line in lines]
 
 
 def spans_to_html(spans: list[CodeSpan]) -> str:

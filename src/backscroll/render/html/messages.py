@@ -1,6 +1,7 @@
 """Messages, tool calls, diffs and subagents as HTML."""
 
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, tzinfo
 from html import escape
@@ -8,7 +9,7 @@ from html import escape
 from backscroll.model import Message, SessionSummary, ToolCall
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.html.diff import DiffHtml
-from backscroll.render.html.highlighting import CodeHighlighter, highlight_code
+from backscroll.render.html.highlighting import CodeHighlighter, spans_to_html
 from backscroll.render.html.listings import result_html
 from backscroll.render.html.markdown import markdown_to_html, preformatted_html
 from backscroll.render.session_header import (
@@ -53,7 +54,8 @@ class TranscriptHtml:
     ``has_turns``, a turn is no element, so that rendering can start and end anywhere. Subagents are numbered
     from ``first_subagent``; their numbers are in the ids of their messages. With ``has_short_times``, a time
     has its date as a tooltip. Paths below the ``folder`` are shown relative to it. Up to
-    ``max_highlighted_chars`` of edits are highlighted, and as many of files that were read.
+    ``max_highlighted_chars`` of edits are highlighted, and as many of files that were read. Without
+    ``highlights_folded``, code in folded calls is not highlighted, and these calls have ``data-plain``.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class TranscriptHtml:
         has_short_times: bool = False,
         folder: str | None = None,
         max_highlighted_chars: int = _MAX_HIGHLIGHTED_CHARS,
+        highlights_folded: bool = True,
     ) -> None:
         self.prompts: list[tuple[str, str]] = []  # element id and text
         self._zone = zone
@@ -73,8 +76,10 @@ class TranscriptHtml:
         self._has_turns = has_turns
         self._has_short_times = has_short_times
         self._folder = f"{folder.rstrip('/')}/" if folder and folder.startswith("/") else ""
-        self._diff = DiffHtml(CodeHighlighter(max_highlighted_chars), self._folder)
-        self._listings = CodeHighlighter(max_highlighted_chars)
+        self._code = _Code(max_highlighted_chars, self._folder)
+        self._folded_code = (
+            self._code if highlights_folded else _Code(_MAX_HIGHLIGHTED_CHARS, self._folder, is_plain=True)
+        )
         self._next_subagent = first_subagent
         self._id_prefixes = ["m"]  # of messages in the session and in each open subagent
         self._agents: list[SessionSummary | None] = [None]  # the session and each open subagent
@@ -167,17 +172,24 @@ class TranscriptHtml:
         )
 
     def _tool_call(self, message: Message, tool: ToolCall, id_: str, abandoned: str, footer: str) -> str:
-        diff = self._diff.render(tool.edits)
         line_count = sum(len(hunk.removed) + len(hunk.added) for edit in tool.edits for hunk in edit.hunks)
+        is_open = 0 < line_count <= _MAX_OPEN_DIFF_LINES
+        code = self._code if is_open else self._folded_code
+        plain_count = code.plain_count
+        diff = code.diff.render(tool.edits)
         answer = _short_answer(tool)
         subject, notes = (
             self._relative(describe_call(tool, _MAX_SUBJECT_CHARS)),
             call_outcome(tool, with_size=not answer),
         )
-        is_open = " open" if 0 < line_count <= _MAX_OPEN_DIFF_LINES else ""
         failed = " failed" if tool.status in ("failed", "cancelled") else ""
+        body = [diff or _arguments(tool, code.commands)]
+        if tool.result and tool.result.strip():
+            result = result_html(tool, code.listings)
+            body.append(f"<details><summary>Result</summary>{result}</details>\n" if diff else result)
+        state = " open" if is_open else " data-plain" if code.plain_count > plain_count else ""
         parts = [
-            f'<details class="tool{failed}{abandoned}" {id_}{is_open}><summary>',
+            f'<details class="tool{failed}{abandoned}" {id_}{state}><summary>',
             f"<b>{escape(one_line(tool.name, 100))}</b> ",
             f"<code>{escape(subject)}</code> " if subject else "",
             f"<small>{escape(notes)}</small> " if notes else "",
@@ -187,11 +199,7 @@ class TranscriptHtml:
         ]
         if message.content.strip():
             parts.append(preformatted_html(message.content, "text"))
-        parts.append(diff or _arguments(tool))
-        if tool.result and tool.result.strip():
-            result = result_html(tool, self._listings)
-            parts.append(f"<details><summary>Result</summary>{result}</details>\n" if diff else result)
-        parts += [_attachments(message), footer, "</details>\n"]
+        parts += [*body, _attachments(message), footer, "</details>\n"]
         return "".join(parts)
 
     def _time(self, message: Message) -> str:
@@ -225,7 +233,22 @@ def _attachments(message: Message) -> str:
     return f'<ul class="attachments">{items}</ul>'
 
 
-def _arguments(tool: ToolCall) -> str:
+class _Code:
+    """The code of tool calls: edits, files that were read, and commands."""
+
+    def __init__(self, max_chars: int, folder: str, *, is_plain: bool = False) -> None:
+        self._edits = CodeHighlighter(max_chars, is_plain=is_plain)
+        self.diff = DiffHtml(self._edits, folder)
+        self.listings = CodeHighlighter(max_chars, is_plain=is_plain)
+        self.commands = CodeHighlighter(sys.maxsize, is_plain=is_plain)
+
+    @property
+    def plain_count(self) -> int:
+        """Number of texts that could be highlighted and were not."""
+        return self._edits.plain_count + self.listings.plain_count + self.commands.plain_count
+
+
+def _arguments(tool: ToolCall, highlighter: CodeHighlighter) -> str:
     """Return the arguments: a command as highlighted code, the others with their names.
 
     A path as the only argument is in the summary.
@@ -239,8 +262,8 @@ def _arguments(tool: ToolCall) -> str:
     if command is None:
         return arguments
     text = sanitize(tool.params[command])
-    highlighted = highlight_code(text, "bash") if not text.startswith("\n") else ""
-    shown = (
-        f'<pre class="command">{highlighted}</pre>\n' if highlighted else preformatted_html(text, "command")
-    )
-    return shown + arguments
+    spans = highlighter.spans(text.split("\n"), "bash") if not text.startswith("\n") else None
+    if spans is None:
+        return preformatted_html(text, "command") + arguments
+    code = "\n".join(map(spans_to_html, spans))
+    return f'<pre class="command">{code}</pre>\n{arguments}'

@@ -7,7 +7,7 @@ from typing import IO, get_args
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history import History
@@ -17,8 +17,9 @@ from backscroll.model.text import escape_json
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.web.pages.session import session_of
 from backscroll.web.templating import render
+from backscroll.web.transcript_window import read_highlighted
 
-__all__ = ["export_file", "image_file", "record_page"]
+__all__ = ["export_file", "highlighted_message", "image_file", "record_page"]
 
 MAX_SHOWN_CHARS = 2_000_000
 MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of an export; a longer one is written to a temporary file
@@ -53,6 +54,13 @@ def record_page(history: History, request: Request) -> Response:
         records=[(label, origin, *_formatted(record)) for label, origin, record in found],
         total=history.transcript.count(summary),
     )
+
+
+def highlighted_message(history: History, request: Request) -> Response:
+    """Return a message with highlighted code. The page of a session loads it when a call is opened."""
+    summary = session_of(history, request)
+    position = history.transcript.find_message(summary, request.path_params["message"])
+    return HTMLResponse(read_highlighted(history, summary, position))
 
 
 def _formatted(record: bytes | None) -> tuple[str | None, str, int]:

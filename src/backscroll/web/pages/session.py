@@ -1,7 +1,9 @@
 """A session: its messages, facts, matches and prompts."""
 
+from sys import getsizeof
 from typing import NamedTuple
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -12,12 +14,14 @@ from backscroll.model.export import FORMATS
 from backscroll.model.text import one_line
 from backscroll.render.session_header import header_fields
 from backscroll.web.minimap import read_minimap
+from backscroll.web.serving.rendered_parts import RENDERED_PARTS
 from backscroll.web.templating import render, render_block
-from backscroll.web.transcript_window import WINDOW_MESSAGES, read_window
+from backscroll.web.transcript_window import WINDOW_MESSAGES, Window, read_window
 from backscroll.web.urls import decode_ref, session_url
 
 __all__ = ["minimap_part", "prompts_page", "session_of", "session_page", "window_part"]
 
+FIRST_WINDOW_MESSAGES = 40  # of a new page: two screens or more; others are loaded while scrolling
 MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
 MAX_LISTED_MATCHES = 20_000  # for going from match to match without a new page
 _CONTEXT_MESSAGES = 4  # before a linked message
@@ -66,15 +70,9 @@ def session_page(history: History, request: Request) -> Response:
     if start is None:
         start = max(0, at - _CONTEXT_MESSAGES) if at is not None else 0
     everything = request.query_params.get("all", "") not in ("", "0")
-    window = read_window(history, summary, start, everything=everything)
-    minimap = read_minimap(
-        history,
-        summary,
-        given,
-        shown=(window.start, window.end),
-        matches=matches.positions if matches is not None else (),
-        everything=everything,
-    )
+    parts = _Parts(history, summary)
+    window = parts.window(start, FIRST_WINDOW_MESSAGES, everything=everything)
+    minimap = parts.minimap(given, window, matches.positions if matches else [], everything=everything)
     parent = history.find(summary.parent_ref) if summary.parent_ref is not None else None
     return render(
         request,
@@ -90,7 +88,7 @@ def session_page(history: History, request: Request) -> Response:
         matches=matches,
         max_matches=MAX_LISTED_MATCHES,
         at=at,
-        prompts=_prompts(history, summary) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
+        prompts=parts.prompts(given) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
         subagents=history.transcript.subagents(summary),
         resume=_resume_line(history, summary),
         formats=FORMATS,
@@ -104,16 +102,18 @@ _SHOWN_ELSEWHERE = ("Note", "Subagent of")
 
 
 def window_part(history: History, request: Request) -> Response:
-    """Return a window of messages without the rest of the page."""
+    """Return messages without the rest of the page: those from a position on, or those before one."""
     summary = session_of(history, request)
-    start, before = position_in(request, "from"), position_in(request, "before")
+    start, before = position_in(request, "from") or 0, position_in(request, "before")
+    end = position_in(request, "to")
     everything = request.query_params.get("all", "") not in ("", "0")
+    parts = _Parts(history, summary)
     if before is not None:
-        window = read_window(
-            history, summary, max(0, before - WINDOW_MESSAGES), before, everything=everything
-        )
+        first = max(0, before - WINDOW_MESSAGES)
+        window = parts.window(first, before - first, everything=everything)
     else:
-        window = read_window(history, summary, start or 0, everything=everything)
+        count = min(max(end - start, 0), WINDOW_MESSAGES) if end is not None else WINDOW_MESSAGES
+        window = parts.window(start, count, everything=everything)
     return HTMLResponse(render_block("window.html", window=window))
 
 
@@ -128,10 +128,57 @@ def minimap_part(history: History, request: Request) -> Response:
 def prompts_page(history: History, request: Request) -> Response:
     """Return the list of prompts, as a page or as a part of the session's page."""
     summary = session_of(history, request)
-    prompts = _prompts(history, summary)
     if "part" in request.query_params:
-        return HTMLResponse(render_block("prompts.html", prompts=prompts, ref=summary.ref))
+        return HTMLResponse(_Parts(history, summary).prompts(summary.ref))
+    prompts = _read_prompts(history, summary)
     return render(request, "prompts_page.html", summary=summary, prompts=prompts, ref=summary.ref)
+
+
+class _Parts:
+    """The parts of a session's page that cost most. They are cached."""
+
+    def __init__(self, history: History, summary: SessionSummary) -> None:
+        self._history = history
+        self._summary = summary
+        self._cache = RENDERED_PARTS.of_session(history, summary)
+
+    def window(self, start: int, count: int, *, everything: bool) -> Window:
+        """Return a number of messages from a position on."""
+
+        def render() -> Window:
+            return read_window(self._history, self._summary, start, start + count, everything=everything)
+
+        return self._cache.get(("window", start, count, everything), render, lambda one: getsizeof(one.html))
+
+    def minimap(self, ref: str, window: Window, matches: list[int], *, everything: bool) -> Markup | None:
+        """Return the minimap with the shown messages and the matches; None if the session is short."""
+        shown = window.start, window.end
+
+        def render() -> Markup | None:
+            minimap = read_minimap(
+                self._history, self._summary, ref, shown=shown, matches=matches, everything=everything
+            )
+            return render_block("minimap.html", minimap=minimap) if minimap is not None else None
+
+        if matches:
+            return render()
+        return self._cache.get(("minimap", ref, shown, everything), render, getsizeof)
+
+    def prompts(self, ref: str) -> Markup:
+        """Return the list of prompts."""
+
+        def render() -> Markup:
+            prompts = _read_prompts(self._history, self._summary)
+            return render_block("prompts.html", prompts=prompts, ref=ref)
+
+        return self._cache.get(("prompts", ref), render, getsizeof)
+
+
+def _read_prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:
+    return [
+        (position, one_line(message.content, _MAX_PROMPT_CHARS) or "(no text)")
+        for position, message in history.transcript.prompts(summary)
+    ]
 
 
 def position_in(request: Request, name: str) -> int | None:
@@ -142,13 +189,6 @@ def position_in(request: Request, name: str) -> int | None:
     if not (value.isascii() and value.isdigit() and len(value) <= _MAX_NUMBER_DIGITS):
         raise UsageError(f"{value!r} is not the position of a message.")
     return int(value)
-
-
-def _prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:
-    return [
-        (position, one_line(message.content, _MAX_PROMPT_CHARS) or "(no text)")
-        for position, message in history.transcript.prompts(summary)
-    ]
 
 
 def _find(history: History, summary: SessionSummary, query: str, at: int | None) -> Matches:

@@ -5,4 +5,5 @@ workers         threads with a History each
 change_feed     changes as server-sent events
 backup_job      create and verify a backup in a thread
 result_cache    results that are expensive to compute
+rendered_parts  rendered parts of sessions
 """

@@ -39,6 +39,35 @@ export function focusScrollable(fold) {
   for (const block of fold.querySelectorAll(":scope > pre, :scope > details[open] > pre")) if (block.scrollHeight > block.clientHeight + 1) block.tabIndex = 0;
 }
 
+// Code in folded calls is not highlighted. When an opened call comes into view, it is loaded with colors.
+const opened = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) if (isIntersecting) loadColors(target);
+}, { rootMargin: "600px 0px" });
+
+export function colorWhenVisible(fold) {
+  if ("plain" in fold.dataset) opened.observe(fold);
+}
+
+async function loadColors(fold) {
+  opened.unobserve(fold);
+  const record = fold.querySelector(":scope > .links a:last-of-type");
+  if (!record || !("plain" in fold.dataset)) return;
+  delete fold.dataset.plain;
+  try {
+    const response = await fetch(`${record.href}/highlighted`);
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const before = fold.querySelectorAll("pre"), after = page.querySelectorAll("pre");
+    if (before.length !== after.length) return; // the message has changed
+    before.forEach((block, index) => {
+      const colored = document.importNode(after[index], true);
+      if (block.tabIndex === 0) colored.tabIndex = 0;
+      block.replaceWith(colored);
+    });
+    highlight(fold);
+  } catch { /* it stays plain */ }
+}
+
 export function decorate(part) {
   for (const links of part.querySelectorAll(".links")) {
     const message = links.parentElement;

@@ -3,7 +3,7 @@ import { setUpDiffs } from "./diffs.js";
 import { find, setUpFind } from "./find.js";
 import { onKey } from "./keys.js";
 import { onChange } from "./live.js";
-import { addCopyButton, decorate, focusScrollable } from "./message_tools.js";
+import { addCopyButton, colorWhenVisible, decorate, focusScrollable } from "./message_tools.js";
 import { followMinimap, setUpMinimap, updateMinimap } from "./minimap.js";
 
 const transcript = document.querySelector(".transcript");
@@ -89,7 +89,7 @@ function release() {
 
 async function refill(empty) {
   observer.unobserve(empty);
-  const added = await load(`from=${empty.dataset.from}`);
+  const added = await load(`from=${empty.dataset.from}&to=${empty.dataset.to}`);
   delete empty.dataset.isLoading;
   if (!added) { observer.observe(empty); return; }
   empty.replaceWith(added);
@@ -182,7 +182,10 @@ expand.addEventListener("click", toggleAll);
 onKey("e", toggleAll);
 
 windows.addEventListener("toggle", async (event) => {
-  if (event.target.open) focusScrollable(event.target);
+  if (event.target.open) {
+    focusScrollable(event.target);
+    colorWhenVisible(event.target);
+  }
   const link = event.target.open && event.target.querySelector(":scope > .nested > [data-src]");
   if (!link) return;
   const source = link.dataset.src;
@@ -317,7 +320,10 @@ let isWanted = false;
 // Loads the last window again, if it is shown. What was open stays open, and the end stays in view.
 async function updateEnd() {
   const last = [...windows.querySelectorAll(".window")].at(-1);
-  if (windows.querySelector(".later") || last?.dataset.empty) return;
+  if (windows.querySelector(".later") || last?.dataset.empty) {
+    updateOutline();
+    return;
+  }
   if (isUpdating) { isWanted = true; return; }
   isUpdating = true;
   const added = await load(`from=${last?.dataset.from ?? 0}`);
@@ -340,10 +346,14 @@ async function updateEnd() {
       if (closed.has(fold.id)) fold.open = false;
     }
     if (isAtEnd) scrollTo(0, document.documentElement.scrollHeight);
-    updatePrompts();
-    updateMinimap(`${transcript.dataset.url}/minimap?${everything}`);
+    updateOutline();
   }
   if (isWanted) { isWanted = false; updateEnd(); }
+}
+
+function updateOutline() {
+  updatePrompts();
+  updateMinimap(`${transcript.dataset.url}/minimap?${everything}`);
 }
 
 async function updatePrompts() {

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
+from backscroll.archive.query import session_cache
 from backscroll.model.search import FilterItem
 from backscroll.web.pages.search_facets import QueryText, search_url
 from tests.web.conftest import OpenHistory, text_of
@@ -169,3 +170,15 @@ def test_filters_of_hostile_names_stay_text(client: TestClient) -> None:
     html = client.get("/search", params={"q": 'clock workspace:"<img src=x onerror=alert(1)>"'}).text
     assert "<img" not in html
     assert "&lt;img" in html
+
+
+@pytest.mark.parametrize("query", ["the", "zone", "the -zone", "source:cursor the"])
+def test_counts_do_not_depend_on_how_the_sessions_are_read(
+    demo_history: OpenHistory, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    with demo_history() as history:
+        selected = history.search_facets(query)
+    monkeypatch.setattr(session_cache, "MAX_SELECTED_PROPERTIES", 0)
+    with demo_history() as history:
+        assert history.search_facets(query) == selected
+    assert selected.total

@@ -1,6 +1,7 @@
 """Counts of sessions by property, for the filters of a session list."""
 
 import sqlite3
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,18 +45,26 @@ class SessionProperties(NamedTuple):
 
 # Subagents have ids that no session has, and belong to the workspace of their session.
 _PROPERTIES = (
-    "select number, source, workspace_hash, models from conversations union all"
+    "select number, source, workspace_hash, models from conversations{0} union all"
     " select s.id, s.source, c.workspace_hash, iif(s.model is null, '[]', json_array(s.model))"
     " from subagent s join conversations c on c.external_id = s.parent_external_id"
-    " and c.platform = s.platform"
+    " and c.platform = s.platform{1}"
 )
+_IN_IDS = " where {0} in (select value from json_each(:ids))"
+_SOME_PROPERTIES = _PROPERTIES.format(_IN_IDS.format("number"), _IN_IDS.format("s.id"))
 
 
-def session_properties(db: sqlite3.Connection) -> dict[int, SessionProperties]:
-    """Return the properties of all sessions and subagents, by id. Equal ones are the same object."""
+def session_properties(
+    db: sqlite3.Connection, ids: Collection[int] | None = None
+) -> dict[int, SessionProperties]:
+    """Return the properties of these or all sessions and subagents, by id. Equal ones are the same object."""
+    if ids is None:
+        rows = _execute(db, _PROPERTIES.format("", ""), {})
+    else:
+        rows = _execute(db, _SOME_PROPERTIES, {"ids": msgspec.json.encode(list(ids)).decode()})
     known: dict[tuple[str, str | None, str], SessionProperties] = {}
     found: dict[int, SessionProperties] = {}
-    for id_, *key in _execute(db, _PROPERTIES, {}):
+    for id_, *key in rows:
         source, workspace_hash, models = key
         properties = known.get((source, workspace_hash, models))
         if properties is None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import count
 
 import msgspec
@@ -15,6 +15,7 @@ from backscroll.readers.lru_cache import LRUCache
 __all__ = ["CachedSession", "DataVersion", "SessionCache"]
 
 MAX_CACHED_SESSIONS = 2000
+MAX_SELECTED_PROPERTIES = 1000  # for more sessions, the properties of all are read
 
 CachedSession = tuple[SessionSummary, int | None]  # a session, and its fragment if it has only one
 
@@ -87,10 +88,12 @@ class SessionCache:
             self._workspaces = known_workspaces(self._db)
         return self._workspaces
 
-    def properties(self) -> dict[int, SessionProperties]:
-        """Return the properties of all sessions and subagents, by id."""
+    def properties(self, ids: Collection[int]) -> dict[int, SessionProperties]:
+        """Return the properties of sessions and subagents by id: of these ones, and perhaps of others."""
         self._invalidate_if_changed()
         if self._properties is None:
+            if len(ids) <= MAX_SELECTED_PROPERTIES:
+                return session_properties(self._db, ids)
             self._properties = session_properties(self._db)
         return self._properties
 

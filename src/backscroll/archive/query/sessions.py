@@ -4,7 +4,7 @@ The ids in this module are `conversations.number` and `subagent.id`, which never
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +66,11 @@ _SORT_EXPRESSIONS: dict[SortKey, tuple[str, str]] = {  # and their usual directi
 }
 _IN_IDS = "in (select value from json_each(:ids))"
 _BY_IDS = f"{_SESSIONS} where number {_IN_IDS} union all {_SUBAGENTS} and id {_IN_IDS}"
+# The inner query scans only an index, which is ten times as fast as a scan of the subagents.
+_BY_EXTERNAL_ID = (
+    f"{_SESSIONS} where external_id {{0}}"  # noqa: S608
+    f" union all {_SUBAGENTS} and id in (select id from subagent where agent_id {{0}})"
+)
 _MAX_PREFIX_MATCHES = 20
 
 
@@ -111,9 +116,9 @@ class SessionQueries:
         """Return how many sessions each value of each filter would list."""
         return session_facets(self._db, filter_)
 
-    def properties(self) -> Mapping[int, SessionProperties]:
-        """Return source, workspace and models of all sessions and subagents, by id."""
-        return self.cache.properties()
+    def properties(self, ids: Collection[int]) -> Mapping[int, SessionProperties]:
+        """Return source, workspace and models of sessions and subagents by id, perhaps also of others."""
+        return self.cache.properties(ids)
 
     def matching_ids(self, filter_: Filter) -> tuple[set[int], set[int]]:
         """Return the ids of the matching sessions and their subagents, and all other ids."""
@@ -135,14 +140,15 @@ class SessionQueries:
         """
         order = f"{_IS_COPIED_SUBAGENT.format(id='listed.external_id', row='listed')}, parent_external_id"
         rows = self._db.execute(
-            f"select * from ({_ALL}) listed where external_id = ? order by {order}",  # noqa: S608
-            [external_id],
+            f"select * from ({_BY_EXTERNAL_ID.format('= :id')}) listed order by {order}",  # noqa: S608
+            {"id": external_id},
         ).fetchall()
         if not rows:
             upper = external_id[:-1] + chr(ord(external_id[-1]) + 1) if external_id else ""
+            in_range = _BY_EXTERNAL_ID.format("between :id and :upper")
             rows = self._db.execute(
-                f"select * from ({_ALL}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
-                [external_id, upper, _MAX_PREFIX_MATCHES],
+                f"select * from ({in_range}) where external_id < :upper limit :limit",  # noqa: S608
+                {"id": external_id, "upper": upper, "limit": _MAX_PREFIX_MATCHES},
             ).fetchall()
         return with_annotations(self._db, self._indexed(rows))
 

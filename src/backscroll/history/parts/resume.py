@@ -33,7 +33,12 @@ class Resume:
 
     def plan(self, ref: str) -> Resumption:
         """Return the command that resumes a session, and any obstacle. A subagent stands for its session."""
-        summary = find_top_session(self._stores.archive, ref)
+        return self.plan_of(find_session(self._stores.archive, ref))
+
+    def plan_of(self, summary: SessionSummary) -> Resumption:
+        """Return the same for a session that was already found."""
+        if summary.parent_ref is not None:
+            summary = find_session(self._stores.archive, summary.parent_ref)
         return resumption(self._stores.archive, summary, self._stores.machine, self._restore_plan)
 
     def _restore_plan(self, summary: SessionSummary) -> RestorePlan:

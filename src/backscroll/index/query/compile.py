@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import tantivy
 from msgspec import Struct
@@ -375,5 +376,10 @@ def _tag_query(name: str, value: str) -> tantivy.Query:
     term = tag(name, value)
     if "*" not in value:
         return token_query("tags", term)
-    pattern = ".*".join(escape_regex(part) for part in term.split("*"))
+    return _tag_pattern_query(".*".join(escape_regex(part) for part in term.split("*")))
+
+
+@lru_cache(maxsize=16)
+def _tag_pattern_query(pattern: str) -> tantivy.Query:
+    """Match tags with a pattern. Its automaton takes 4 ms to build and 300 KB of memory."""
     return tantivy.Query.regex_query(schema(), "tags", pattern)

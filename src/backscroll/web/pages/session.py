@@ -202,7 +202,7 @@ def _find(history: History, summary: SessionSummary, query: str, at: int | None)
 def _resume_line(history: History, summary: SessionSummary) -> tuple[str | None, str | None]:
     """Return the command that resumes a session, or the reason why there is none."""
     try:
-        plan = history.resume.plan(summary.ref)
+        plan = history.resume.plan_of(summary)
     except BackscrollError as error:
         return None, error.reason
     return (plan.command.shell_line if plan.command is not None else None), plan.obstacle

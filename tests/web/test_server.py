@@ -237,7 +237,7 @@ folder = Path(sys.argv[1])
 open_history = lambda: History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home")
 with open_history() as history:
     history.sync()
-    app._load_modules(history)
+    app.load_modules(history)
 web = app.create_app(open_history, "", auto_sync=False)
 with TestClient(web, base_url="http://127.0.0.1:7433") as client:
     client.get("/sessions")

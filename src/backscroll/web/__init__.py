@@ -3,7 +3,7 @@
     server.py             listen, open a browser, shut down; one server per archive
     app.py                routes and middleware
     pages/                one module per page
-    serving/              the served histories and their threads
+    serving/              the served histories, their threads and processes
     figures/              numbers of the home page
     api/                  the JSON API and its OpenAPI description
     transcript_window.py  a part of a session as HTML
@@ -11,6 +11,7 @@
     charts.py             calendars and bars as SVG
     session_query.py      filters of the session list as a URL
     urls.py               addresses of sessions and messages
+    page_facts.py         facts that every page shows
     templating.py         Jinja environment and filters
     static_files.py       style sheet and scripts
     headers.py            security headers

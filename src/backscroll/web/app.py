@@ -1,7 +1,7 @@
 """Routes and middleware of the web app."""
 
 import hmac
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -17,10 +17,11 @@ from backscroll.history import History
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.markdown import markdown_to_html
-from backscroll.web import errors
 from backscroll.web.api.openapi import API_PATH, openapi_document
 from backscroll.web.api.operations import OPERATIONS, error_response, run_operation
+from backscroll.web.errors import HANDLERS, error_page
 from backscroll.web.headers import SecurityHeaders
+from backscroll.web.page_facts import PageFacts, page_facts
 from backscroll.web.pages.annotations import annotate, read_form
 from backscroll.web.pages.commits import commit_page, commits_page
 from backscroll.web.pages.demo import change_demo
@@ -35,13 +36,13 @@ from backscroll.web.pages.records import export_file, highlighted_message, image
 from backscroll.web.pages.search import facets_page, search_page
 from backscroll.web.pages.session import minimap_part, prompts_page, session_page, window_part
 from backscroll.web.pages.sessions import sessions_page
+from backscroll.web.serving.renderers import LOAD_DELAY_SECONDS, Renderers
 from backscroll.web.serving.served_history import Histories, HistorySelector, served_history
+from backscroll.web.serving.workers import OpenedHistory
 from backscroll.web.static_files import static_file
 from backscroll.web.templating import compile_template
 
-__all__ = ["create_app"]
-
-LOAD_DELAY_SECONDS = 1.0  # lets the first page be rendered first
+__all__ = ["create_app", "load_modules", "render_page"]
 
 _Handler = Callable[[History, Request], Response]
 _Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -54,8 +55,12 @@ def create_app(
     is_own_host: Callable[[str], bool] = is_loopback_host,
     is_reading_open: bool = True,
     auto_sync: bool = True,
+    renderers: Renderers | None = None,
 ) -> ASGIApp:
-    """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs."""
+    """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs.
+
+    The ``renderers`` render the pages that cost most. Without them, threads do.
+    """
     histories = Histories(open_history, auto_sync=auto_sync)
 
     @asynccontextmanager
@@ -67,9 +72,10 @@ def create_app(
             tasks.cancel_scope.cancel()
         histories.close()
 
-    app = Starlette(routes=_routes(), exception_handlers=errors.HANDLERS, lifespan=lifespan)
+    app = Starlette(routes=_routes(), exception_handlers=HANDLERS, lifespan=lifespan)
     app.state.token = token
     app.state.histories = histories
+    app.state.renderers = renderers
     app.state.can_write = partial(_can_write, token)
     guard = Guard(
         HistorySelector(app, histories),
@@ -82,12 +88,40 @@ def create_app(
     return SecurityHeaders(guard)
 
 
+def render_page(name: str, opened: OpenedHistory, request: Request) -> Response:
+    """Render a page in another process than the server's. An error becomes a page."""
+    try:
+        return opened.run(lambda history: RENDERED_PAGES[name](history, request))
+    except Exception as error:  # noqa: BLE001 - as Starlette does in the process of the server
+        return error_page(request, error)
+
+
+# Pages that take long to render and are requested often.
+RENDERED_PAGES: Mapping[str, _Handler] = {
+    handler.__name__: handler
+    for handler in (
+        search_page,
+        facets_page,
+        session_page,
+        window_part,
+        minimap_part,
+        prompts_page,
+        highlighted_message,
+    )
+}
+
+
+def _is_rendered(request: Request, facts: PageFacts) -> bool:
+    """Return whether a page is rendered in another process. A search for a pattern takes up to 10 s."""
+    return not facts.is_demo and request.query_params.get("mode", "words") == "words"
+
+
 async def _load_modules_later(histories: Histories) -> None:
     await anyio.sleep(LOAD_DELAY_SECONDS)
-    await histories.choose(is_demo=False).workers.run(_load_modules)
+    await histories.choose(is_demo=False).workers.run(load_modules)
 
 
-def _load_modules(history: History) -> None:
+def load_modules(history: History) -> None:
     """Load what the first page of a session would wait for: Markdown, highlighting, templates."""
     markdown_to_html("`x`")
     highlight_code("x", "python")
@@ -97,10 +131,16 @@ def _load_modules(history: History) -> None:
 
 def _routes() -> list[Route]:
     def page(handler: _Handler) -> _Endpoint:
+        name = getattr(handler, "__name__", "")
+
         async def endpoint(request: Request) -> Response:
-            served = served_history(request)
-            request.state.revision = served.feed.revision  # before the handler reads the history
-            return await served.workers.run(lambda history: handler(history, request))
+            facts = page_facts(request)  # before the handler reads the history
+            renderers: Renderers | None = request.app.state.renderers
+            if renderers is not None and name in RENDERED_PAGES and _is_rendered(request, facts):
+                response = await renderers.render(name, request, facts)
+                if response is not None:
+                    return response
+            return await served_history(request).workers.run(lambda history: handler(history, request))
 
         return endpoint
 

@@ -19,7 +19,7 @@ from backscroll.errors import (
 )
 from backscroll.web.templating import render
 
-__all__ = ["HANDLERS", "status_of"]
+__all__ = ["HANDLERS", "error_page", "status_of"]
 
 _STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
     (SessionNotFoundError, 404, "Session not found"),
@@ -42,8 +42,7 @@ def status_of(error: BackscrollError) -> tuple[int, str]:
 
 
 async def _history_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BackscrollError)
-    return _page(request, *status_of(error), error.reason)
+    return error_page(request, error)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -52,6 +51,13 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _unexpected_error(request: Request, error: Exception) -> Response:
+    return error_page(request, error)
+
+
+def error_page(request: Request, error: Exception) -> Response:
+    """Return the page for an error of the history, or for an unexpected one."""
+    if isinstance(error, BackscrollError):
+        return _page(request, *status_of(error), error.reason)
     # The message may contain history. Print only the location.
     frame = traceback.extract_tb(error.__traceback__)[-1]
     location = f"{frame.name}, line {frame.lineno} of {frame.filename}"

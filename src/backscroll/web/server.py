@@ -7,7 +7,7 @@ import signal
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -20,8 +20,9 @@ from backscroll.errors import DestinationError
 from backscroll.history import History
 from backscroll.history.background.server_claim import RunningServer, ServerClaim
 from backscroll.http_guard import is_address, is_loopback_host, new_token
-from backscroll.web.app import create_app
+from backscroll.web.app import create_app, load_modules, render_page
 from backscroll.web.pages.launch import LAUNCH_PATH
+from backscroll.web.serving.renderers import Renderers
 
 __all__ = ["DEFAULT_PORT", "LOOPBACK", "has_display", "launch_url", "open_browser", "serve"]
 
@@ -44,10 +45,12 @@ def serve(
     port, the default one is used, or any free one if it is taken. Raises `DestinationError` if the address
     is not available.
     """
-    with ServerClaim(open_history()) as claim:
+    with ServerClaim(open_history()) as claim, ExitStack() as on_exit:
         if not claim.is_held and (running := claim.running_server()) is not None:
             return running
         token = new_token()
+        renderers = on_exit.enter_context(closing(Renderers()))
+        renderers.start(open_history, render_page, load_modules)
         is_local = is_loopback_host(f"[{host}]" if ":" in host else host)
         app = create_app(
             open_history,
@@ -55,6 +58,7 @@ def serve(
             is_own_host=is_loopback_host if is_local else partial(_is_own_name, host.lower()),
             is_reading_open=is_local,
             auto_sync=auto_sync,
+            renderers=renderers,
         )
         config, listener = _listen(app, host, port)
         with listener:

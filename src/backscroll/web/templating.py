@@ -23,7 +23,7 @@ from backscroll.render.terminal.humanize import (
     format_size,
     format_usd,
 )
-from backscroll.web.serving.served_history import served_history
+from backscroll.web.page_facts import page_facts
 from backscroll.web.static_files import static_url
 from backscroll.web.urls import message_url, session_url
 
@@ -34,15 +34,7 @@ _MAX_LINE_CHARS = 300
 
 def render(request: Request, name: str, status_code: int = 200, **context: Any) -> HTMLResponse:
     """Return a page."""
-    served = served_history(request)
-    shared = {
-        "path": request.url.path,
-        "sync": served.sync_status(),
-        "is_demo": served.is_demo,
-        "can_write": request.app.state.can_write(request),
-        "query_text": "",
-        "revision": getattr(request.state, "revision", ""),
-    }
+    shared = {"path": request.url.path, "query_text": "", **page_facts(request)._asdict()}
     return HTMLResponse(_environment().get_template(name).render(shared | context), status_code)
 
 
@@ -114,16 +106,15 @@ def _age(at: datetime | None) -> Markup:
     """Return how long ago a time was, with the time itself as a tooltip."""
     if at is None:
         return Markup('<span class="unknown">unknown</span>')
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        iso(at), format_time(at, zone=None), format_age(at, datetime.now(UTC))
-    )
+    title, age = format_time(at, zone=None), format_age(at, datetime.now(UTC))
+    return Markup(f'<time datetime="{iso(at)}" title="{title}">{age}</time>')
 
 
 def _when(at: datetime | None) -> Markup:
     """Return a time in local time."""
     if at is None:
         return Markup('<span class="unknown">unknown</span>')
-    return Markup('<time datetime="{}">{}</time>').format(iso(at), format_time(at, zone=None))
+    return Markup(f'<time datetime="{iso(at)}">{format_time(at, zone=None)}</time>')
 
 
 def highlighted(text: str, spans: "tuple[tuple[int, int], ...]", width: int = 0) -> Markup:

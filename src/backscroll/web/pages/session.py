@@ -1,6 +1,5 @@
 """A session: its messages, facts, matches and prompts."""
 
-from sys import getsizeof
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -148,7 +147,7 @@ class _Parts:
         def render() -> Window:
             return read_window(self._history, self._summary, start, start + count, everything=everything)
 
-        return self._cache.get(("window", start, count, everything), render, lambda one: getsizeof(one.html))
+        return self._cache.get(("window", start, count, everything), render)
 
     def minimap(self, ref: str, window: Window, matches: list[int], *, everything: bool) -> Markup | None:
         """Return the minimap with the shown messages and the matches; None if the session is short."""
@@ -162,7 +161,7 @@ class _Parts:
 
         if matches:
             return render()
-        return self._cache.get(("minimap", ref, shown, everything), render, getsizeof)
+        return self._cache.get(("minimap", ref, shown, everything), render)
 
     def prompts(self, ref: str) -> Markup:
         """Return the list of prompts."""
@@ -171,7 +170,7 @@ class _Parts:
             prompts = _read_prompts(self._history, self._summary)
             return render_block("prompts.html", prompts=prompts, ref=ref)
 
-        return self._cache.get(("prompts", ref), render, getsizeof)
+        return self._cache.get(("prompts", ref), render)
 
 
 def _read_prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:

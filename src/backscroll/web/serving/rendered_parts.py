@@ -1,10 +1,12 @@
 """Cache of rendered parts of sessions, for all threads of a server."""
 
+import pickle
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -14,9 +16,11 @@ from backscroll.model import SessionSummary
 __all__ = ["RENDERED_PARTS", "RenderedParts", "SessionParts"]
 
 T = TypeVar("T")
-MAX_CACHE_BYTES = 24 * 1024 * 1024
+MAX_CACHE_BYTES = 8 * 1024 * 1024  # compressed to a sixth: about 300 pages
 # A part can contain facts of other sessions, such as the title of the session that it was copied from.
 MAX_AGE_SECONDS = 60.0
+
+_COMPRESSION_LEVEL = 1
 
 _Key = tuple[Hashable, Hashable]  # session, name
 
@@ -24,8 +28,7 @@ _Key = tuple[Hashable, Hashable]  # session, name
 class _Part(Struct, frozen=True):
     version: str
     rendered_at: float
-    value: Any
-    size_bytes: int
+    compressed: bytes
 
 
 class RenderedParts:
@@ -60,14 +63,14 @@ class RenderedParts:
         with self._lock:
             self._discard(key)
             self._parts[key] = part
-            self._size_bytes += part.size_bytes
+            self._size_bytes += len(part.compressed)
             while self._size_bytes > self._max_bytes:
                 self._discard(next(iter(self._parts)))
 
     def _discard(self, key: _Key) -> None:
         part = self._parts.pop(key, None)
         if part is not None:
-            self._size_bytes -= part.size_bytes
+            self._size_bytes -= len(part.compressed)
 
 
 class SessionParts:
@@ -78,15 +81,16 @@ class SessionParts:
         self._session = session
         self._version = version
 
-    def get(self, name: Hashable, render: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    def get(self, name: Hashable, render: Callable[[], T]) -> T:
         """Return a part. It is rendered if it is not cached. The name includes all its parameters."""
         key = self._session, name
         part = self._cache.find(key, self._version)
         if part is not None:
-            known: T = part.value
+            known: T = pickle.loads(zlib.decompress(part.compressed))
             return known
         started_at, value = time.monotonic(), render()
-        self._cache.put(key, _Part(self._version, started_at, value, size_of(value)))
+        compressed = zlib.compress(pickle.dumps(value), _COMPRESSION_LEVEL)
+        self._cache.put(key, _Part(self._version, started_at, compressed))
         return value
 
 

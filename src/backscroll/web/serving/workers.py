@@ -16,7 +16,7 @@ import anyio.lowlevel
 
 from backscroll.history import History
 
-__all__ = ["Workers"]
+__all__ = ["OpenedHistory", "Workers"]
 
 T = TypeVar("T")
 MAX_THREADS = 4  # so that a slow page does not block the others; each has caches of about 80 MB
@@ -70,7 +70,7 @@ class Workers:
             thread.join(timeout=JOIN_SECONDS)
 
     def _serve(self) -> None:
-        opened = _OpenedHistory(self._open_history)
+        opened = OpenedHistory(self._open_history)
         while (job := self._jobs.get()) is not None:
             if job.is_abandoned:
                 continue
@@ -83,7 +83,7 @@ class Workers:
         opened.close()
 
 
-class _OpenedHistory:
+class OpenedHistory:
     """The History of one thread. Opened again if the archive is replaced, and after an error."""
 
     def __init__(self, open_history: Callable[[], History]) -> None:
@@ -92,6 +92,7 @@ class _OpenedHistory:
         self._file_id: tuple[int, int] | None = None
 
     def run(self, work: Callable[[History], T]) -> T:
+        """Run a function with the History."""
         history = self._history
         if history is not None and self._file_id != _file_id(history):
             self.close()  # another process has replaced the archive
@@ -107,6 +108,7 @@ class _OpenedHistory:
         return result
 
     def close(self) -> None:
+        """Close the History."""
         if self._history is not None:
             self._history.close()
             self._history = None

@@ -253,3 +253,22 @@ def test_the_first_page_of_a_session_waits_for_no_module(tmp_path: Path) -> None
     command = [sys.executable, "-c", _FIRST_PAGE, str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert [name for name in run.stdout.split() if not name.startswith("backscroll.sources.")] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs nice values")
+def test_a_sync_of_a_served_archive_lets_the_server_go_first(home: Path) -> None:
+    code = (
+        "import os, sys; from backscroll.cli import main; sys.argv[0] = 'backscroll'\n"
+        "try: main()\n"
+        "finally: print(os.nice(0))"
+    )
+    command = [sys.executable, "-c", code, *arguments(home)[1:5], "sync"]
+
+    def niceness() -> int:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS)
+        return int(done.stdout.split()[-1])
+
+    before = niceness()
+    with serve(home, "--no-sync"):
+        assert niceness() == min(before + 10, 19)
+    assert niceness() == before

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from backscroll.history.index_access import IndexAccess
     from backscroll.sources import Source
 
-__all__ = ["Stores"]
+__all__ = ["SERVER_RECORD_NAME", "Stores"]
+
+SERVER_RECORD_NAME = "web.json"  # next to the archive while the web app serves it
 
 
 class Stores:

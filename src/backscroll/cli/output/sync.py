@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backscroll.cli.output.progress import ProgressBar
+from backscroll.history.stores import SERVER_RECORD_NAME
 
 if TYPE_CHECKING:
     from backscroll.cli.global_options import Setup
 
 __all__ = ["RECENT_EVENTS", "run_sync"]
 
+SERVED_NICENESS = 10  # while the web app serves the archive
 RECENT_EVENTS = timedelta(days=7)  # older session events are not reported
 
 
 def run_sync(setup: Setup, *, as_json: bool) -> int:
     """Sync, print the result and return the exit code."""
     with setup.history() as history, ProgressBar("Syncing") as bar:
+        if history.archive_path.with_name(SERVER_RECORD_NAME).exists():
+            _lower_priority()
         report = history.sync(bar.step)
         assert report is not None
         # Listing all folders again takes 5 µs per file: not if nothing changed.
@@ -44,3 +49,9 @@ def run_sync(setup: Setup, *, as_json: bool) -> int:
     sys.stdout.buffer.write(output)
     sys.stdout.flush()
     return 3 if report.problems else 0
+
+
+def _lower_priority() -> None:
+    """Let the web app answer first. The priority of a process cannot be raised again."""
+    if hasattr(os, "nice"):
+        os.nice(SERVED_NICENESS)

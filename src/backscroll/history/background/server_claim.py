@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from backscroll.history.history import History
+from backscroll.history.stores import SERVER_RECORD_NAME
 from backscroll.readers.file_lock import try_lock
 
 __all__ = ["RunningServer", "ServerClaim"]
@@ -32,7 +33,7 @@ class ServerClaim:
 
     def __init__(self, history: History) -> None:
         self._lock_path = history.archive_path.with_name("web.lock")
-        self._record_path: Path | None = history.archive_path.with_name("web.json")
+        self._record_path: Path | None = history.archive_path.with_name(SERVER_RECORD_NAME)
         self._lock = None
         self.is_held = True
         try:

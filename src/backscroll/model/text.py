@@ -9,10 +9,13 @@ import re
 __all__ = ["escape_json", "one_line", "pluralize", "sanitize"]
 
 # Strings, compiled on first use: most text is plain and needs no regular expression.
+_UNSAFE_CHARACTER = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+# Sequences come first, so that no part of one remains.
 _UNSAFE_PATTERN = (
-    # Sequences come first, so that no part of one remains; then single control characters.
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    "|[\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+    rf"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|{_UNSAFE_CHARACTER}"
 )
 # The same characters as UTF-8. JSON can escape them, so nothing is lost there.
 _UNSAFE_JSON_PATTERN = (
@@ -26,6 +29,8 @@ def sanitize(text: str) -> str:
     """Return the text without escape sequences, control characters and invisible formatting characters."""
     if text.isascii() and len(text.encode().translate(None, _ASCII_CONTROLS)) == len(text):
         return text  # the common case, 20 times faster
+    if re.search(_UNSAFE_CHARACTER, text) is None:
+        return text
     return re.sub(_UNSAFE_PATTERN, "", text.replace("\r\n", "\n"))
 
 

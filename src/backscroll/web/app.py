@@ -122,10 +122,12 @@ async def _load_modules_later(histories: Histories) -> None:
 
 
 def load_modules(history: History) -> None:
-    """Load what the first page of a session would wait for: Markdown, highlighting, templates."""
+    """Load what the first pages would wait for: Markdown, highlighting, templates, search."""
     markdown_to_html("`x`")
     highlight_code("x", "python")
     compile_template("session.html")
+    compile_template("search.html")
+    history.filter_items("")
     _ = history.transcript, history.resume  # loaded on first use
 
 

@@ -1,5 +1,6 @@
 """Wall-clock time, CPU time and memory of functions and processes."""
 
+import os
 import resource
 import subprocess
 import threading
@@ -13,6 +14,8 @@ from msgspec import Struct
 __all__ = [
     "Duration",
     "ProcessRun",
+    "anonymous_memory",
+    "cpu_seconds",
     "fastest",
     "percentile",
     "private_memory",
@@ -23,6 +26,7 @@ __all__ = [
 ]
 
 SAMPLE_INTERVAL_SECONDS = 0.05
+_USER_TICKS = 11  # index in /proc/PID/stat after the name; system time follows
 
 
 class Duration(Struct, frozen=True):
@@ -129,13 +133,29 @@ def process_tree(pid: int) -> Iterator[int]:
             yield from process_tree(int(child))
 
 
+def anonymous_memory(pid: int) -> int:
+    """Return the bytes of a process and its descendants without file pages. Shared pages count once."""
+    return sum(_memory_sizes(process).get("Pss_Anon", 0) for process in process_tree(pid))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process and its descendants that are running."""
+    ticks = 0
+    for process in process_tree(pid):
+        fields = _read_proc_file(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()
+        ticks += sum(map(int, fields[_USER_TICKS : _USER_TICKS + 2]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _private_bytes(pid: int) -> tuple[int, int]:
-    lines = _read_proc_file(Path(f"/proc/{pid}/smaps_rollup")).splitlines()
-    sizes = {
-        line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_")
-    }
+    sizes = _memory_sizes(pid)
     dirty = sizes.get("Private_Dirty", 0)
     return sizes.get("Private_Clean", 0) + dirty, dirty
+
+
+def _memory_sizes(pid: int) -> dict[str, int]:
+    lines = _read_proc_file(Path(f"/proc/{pid}/smaps_rollup")).splitlines()
+    return {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
 
 
 def _read_proc_file(path: Path) -> str:

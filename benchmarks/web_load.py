@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.generated_histories import MB, cursor_history
-from benchmarks.measurement import percentile, private_memory
+from benchmarks.measurement import anonymous_memory, cpu_seconds, percentile
 from benchmarks.result_table import Result
 from benchmarks.word_search import sample_words
 
@@ -36,8 +36,8 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
     with context.open_history() as history:
         refs = [session.ref for session in history.list_sessions(limit=200).data]
     with _running_server(context) as server, _running_sync(context):
-        times, peak = asyncio.run(_run_clients(server, words, refs))
-    for kind, found in times.items():
+        load = asyncio.run(_run_clients(server, words, refs))
+    for kind, found in load.times.items():
         yield Result(
             key=f"web {kind}",
             label=f"Web app, {CLIENTS} clients, {kind}, p95",
@@ -48,21 +48,33 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
     yield Result(
         key="web memory",
         label="Web app under load, peak memory without file pages",
-        value=peak / MB,
+        value=load.peak_bytes / MB,
         unit="MB",
         target=500,
     )
+    yield Result(
+        key="web cpu",
+        label="Web app under load, CPU time of a request",
+        value=load.cpu_seconds_per_request * 1000,
+        unit="ms",
+    )
 
 
-async def _run_clients(
-    server: _Server, words: Sequence[str], refs: Sequence[str]
-) -> tuple[dict[str, list[float]], int]:
-    """Return the times of all requests by kind, and the peak memory of the server in bytes."""
+class _Load(NamedTuple):
+    times: dict[str, list[float]]  # of the requests after the warm-up, by kind
+    peak_bytes: int  # of all processes of the server
+    cpu_seconds_per_request: float  # during the warm-up, too
+
+
+async def _run_clients(server: _Server, words: Sequence[str], refs: Sequence[str]) -> _Load:
+    """Send requests until the time is over."""
     times: dict[str, list[float]] = {"search": [], "session": []}
-    peak = 0
+    peak = request_count = 0
+    cpu_before = cpu_seconds(server.process.pid)
     start = time.perf_counter() + _WARM_UP_SECONDS
 
     async def client(number: int) -> None:
+        nonlocal request_count
         rng = random.Random(number)
         await asyncio.sleep(rng.random())
         end = start + SECONDS
@@ -73,6 +85,7 @@ async def _run_clients(
             else:
                 kind, path = "session", f"/sessions/{quote(rng.choice(refs))}"
             await _request(server, path)
+            request_count += 1
             seconds = time.perf_counter() - begin
             if begin >= start:
                 times[kind].append(seconds)
@@ -81,11 +94,12 @@ async def _run_clients(
     async def watch_memory() -> None:
         nonlocal peak
         while time.perf_counter() < start + SECONDS:
-            peak = max(peak, private_memory(server.process.pid)[1])
+            peak = max(peak, anonymous_memory(server.process.pid))
             await asyncio.sleep(0.25)
 
     await asyncio.gather(watch_memory(), *map(client, range(CLIENTS)))
-    return times, peak
+    cpu = cpu_seconds(server.process.pid) - cpu_before
+    return _Load(times, peak, cpu / request_count)
 
 
 async def _request(server: _Server, path: str) -> None:

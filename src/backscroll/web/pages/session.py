@@ -20,7 +20,7 @@ from backscroll.web.urls import decode_ref, session_url
 
 __all__ = ["minimap_part", "prompts_page", "session_of", "session_page", "window_part"]
 
-FIRST_WINDOW_MESSAGES = 40  # of a new page: two screens or more; others are loaded while scrolling
+FIRST_WINDOW_MESSAGES = 30  # of a new page: about four screens; others are loaded while scrolling
 MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
 MAX_LISTED_MATCHES = 20_000  # for going from match to match without a new page
 _CONTEXT_MESSAGES = 4  # before a linked message

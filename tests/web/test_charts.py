@@ -61,3 +61,8 @@ def test_a_share_is_visible_if_it_is_not_zero() -> None:
     assert 'width="0.8"' in share_bar(1, 10**9)
     assert 'width="100.0"' in share_bar(10, 10)
     assert 'width="0.0"' in share_bar(0, 0)
+
+
+def test_a_narrow_chart_has_labels_of_the_first_and_last_bar() -> None:
+    chart = str(bar_chart([Bar(name, 1, name) for name in ("Jul", "Aug", "Sep")], "Messages", is_narrow=True))
+    assert "<span>Jul</span><span>Sep</span>" in chart

@@ -84,9 +84,16 @@ def legend() -> Markup:
 
 
 def bar_chart(
-    bars: Sequence[Bar], label: str, *, format_value: Callable[[float], str] | None = None
+    bars: Sequence[Bar],
+    label: str,
+    *,
+    format_value: Callable[[float], str] | None = None,
+    is_narrow: bool = False,
 ) -> Markup:
-    """Return vertical bars with labels of some of them and, with ``format_value``, of the values."""
+    """Return vertical bars with labels of some of them and, with ``format_value``, of the values.
+
+    A narrow chart has labels of the first and last bar only.
+    """
     width, height = _BAR_AREA
     highest = max((bar.value for bar in bars), default=0.0) or 1.0
     if format_value is not None:
@@ -115,7 +122,7 @@ def bar_chart(
         label,
         grid,
         Markup("\n").join(parts),
-        _axis(bars),
+        _axis(bars, is_narrow=is_narrow),
     )
 
 
@@ -146,13 +153,14 @@ def _stack(bar: Bar, center: float, step: float, highest: float) -> Markup:
     return Markup("").join(shapes)
 
 
-def _axis(bars: Sequence[Bar]) -> Markup:
+def _axis(bars: Sequence[Bar], *, is_narrow: bool) -> Markup:
     """Return labels below the bars: of each, or of some if there are many."""
-    if len(bars) <= _MAX_LABELS:
-        names, kind = [bar.label for bar in bars], "each"
-    else:
+    names, kind = [bar.label for bar in bars], "each"
+    if is_narrow and len(bars) > 1:
+        names, kind = [names[0], names[-1]], "some"
+    elif len(bars) > _MAX_LABELS:
         last = len(bars) - 1
-        names, kind = [bars[round(last * place / 4)].label for place in range(5)], "some"
+        names, kind = [names[round(last * place / 4)] for place in range(5)], "some"
     labels = Markup("").join(Markup("<span>{}</span>").format(name) for name in names)
     return Markup('<div class="axis-labels {}">{}</div>').format(kind, labels)
 

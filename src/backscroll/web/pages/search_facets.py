@@ -105,7 +105,7 @@ class Facets:
         bars = [self._bar(value) for value in counts.dates]
         self.timeline: Markup | None = None
         if len(bars) > 1:
-            self.timeline = bar_chart(bars, "Messages by date")
+            self.timeline = bar_chart(bars, "Messages by date", is_narrow=True)
         self.dates = [
             Choice(bar.label, bar.label, int(bar.value), bar.url, bar.is_active)
             for bar in bars[::-1]

@@ -23,7 +23,7 @@ from backscroll.model import (
     record_id_of,
 )
 from backscroll.model.merge_messages import merge_messages
-from backscroll.model.stream import OWN_TITLES, title_rank
+from backscroll.model.stream.closing import OWN_TITLES, title_rank
 from tests.oracle.fold import ParsedSession, UnitContent
 
 __all__ = ["Key", "Session", "join"]

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
         Evidence,
         LinkedSession,
     )
-    from backscroll.model.merge_messages import (
-        ORPHAN_RESULT,
-        is_same_response,
-        merge_repeated_call,
-        message_for_orphan_result,
-        with_result,
-    )
     from backscroll.model.message import (
         Attachment,
         Decision,
@@ -66,13 +59,17 @@ if TYPE_CHECKING:
         Session,
         SessionSummary,
     )
-    from backscroll.model.stream import (
+    from backscroll.model.stream.closing import (
         STORES,
         Agent,
-        Checkpoint,
         Closing,
-        ClosingUpdate,
         CopiedLines,
+        TrackedFile,
+        Visibility,
+    )
+    from backscroll.model.stream.items import (
+        Checkpoint,
+        ClosingUpdate,
         Item,
         Opening,
         RawRow,
@@ -83,9 +80,14 @@ if TYPE_CHECKING:
         SubagentLink,
         TitleHint,
         ToolResult,
-        TrackedFile,
         UsageReport,
-        Visibility,
+    )
+    from backscroll.model.stream.tool_calls import (
+        ORPHAN_RESULT,
+        is_same_response,
+        merge_repeated_call,
+        message_for_orphan_result,
+        with_result,
     )
     from backscroll.model.sync import Retention
     from backscroll.model.unit import Unit
@@ -175,16 +177,16 @@ _PLACES = {
     " RestoreResult RestoredFile",
     "safekeeping.changes": "Change",
     "code.commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
-    "merge_messages": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
-    " with_result",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_uuid record_id_of",
     "problem": "PROBLEM_CODES Fault Problem",
     "sync": "Retention",
     "search": "SearchMatch SearchResult",
-    "stream": "STORES Agent Checkpoint Closing ClosingUpdate CopiedLines Item Opening RawRow"
-    " RecordCounts Replacement ReportedState ReportedTotals SubagentLink TitleHint"
-    " ToolResult TrackedFile UsageReport Visibility",
+    "stream.closing": "STORES Agent Closing CopiedLines TrackedFile Visibility",
+    "stream.items": "Checkpoint ClosingUpdate Item Opening RawRow RecordCounts Replacement ReportedState"
+    " ReportedTotals SubagentLink TitleHint ToolResult UsageReport",
+    "stream.tool_calls": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
+    " with_result",
     "session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
     "safekeeping.transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
     "unit": "Unit",

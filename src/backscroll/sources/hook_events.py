@@ -8,7 +8,7 @@ from backscroll.model import Closing, Edit, Message, Opening, Origin, RecordCoun
 from backscroll.model.code.hooks import HookEvent
 from backscroll.model.dates import iso
 from backscroll.model.message import Decision, Role, Status
-from backscroll.model.stream import Agent
+from backscroll.model.stream.closing import Agent
 
 __all__ = ["EventStream", "as_int", "as_text"]
 

@@ -8,8 +8,7 @@ import msgspec
 
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decompress
-from backscroll.model import STORES, Closing
-from backscroll.model.stream import best_title
+from backscroll.model.stream.closing import STORES, Closing, best_title
 
 __all__ = [
     "Fragment",

@@ -31,7 +31,7 @@ from backscroll.archive.timestamps import from_ms
 from backscroll.archive.undone_copies import is_undone_copy
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.dates import iso
-from backscroll.model.stream import OWN_TITLES
+from backscroll.model.stream.closing import OWN_TITLES
 
 __all__ = ["conversation_id", "delete_empty_session", "write_sessions"]
 

@@ -1,14 +1,19 @@
 """Token usage of model responses: each response once per fragment, counted where it was first produced."""
 
+from __future__ import annotations
+
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 
 from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
 from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.undone_copies import undone_fragments
-from backscroll.model import Message, Opening, TokenUsage, UsageReport
+from backscroll.model.message import Message, TokenUsage
+
+if TYPE_CHECKING:
+    from backscroll.model import Opening, UsageReport
 
 __all__ = ["NO_MESSAGE", "UsageRecorder", "assign_response_owner", "usage_by_response"]
 
@@ -43,8 +48,8 @@ class UsageRecorder:
         known = self._responses.get(response_id)
         if known is None:
             self._responses[response_id] = (usage, item)
-        elif known[0] != usage or type(known[1]) is UsageReport:
-            is_first_message = type(known[1]) is UsageReport and type(item) is Message
+        elif known[0] != usage or type(known[1]) is not Message:
+            is_first_message = type(known[1]) is not Message and type(item) is Message
             first = item if is_first_message else known[1]
             self._responses[response_id] = (known[0].merged(usage), first)
 

@@ -39,7 +39,7 @@ from backscroll.model import (
     with_result,
 )
 from backscroll.model.message import TYPED_KINDS
-from backscroll.model.stream import is_titled
+from backscroll.model.stream.closing import is_titled
 
 if TYPE_CHECKING:
     from backscroll.archive.write.unit_writer import UnitWriter

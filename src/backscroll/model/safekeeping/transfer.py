@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from backscroll.model.safekeeping.changes import Change, ChangePlan, Content
 from backscroll.model.session import SessionSummary
-from backscroll.model.stream import RawRow
+from backscroll.model.stream.items import RawRow
 
 __all__ = [
     "ArchivedFile",

@@ -8,7 +8,7 @@ from backscroll.config import Machine
 from backscroll.model import Item, Workspace
 from backscroll.model.code.hooks import HookEvent, HookFile
 from backscroll.model.message import Status
-from backscroll.model.stream import Agent
+from backscroll.model.stream.closing import Agent
 from backscroll.sources.claude_code.locations import NAME, roots
 from backscroll.sources.hook_events import EventStream, as_text
 

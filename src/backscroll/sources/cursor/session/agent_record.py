@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from backscroll.model import Message, Problem, ToolCall, ToolResult
-from backscroll.model.merge_messages import calls_by_id
+from backscroll.model.stream.tool_calls import calls_by_id
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.database.session_rows import RowLoader

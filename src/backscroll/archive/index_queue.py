@@ -2,14 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from backscroll.archive.connection import transaction
+from backscroll.model.value import Value
 
 __all__ = ["IndexJob", "IndexQueue"]
 
 
-class IndexJob(NamedTuple):
+class IndexJob(Value):
     """A session or subagent to index from a position on."""
 
     session_id: int  # conversations.number or subagent.id

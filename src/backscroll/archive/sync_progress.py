@@ -4,16 +4,16 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from backscroll.model.sync import estimate_remaining_seconds
+from backscroll.model.value import Value
 
 __all__ = ["ProgressFile", "SyncProgress"]
 
 WRITE_INTERVAL_SECONDS = 0.2
 
 
-class SyncProgress(NamedTuple):
+class SyncProgress(Value):
     """State of a running sync."""
 
     pid: int
@@ -51,10 +51,10 @@ class ProgressFile:
         import json  # start-up time: most syncs end before they write
 
         elapsed = now - self._started
-        progress = self._progress._replace(elapsed_seconds=elapsed, done=done, total=total)
+        progress = self._progress.replace(elapsed_seconds=elapsed, done=done, total=total)
         temporary = self._path.with_name(f"sync.json.{os.getpid()}")
         with suppress(OSError):  # a full disk must not end the sync here
-            temporary.write_text(json.dumps(progress), "ascii")
+            temporary.write_text(json.dumps([*vars(progress).values()]), "ascii")
             temporary.replace(self._path)
             self._is_written = True
 

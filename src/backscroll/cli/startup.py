@@ -9,12 +9,9 @@ from backscroll.cli.output.errors import reopen_closed_streams, report_errors
 
 __all__ = ["run_command"]
 
-GC_THRESHOLD = 50_000  # the default of 700 costs 10 % of a command
-
 
 def run_command(arguments: list[str]) -> None:
     """Run a command and exit with its code. An error is printed as one message."""
-    gc.set_threshold(GC_THRESHOLD, 20, 20)
     reopen_closed_streams()
     try:
         with report_errors():

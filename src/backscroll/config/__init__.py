@@ -3,16 +3,16 @@
     jsonc.py          edit JSON with comments
     settings_file.py  change the settings file of another program, with a backup
 
-Values are named tuples: importing msgspec takes longer than a sync of a thousand unchanged files.
+Values are not structs: importing msgspec takes longer than a sync of a thousand unchanged files.
 """
 
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from backscroll.errors import UsageError
+from backscroll.model.value import Value
 
 __all__ = ["Machine", "NamedRoot", "Settings", "archive_home", "named_roots", "settings", "this_machine"]
 
@@ -21,7 +21,7 @@ _DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support
 _OTHER_FOLDER_VARIABLES = {"XDG_DATA_HOME", "ANDROID_ROOT"}  # if set, platformdirs decides
 
 
-class Machine(NamedTuple):
+class Machine(Value):
     """Home folder, environment variables and operating system. Tests create their own."""
 
     home: Path
@@ -65,7 +65,7 @@ def _default_home() -> Path:
     return user_data_path("backscroll", appauthor=False)
 
 
-class Settings(NamedTuple):
+class Settings(Value):
     """Values of ``config.toml`` in the archive folder."""
 
     exclude: tuple[str, ...] = ()  # patterns of workspaces that are not archived
@@ -139,7 +139,7 @@ def _journal_settings(
     return named, model, on_commit, unknown
 
 
-class NamedRoot(NamedTuple):
+class NamedRoot(Value):
     """Folder given as the root of a source."""
 
     source: str

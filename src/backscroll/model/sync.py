@@ -1,10 +1,12 @@
 """Results of a sync: report and status, events of sessions, what the tools will delete.
 
-Plain classes: a sync without changes does not load msgspec.
+No structs: a sync without changes does not load msgspec.
 """
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from backscroll.model.value import Value
 
 __all__ = [
     "EventCode",
@@ -32,7 +34,7 @@ def estimate_remaining_seconds(elapsed_seconds: float, done: int, total: int) ->
     return remaining if remaining <= MAX_ESTIMATE_SECONDS else None
 
 
-class SyncStatus(NamedTuple):
+class SyncStatus(Value):
     """State of the sync, seen from any process."""
 
     is_complete: bool  # the archive contains everything that the last sync found
@@ -67,7 +69,7 @@ class SyncReport:
         return self.new + self.grew + self.rewritten + self.came_back
 
 
-class Retention(NamedTuple):
+class Retention(Value):
     """Sessions that a tool is about to delete, and the settings change that prevents it."""
 
     days: int  # of inactivity until deletion
@@ -81,7 +83,7 @@ class Retention(NamedTuple):
 EventCode = Literal["vanished", "overwritten", "came_back"]
 
 
-class SessionEvent(NamedTuple):
+class SessionEvent(Value):
     """One event of a session."""
 
     session_ref: str

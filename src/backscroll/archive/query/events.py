@@ -6,11 +6,11 @@ All processes write to the same log.
 import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
 
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model.sync import EventCode, EventLog, SessionEvent
+from backscroll.model.value import Value
 
 __all__ = ["Events", "SessionState"]
 
@@ -50,7 +50,7 @@ _SESSION_STATES = (
 )
 
 
-class SessionState(NamedTuple):
+class SessionState(Value):
     """The listed values of a session. Equal states look the same in a list."""
 
     id: int

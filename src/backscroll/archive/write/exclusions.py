@@ -3,7 +3,9 @@
 import re
 from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from backscroll.model.value import Value
 
 if TYPE_CHECKING:
     from backscroll.model import Opening, Workspace
@@ -17,7 +19,7 @@ MIN_DISTINCTIVE_ID_CHARS = 8  # a shorter id may occur in any text by chance
 _NO_PATTERNS_HASH = bytes.fromhex("e4a6a0577479b2b4")  # precomputed: most users exclude nothing
 
 
-class Exclusions(NamedTuple):
+class Exclusions(Value):
     """Forgotten sessions, checked when a session begins, and excluded workspaces, checked when it ends."""
 
     forgotten: frozenset[tuple[str, str]] = frozenset()  # platform and id

@@ -31,7 +31,7 @@ def report_document(
             "irregular": [problem.origin.path for problem in irregular],
             "archive": str(history.archive_path),
             "is_complete": history.is_complete,
-            "retention": [retention._asdict() for retention in retentions],
+            "retention": [vars(retention) for retention in retentions],
             "ledger": events_document(events),
         }
     )

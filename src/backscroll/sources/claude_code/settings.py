@@ -5,7 +5,9 @@ No other part of a file is returned or shown, because it can contain secrets.
 
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from backscroll.model.value import Value
 
 __all__ = ["Setting", "find_setting", "make_diff"]
 
@@ -17,7 +19,7 @@ _DEFAULT_MANAGED_PATH = Path("/etc/claude-code/managed-settings.json")
 _MISSING = object()
 
 
-class Setting(NamedTuple):
+class Setting(Value):
     """Value of the key in one file."""
 
     path: Path

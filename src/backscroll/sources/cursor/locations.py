@@ -3,9 +3,9 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from backscroll.config import Machine
+from backscroll.model.value import Value
 from backscroll.readers.file_access import is_denied
 from backscroll.readers.file_names import is_utf8
 
@@ -36,7 +36,7 @@ _WINDOWS_HOMES = Path("/mnt/c/Users")
 _is_file, _is_link = os.path.isfile, os.path.islink
 
 
-class WorkspaceStorage(NamedTuple):
+class WorkspaceStorage(Value):
     """Folder in which the editor stores the state of one workspace."""
 
     id: str

@@ -126,7 +126,7 @@ def _statistics(history: History, request: Request, values: Values) -> dict[str,
 
 
 def _status(history: History, request: Request, values: Values) -> dict[str, Any]:
-    return dict(history.background_sync.status()._asdict())
+    return dict(vars(history.background_sync.status()))
 
 
 def _string(name: str, description: str, default: str | None, values: Iterable[str]) -> Parameter:

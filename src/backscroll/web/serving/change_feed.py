@@ -56,7 +56,7 @@ class ChangeFeed:
 
     def publish_sync(self) -> None:
         """Send that any session may have changed to all subscribers, from the sync thread."""
-        self._publish(_event("sync", self._status()._asdict()))
+        self._publish(_event("sync", vars(self._status())))
 
     def _publish(self, event: str) -> None:
         if self._token is not None:
@@ -85,7 +85,7 @@ class ChangeFeed:
         silent_seconds = 0.0
         is_complete = True
         # A change before the page was connected has been sent to others only.
-        yield _event("sync", self._status()._asdict()) if since != self.revision else ": connected\n\n"
+        yield _event("sync", vars(self._status())) if since != self.revision else ": connected\n\n"
         try:
             with sender, receiver:
                 while True:
@@ -99,7 +99,7 @@ class ChangeFeed:
                     silent_seconds += STATUS_SECONDS
                     status = self._status()
                     if not status.is_complete or not is_complete:
-                        yield _event("sync", status._asdict())
+                        yield _event("sync", vars(status))
                         silent_seconds = 0.0
                     is_complete = status.is_complete
                     if silent_seconds >= HEARTBEAT_SECONDS:

@@ -8,7 +8,8 @@ from backscroll.config import Machine, NamedRoot
 from backscroll.errors import RestoreError
 from backscroll.history import History
 from backscroll.sources import named, names
-from backscroll.sources.capabilities import BackupContents, required_capability
+from backscroll.sources.capabilities import BackupContents
+from backscroll.sources.capability_lookup import required_capability
 from backscroll.testing.claude_code import Transcript
 from tests.backup.histories import file_contents
 from tests.histories import HISTORIES

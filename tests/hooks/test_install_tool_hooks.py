@@ -16,7 +16,8 @@ from backscroll.hooks.install_tool_hooks import hook_status, plan_install, plan_
 from backscroll.hooks.shell_command import hook_command, is_own_command, missing_files
 from backscroll.model.code.hooks import HookFile
 from backscroll.sources import named
-from backscroll.sources.capabilities import HookSettings, required_capability
+from backscroll.sources.capabilities import HookSettings
+from backscroll.sources.capability_lookup import required_capability
 from tests.cli.run_command import backscroll
 
 COMMAND = hook_command(Path("/home/zoe/my archive/spool"))

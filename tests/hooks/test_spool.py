@@ -476,7 +476,8 @@ def test_any_event_of_a_session_is_parsed_or_ignored(found: list[dict[str, Any]]
     from backscroll.model import Message, RecordCounts
     from backscroll.model.code.hooks import HookEvent
     from backscroll.sources import named
-    from backscroll.sources.capabilities import HookEvents, required_capability
+    from backscroll.sources.capabilities import HookEvents
+    from backscroll.sources.capability_lookup import required_capability
 
     for source in map(named, ("claude-code", "cursor")):
         hooks = required_capability(source, HookEvents)

@@ -14,7 +14,8 @@ from backscroll.config import NamedRoot
 from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.transfer import StoredSession
 from backscroll.sources import named
-from backscroll.sources.capabilities import SessionWriter, required_capability
+from backscroll.sources.capabilities import SessionWriter
+from backscroll.sources.capability_lookup import required_capability
 from backscroll.testing.cursor.generations import GENERATIONS
 from backscroll.testing.cursor_cli.home import Home
 from backscroll.testing.cursor_cli.stores import example_messages

@@ -8,7 +8,8 @@ import pytest
 from backscroll import sources
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable, Store
-from backscroll.sources.capabilities import ResumeCommands, required_capability
+from backscroll.sources.capabilities import ResumeCommands
+from backscroll.sources.capability_lookup import required_capability
 
 HOME = Path("/home/zoe")
 MACHINE = Machine(HOME)

@@ -38,7 +38,8 @@ from backscroll.model.safekeeping.backup import (
 from backscroll.readers.file_names import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
-from backscroll.sources.capabilities import SessionSelection, required_capability
+from backscroll.sources.capabilities import SessionSelection
+from backscroll.sources.capability_lookup import required_capability
 
 __all__ = ["Selection", "create_backup", "plan_backup"]
 

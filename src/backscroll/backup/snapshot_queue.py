@@ -11,7 +11,8 @@ from typing import Self
 
 from backscroll.backup.snapshot import take_snapshot
 from backscroll.backup.sources import FileToBackUp
-from backscroll.sources.capabilities import BackupContents, SessionSelection, required_capability
+from backscroll.sources.capabilities import BackupContents, SessionSelection
+from backscroll.sources.capability_lookup import required_capability
 
 __all__ = ["SnapshotQueue"]
 

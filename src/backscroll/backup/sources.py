@@ -10,7 +10,8 @@ from msgspec import Struct
 from backscroll.model.safekeeping.backup import BackupRoot, FileKind, SourceFile
 from backscroll.readers.file_access import is_entry_denied
 from backscroll.sources import Source
-from backscroll.sources.capabilities import BackupContents, SessionSelection, capability
+from backscroll.sources.capabilities import BackupContents, SessionSelection
+from backscroll.sources.capability_lookup import capability
 
 __all__ = ["FileToBackUp", "files_to_back_up"]
 

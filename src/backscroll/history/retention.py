@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from backscroll.history.stores import Stores
 from backscroll.readers.file_access import is_entry_denied
-from backscroll.sources.capabilities import RetentionPolicy, capability, has_capability
+from backscroll.sources.capability_lookup import capability, has_capability
+from backscroll.sources.protocols import RetentionPolicy
 
 if TYPE_CHECKING:
     from backscroll.model import Retention

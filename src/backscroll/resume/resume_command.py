@@ -10,7 +10,8 @@ from backscroll.model import SessionSummary
 from backscroll.model.resume import Command, Refusal, RestorePlan, Resumable, Resumption
 from backscroll.model.text import pluralize
 from backscroll.sources import named
-from backscroll.sources.capabilities import ProcessLookup, ResumeCommands, capability
+from backscroll.sources.capabilities import ProcessLookup, ResumeCommands
+from backscroll.sources.capability_lookup import capability
 
 __all__ = ["resumption"]
 

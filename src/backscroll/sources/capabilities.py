@@ -1,26 +1,23 @@
 """Optional capabilities of a source that reading does not need: backup, restore, resume, hooks.
 
-A source names the module of its package that implements a capability in ``capability_modules``. The module
-has a function for each method of the protocol. It is loaded on first use, because most of these modules
-are slow to import and few commands need them.
+The module that implements a capability has a function for each method of the protocol. `capability_lookup`
+finds it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
     from pathlib import Path
     from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Item, Retention, Workspace
+    from backscroll.model import Item, Workspace
     from backscroll.model.code.commit import TrackedCode
     from backscroll.model.code.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
         SessionPlan,
         StoredSession,
     )
-    from backscroll.sources.protocols import Source
 
 __all__ = [
     "BackupContents",
@@ -46,53 +42,10 @@ __all__ = [
     "ProcessLookup",
     "Relocation",
     "ResumeCommands",
-    "RetentionPolicy",
     "SessionInsertion",
     "SessionSelection",
     "SessionWriter",
-    "capability",
-    "has_capability",
-    "required_capability",
 ]
-
-Capability = TypeVar("Capability")
-
-
-def has_capability(source: Source, kind: type[object]) -> bool:
-    """Return whether a source has a capability. Loads nothing."""
-    return kind in _modules(source)
-
-
-def capability(source: Source, kind: type[Capability]) -> Capability | None:
-    """Return the module that implements a capability of a source; None if the source does not have it."""
-    name = _modules(source).get(kind)
-    if name is None:
-        return None
-    return cast(Capability, import_module(f"{type(source).__module__}.{name}"))
-
-
-def required_capability(source: Source, kind: type[Capability]) -> Capability:
-    """Return the module that implements a capability which the source is known to have."""
-    found = capability(source, kind)
-    assert found is not None, f"{source.name} has no {kind.__name__}"
-    return found
-
-
-def _modules(source: Source) -> Mapping[type[object], str]:
-    return getattr(source, "capability_modules", {})
-
-
-class RetentionPolicy(Protocol):
-    """Predicts which sessions the tool deletes."""
-
-    def retention(
-        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
-    ) -> Retention | None:
-        """Return the sessions that the tool deletes within a week; None if there are none.
-
-        ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
-        one are listed.
-        """
 
 
 class CodeTracking(Protocol):

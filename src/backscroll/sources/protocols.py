@@ -3,7 +3,7 @@
 A source has the five members of `Source`. Everything else is optional: a source that can do more inherits
 from the class, and callers check with ``isinstance``. These are abstract base classes, not protocols: since
 Python 3.12, ``isinstance`` on a protocol imports ``inspect``, which slows down start-up. `capabilities` has
-what reading does not need.
+what reading does not need. `RetentionPolicy` is one of these, and here because every sync uses it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
     from pathlib import Path
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Unit
+    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
 
 __all__ = [
     "ChangeMarkers",
@@ -28,6 +29,7 @@ __all__ = [
     "RawRecords",
     "RawRows",
     "RecordLookup",
+    "RetentionPolicy",
     "Source",
     "Watchable",
     "close",
@@ -54,6 +56,19 @@ class Source(Protocol):
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse a unit, from a checkpoint if there is one. A bad record yields a `Problem`."""
+
+
+class RetentionPolicy(Protocol):
+    """Predicts which sessions the tool deletes."""
+
+    def retention(
+        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
+    ) -> Retention | None:
+        """Return the sessions that the tool deletes within a week; None if there are none.
+
+        ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
+        one are listed.
+        """
 
 
 class Folder(Protocol):

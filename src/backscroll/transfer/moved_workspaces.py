@@ -18,7 +18,8 @@ from backscroll.git.repository import known_commits, remote_urls
 from backscroll.model.safekeeping.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces, MoveEvidence
 from backscroll.model.text import pluralize
 from backscroll.sources import named, names
-from backscroll.sources.capabilities import FolderIds, capability
+from backscroll.sources.capabilities import FolderIds
+from backscroll.sources.capability_lookup import capability
 from backscroll.transfer.folder_search import FolderSearch, nearest_existing
 
 __all__ = ["find_moved"]

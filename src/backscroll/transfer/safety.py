@@ -10,7 +10,8 @@ from backscroll.errors import DestinationError, ToolRunningError, TransferError
 from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.changes import Change
 from backscroll.model.safekeeping.transfer import StoredSession
-from backscroll.sources.capabilities import SessionWriter, capability
+from backscroll.sources.capabilities import SessionWriter
+from backscroll.sources.capability_lookup import capability
 from backscroll.sources.protocols import Source
 
 __all__ = [

@@ -9,7 +9,8 @@ from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model import SessionSummary
 from backscroll.model.safekeeping.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
 from backscroll.sources import named
-from backscroll.sources.capabilities import CompanionMoves, SessionWriter, capability
+from backscroll.sources.capabilities import CompanionMoves, SessionWriter
+from backscroll.sources.capability_lookup import capability
 from backscroll.transfer.safety import writable_roots
 
 __all__ = ["archived_session", "companions", "stored_session", "writer_of"]

@@ -21,15 +21,9 @@ from backscroll.model.safekeeping.changes import ChangePlan, FileChange
 from backscroll.readers.sqlite.connection import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import named, names
-from backscroll.sources.capabilities import (
-    BackupContents,
-    ProcessLookup,
-    RetentionPolicy,
-    SessionWriter,
-    capability,
-    has_capability,
-    required_capability,
-)
+from backscroll.sources.capabilities import BackupContents, ProcessLookup, SessionWriter
+from backscroll.sources.capability_lookup import capability, has_capability, required_capability
+from backscroll.sources.protocols import RetentionPolicy
 
 __all__ = ["plan_restore", "restore_backup"]
 

@@ -35,13 +35,8 @@ from backscroll.model.safekeeping.backup import (
 from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
-from backscroll.sources.capabilities import (
-    BackupContents,
-    SessionInsertion,
-    SessionSelection,
-    capability,
-    required_capability,
-)
+from backscroll.sources.capabilities import BackupContents, SessionInsertion, SessionSelection
+from backscroll.sources.capability_lookup import capability, required_capability
 
 __all__ = ["PlannedFile", "PlannedInsert", "RestorePlan", "make_plan"]
 

@@ -16,7 +16,8 @@ from backscroll.model.safekeeping.backup import BackupFile, BackupFolder, Backup
 from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
 from backscroll.sources import named
-from backscroll.sources.capabilities import PathMapping, Relocation, capability
+from backscroll.sources.capabilities import PathMapping, Relocation
+from backscroll.sources.capability_lookup import capability
 from backscroll.sources.row_inserts import file_blocks
 
 __all__ = ["Relocations"]

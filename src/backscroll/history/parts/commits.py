@@ -30,7 +30,8 @@ from backscroll.model.code.commit import (
     SurvivalRow,
 )
 from backscroll.pricing.prices import with_own
-from backscroll.sources.capabilities import CodeTracking, capability
+from backscroll.sources.capabilities import CodeTracking
+from backscroll.sources.capability_lookup import capability
 from backscroll.stats.session_costs import session_costs
 
 __all__ = ["Commits"]

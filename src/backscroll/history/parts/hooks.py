@@ -16,7 +16,8 @@ from backscroll.hooks.install_tool_hooks import hook_status, plan_install, plan_
 from backscroll.hooks.shell_command import git_hook_command, hook_command
 from backscroll.ingest.hooks.new_commits import repository_fingerprint
 from backscroll.model.code.hooks import HookCommit, HookFile, HookStatus, SpoolStatus
-from backscroll.sources.capabilities import HookSettings, capability, has_capability
+from backscroll.sources.capabilities import HookSettings
+from backscroll.sources.capability_lookup import capability, has_capability
 
 __all__ = ["GitHookChange", "Hooks"]
 

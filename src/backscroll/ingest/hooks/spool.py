@@ -22,7 +22,8 @@ import msgspec
 from backscroll import sources
 from backscroll.model import Message, Unit, Workspace
 from backscroll.model.code.hooks import HookCommit, HookRecord
-from backscroll.sources.capabilities import HookEvents, capability, required_capability
+from backscroll.sources.capabilities import HookEvents
+from backscroll.sources.capability_lookup import capability, required_capability
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

@@ -10,18 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from backscroll.sources.capabilities import (
-    BackupContents,
-    HookEvents,
-    HookSettings,
-    PathMapping,
-    ProcessLookup,
-    ResumeCommands,
-    RetentionPolicy,
-    SessionInsertion,
-    SessionSelection,
-    SessionWriter,
-)
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.folders import Folder, list_all_folders
 from backscroll.sources.protocols import (
@@ -49,17 +37,17 @@ class ClaudeCode(FolderListing, PathLookup, RawRecords, RawRows, RecordLookup, W
 
     name = locations.NAME
     platform = "claude_code"
-    capability_modules: ClassVar[dict[type[object], str]] = {
-        BackupContents: "backup",
-        HookEvents: "hooks",
-        HookSettings: "hooks",
-        PathMapping: "writing.relocation",
-        ProcessLookup: "resume",
-        ResumeCommands: "resume",
-        RetentionPolicy: "retention",
-        SessionInsertion: "writing.insert",
-        SessionSelection: "session_selection",
-        SessionWriter: "writing.session_writer",
+    capability_modules: ClassVar[dict[str, str]] = {
+        "BackupContents": "backup",
+        "HookEvents": "hooks",
+        "HookSettings": "hooks",
+        "PathMapping": "writing.relocation",
+        "ProcessLookup": "resume",
+        "ResumeCommands": "resume",
+        "RetentionPolicy": "retention",
+        "SessionInsertion": "writing.insert",
+        "SessionSelection": "session_selection",
+        "SessionWriter": "writing.session_writer",
     }
 
     def roots(self, machine: Machine) -> list[Path]:

@@ -29,18 +29,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from backscroll.model import Unit
 from backscroll.readers.sqlite.change import change_token
-from backscroll.sources.capabilities import (
-    BackupContents,
-    CodeTracking,
-    FolderIds,
-    HookEvents,
-    HookSettings,
-    PathMapping,
-    ResumeCommands,
-    SessionInsertion,
-    SessionSelection,
-    SessionWriter,
-)
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
 from backscroll.sources.protocols import (
@@ -71,17 +59,17 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Watcha
 
     name = "cursor"
     platform = "cursor"
-    capability_modules: ClassVar[dict[type[object], str]] = {
-        BackupContents: "backup",
-        CodeTracking: "side_databases",
-        FolderIds: "writing.workspace_target",
-        HookEvents: "hooks",
-        HookSettings: "hooks",
-        PathMapping: "writing.relocation",
-        ResumeCommands: "resume",
-        SessionInsertion: "writing.insert",
-        SessionSelection: "session_selection",
-        SessionWriter: "writing.session_writer",
+    capability_modules: ClassVar[dict[str, str]] = {
+        "BackupContents": "backup",
+        "CodeTracking": "side_databases",
+        "FolderIds": "writing.workspace_target",
+        "HookEvents": "hooks",
+        "HookSettings": "hooks",
+        "PathMapping": "writing.relocation",
+        "ResumeCommands": "resume",
+        "SessionInsertion": "writing.insert",
+        "SessionSelection": "session_selection",
+        "SessionWriter": "writing.session_writer",
     }
 
     def __init__(self) -> None:

@@ -30,15 +30,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from backscroll.sources.capabilities import (
-    BackupContents,
-    CompanionMoves,
-    PathMapping,
-    ResumeCommands,
-    SessionInsertion,
-    SessionSelection,
-    SessionWriter,
-)
 from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
 from backscroll.sources.protocols import (
@@ -65,14 +56,14 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Watcha
 
     name = locations.SOURCE
     platform = "cursor"
-    capability_modules: ClassVar[dict[type[object], str]] = {
-        BackupContents: "backup",
-        CompanionMoves: "writing.session_writer",
-        PathMapping: "writing.relocation",
-        ResumeCommands: "resume",
-        SessionInsertion: "backup",
-        SessionSelection: "backup",
-        SessionWriter: "writing.session_writer",
+    capability_modules: ClassVar[dict[str, str]] = {
+        "BackupContents": "backup",
+        "CompanionMoves": "writing.session_writer",
+        "PathMapping": "writing.relocation",
+        "ResumeCommands": "resume",
+        "SessionInsertion": "backup",
+        "SessionSelection": "backup",
+        "SessionWriter": "writing.session_writer",
     }
 
     def __init__(self) -> None:

@@ -5,6 +5,7 @@ All types are values: frozen, comparable, without ids of the archive.
 
 import re
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -154,7 +155,10 @@ class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status == "failed"
 
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # faster than re.IGNORECASE
+@cache
+def _uuid_pattern() -> re.Pattern[str]:
+    """Compile on first use: most commands do not need it."""
+    return re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # faster than re.IGNORECASE
 
 
 def record_id_of(id_: str) -> str:
@@ -164,7 +168,7 @@ def record_id_of(id_: str) -> str:
 
 def is_uuid(record: str) -> bool:
     """Return whether a record id is globally unique. Hashes and line numbers are not."""
-    return _UUID.fullmatch(record) is not None
+    return _uuid_pattern().fullmatch(record) is not None
 
 
 class Message(Struct, frozen=True, gc=False, omit_defaults=True):

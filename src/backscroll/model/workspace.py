@@ -10,7 +10,7 @@ __all__ = ["UNKNOWN_WORKSPACE", "Workspace", "WorkspaceSummary", "normalize_path
 
 UNKNOWN_WORKSPACE = "unknown"
 
-_DRIVE = re.compile(r"^/?([A-Za-z]):(?=[\\/]|$)")
+_DRIVE = r"^/?([A-Za-z]):(?=[\\/]|$)"  # compiled on first use
 
 
 class Workspace(Struct, frozen=True):
@@ -46,7 +46,7 @@ class WorkspaceSummary(Struct, frozen=True, kw_only=True):
 def normalize_path(path: str) -> str:
     """Return the canonical form: NFC, forward slashes, lower-case drive letter, no trailing slash."""
     path = unicodedata.normalize("NFC", path)
-    if drive := _DRIVE.match(path):
+    if ":" in path[:3] and (drive := re.match(_DRIVE, path)):
         path = f"{drive[1].lower()}:{path[drive.end() :]}".replace("\\", "/")
     elif path.startswith("\\\\"):
         path = path.replace("\\", "/")

@@ -28,8 +28,9 @@ _PATH_PARAMS = (
 _SUBJECT_PARAM_PARTS = ("command", "path", "file", "query", "pattern", "url")
 _COMMAND_PARAMS = ("command", "cmd")
 # The tools write the exit code before or after the output of a command.
-_EXIT_CODE_BEFORE = re.compile(r"\s*(?:Error: )?Exit code:? (\d+)\b")
-_EXIT_CODE_AFTER = re.compile(r"\[exit code (\d+)\]\s*\Z")
+# Compiled on first use.
+_EXIT_CODE_BEFORE = r"\s*(?:Error: )?Exit code:? (\d+)\b"
+_EXIT_CODE_AFTER = r"\[exit code (\d+)\]\s*\Z"
 _EXIT_CODE_CHARS = 40  # at the end of the output
 
 
@@ -62,7 +63,7 @@ def path_param(tool: ToolCall) -> str | None:
 def exit_status(tool: ToolCall) -> int | None:
     """Return the exit code of a command, if its result contains it."""
     result = tool.result or ""
-    found = _EXIT_CODE_BEFORE.match(result) or _EXIT_CODE_AFTER.search(result[-_EXIT_CODE_CHARS:])
+    found = re.match(_EXIT_CODE_BEFORE, result) or re.search(_EXIT_CODE_AFTER, result[-_EXIT_CODE_CHARS:])
     return int(found[1]) if found is not None else None
 
 

@@ -37,7 +37,7 @@ _CJK = (  # including Thai, Lao, Burmese and Khmer, which have no spaces between
 _MAX_IDENTIFIER_BYTES = 64
 _SAFE_WORD_BYTES = 200  # below `MAX_WORD_BYTES`: a change of case may add a few bytes
 _LOWER = r"[^\WA-Z\d_]"
-_SUBWORD = re.compile(rf"[A-Z]{{2,}}s(?!{_LOWER})|[A-Z]+(?=[A-Z]{_LOWER})|[A-Z]?{_LOWER}+|[A-Z]+|\d+")
+_SUBWORD = rf"[A-Z]{{2,}}s(?!{_LOWER})|[A-Z]+(?=[A-Z]{_LOWER})|[A-Z]?{_LOWER}+|[A-Z]+|\d+"
 
 _ASCII = bytes(range(128))
 # Leading bytes of characters that need no normalization and no bigrams: Latin, dashes, quotes, arrows.
@@ -60,10 +60,7 @@ _LONG_RUN_SAMPLE = b"a" * (_SAFE_WORD_BYTES // _SAMPLE_STEP)
 # Subword boundaries, matched up to the end of the identifier: a capital after a letter with a lower-case
 # letter before or after it, or three digits after a letter. Each pattern starts with its rarest part, which
 # the regex engine finds fastest; the part before it is a lookbehind.
-_SUBWORD_BOUNDARIES = (
-    re.compile(rb"A(?<=[aA]A)(?:(?=a)|(?<=aA))[aA0]*"),
-    re.compile(rb"000(?<=[aA]000)[aA0]*"),
-)
+_SUBWORD_BOUNDARIES = (rb"A(?<=[aA]A)(?:(?=a)|(?<=aA))[aA0]*", rb"000(?<=[aA]000)[aA0]*")
 
 
 class AnalyzedText(Struct, frozen=True, gc=False):
@@ -157,10 +154,16 @@ def bigrams(run: str) -> list[str]:
     return [*map(str.__add__, run, run[1:]), run[-1:]]
 
 
+@cache
+def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+    """Compile on first use: a search does not need these patterns."""
+    return re.compile(pattern)
+
+
 def _compound_identifiers(raw: bytes, classes: bytes) -> set[bytes]:
     """Return the identifiers in a text that contain subwords."""
     found: set[bytes] = set()
-    for boundary in _SUBWORD_BOUNDARIES:
+    for boundary in map(_compiled, _SUBWORD_BOUNDARIES):
         first = boundary.search(classes)  # the fastest check: most texts have none
         if first is None:
             continue
@@ -175,7 +178,7 @@ def _compound_identifiers(raw: bytes, classes: bytes) -> set[bytes]:
 @lru_cache(maxsize=1 << 16)
 def split_identifier(identifier: bytes) -> tuple[str, ...]:
     """Split ``parseHTTPRequest`` into parse, HTTP and Request. Return nothing for a simple word."""
-    subwords: list[str] = _SUBWORD.findall(identifier.decode())
+    subwords: list[str] = re.findall(_SUBWORD, identifier.decode())
     if len(subwords) < 2 or not _are_words(subwords):
         return ()
     return tuple(subword for subword in subwords if len(subword) > 1)

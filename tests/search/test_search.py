@@ -17,7 +17,7 @@ from backscroll.index import Pattern, exact, regex
 from backscroll.model import Message, Origin, ToolCall
 from backscroll.model.searchable_text import searchable_text
 from backscroll.search.byte_prefilter import required_bytes
-from backscroll.search.search import By
+from backscroll.search.matches import By
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork, tool_calls
 from tests.sources.cursor.reading import write_and_read

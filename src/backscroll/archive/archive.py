@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from backscroll import model
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, ReadOnlyConnection, connect, transaction
 from backscroll.archive.derive.idle_sessions import close_idle_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.index_queue import IndexQueue
 from backscroll.archive.pending_erasure import PendingErasure
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.archive.sync_state import SyncState
 from backscroll.archive.write.exclusions import Exclusions
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
     from backscroll.archive.hooks import HookRecords
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
+    from backscroll.archive.query.facets import Facets
     from backscroll.archive.query.messages import MessageQueries
     from backscroll.archive.query.sessions import SessionQueries
     from backscroll.archive.query.statistics import Statistics
     from backscroll.archive.query.workspaces import WorkspaceQueries
-    from backscroll.archive.session_key import SessionKey
     from backscroll.archive.storage.originals import Originals
     from backscroll.archive.write.unit_store import UnitStore
     from backscroll.model import Filter, SessionSummary
@@ -101,6 +103,12 @@ class Archive:
         return Events(self._db)
 
     @cached_property
+    def facets(self) -> Facets:
+        from backscroll.archive.query.facets import Facets
+
+        return Facets(self._db)
+
+    @cached_property
     def originals(self) -> Originals:
         from backscroll.archive.storage.originals import Originals
 
@@ -153,10 +161,9 @@ class Archive:
         """
         if summary.parent_ref is not None or not self.sessions.has_reported_usage(summary):
             return None
-        # Imported here: most sessions report no total.
-        from backscroll.archive.query.statistics import reported_cost
-
-        return reported_cost(self._db, summary)
+        key = SessionKey(summary.platform, summary.id)
+        increments = self.statistics(model.Filter(with_unlisted=True), key).reported()
+        return round(sum(increment.usd for increment in increments), 8)  # without errors of addition
 
     @property
     def identity(self) -> str:

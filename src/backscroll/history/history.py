@@ -169,7 +169,7 @@ class History(ToolChanges):
 
     def session_facets(self, filter: Filter | None = None) -> SessionFacets:
         """Return how many sessions each value of each filter would list, with the other filters unchanged."""
-        return self._stores.archive.sessions.facets(filter or model.Filter())
+        return self._stores.archive.facets.of_sessions(filter or model.Filter())
 
     def all_sessions(self, filter: Filter | None = None) -> list[SessionSummary]:
         """Return all matching sessions, newest first."""

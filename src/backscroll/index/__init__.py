@@ -7,17 +7,18 @@
     results/  highlights and snippets in the text of a hit
 
 The index stores no message text and is derived from the archive: `Index.rebuild` discards it at any time.
-Importing this package does not load Tantivy; importing `Index` does.
+Importing this package does not load Tantivy; importing `Index` does. Patterns are loaded on first use too.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from backscroll.index.engine.documents import Document, IndexMessage, IndexSession
-from backscroll.index.pattern.pattern import Pattern, exact, regex
 from backscroll.index.query.parser import Filter, Query, parse
 
 if TYPE_CHECKING:
     from backscroll.index.engine.store import Index, IndexDamagedError
+    from backscroll.index.pattern.pattern import Pattern, exact, regex
 
 __all__ = [
     "Document",
@@ -34,10 +35,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in ("Index", "IndexDamagedError"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from backscroll.index.engine import store  # start-up: loading Tantivy takes 20 ms
+# Names that are loaded on first use, and their modules. Loading Tantivy takes 20 ms.
+_MODULES = {
+    "Index": "engine.store",
+    "IndexDamagedError": "engine.store",
+    "Pattern": "pattern.pattern",
+    "exact": "pattern.pattern",
+    "regex": "pattern.pattern",
+}
 
-    globals()[name] = getattr(store, name)
-    return globals()[name]
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,6 +1,8 @@
 """Search over index and archive: the index finds messages, the archive provides their text.
 
-search             word search and pattern search
+search             word search
+pattern_search     search for a substring or a regular expression
+matches            what both return: a hit with its message and the text to show
 excluded_sessions  sessions that contain an excluded word
 facets             counts of matching messages by property
 hit_text           the text of a hit
@@ -11,4 +13,30 @@ recall             sessions that are relevant to a task
 excerpts           excerpts of a recalled session within a token budget
 known_secrets      named secrets to redact
 synonyms           synonyms (data in synonyms.txt)
+
+A word search does not need the names below. They are loaded on first use.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from backscroll.search.facets import count_facets
+    from backscroll.search.known_secrets import learn_named_secrets
+    from backscroll.search.pattern_search import compile_pattern, search_pattern
+
+__all__ = ["compile_pattern", "count_facets", "learn_named_secrets", "search_pattern"]
+
+_MODULES = {
+    "compile_pattern": "pattern_search",
+    "count_facets": "facets",
+    "learn_named_secrets": "known_secrets",
+    "search_pattern": "pattern_search",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value

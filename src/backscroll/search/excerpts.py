@@ -16,8 +16,8 @@ from backscroll.model.search import Excerpt, RecalledSession
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
 from backscroll.search.hit_text import load_hit_texts
+from backscroll.search.matches import RedactText
 from backscroll.search.recall import RecallCandidate
-from backscroll.search.search import RedactText
 
 __all__ = ["add_excerpts", "session_without_excerpts"]
 

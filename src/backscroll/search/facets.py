@@ -64,7 +64,7 @@ class _Sums:
         self.workspaces: Counter[str] = Counter()  # by workspace hash
         self.models: Counter[str] = Counter()  # a session can have several
         by_properties: Counter[SessionProperties] = Counter()
-        known = archive.sessions.properties(sessions)
+        known = archive.facets.properties(sessions)
         for id_, count in sessions.items():
             if (properties := known.get(id_)) is not None:
                 by_properties[properties] += count

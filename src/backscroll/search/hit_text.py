@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
-from backscroll.model import Message
+from backscroll.model import Message, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
-__all__ = ["load_hit_texts", "text_with_paths"]
+__all__ = ["load_hit_texts", "text_with_paths", "title_of"]
 
 
 def load_hit_texts(
@@ -39,3 +39,8 @@ def text_with_paths(message: Message) -> str:
     text = searchable_text(message)
     missing = [path for path in paths_of(message) if path not in text]
     return "\n".join([text, *missing]) if missing else text
+
+
+def title_of(summary: SessionSummary) -> str:
+    """Return the searchable title: the tool's own. A title set by the user is part of the annotations."""
+    return summary.original_title or summary.title or ""

@@ -8,13 +8,9 @@ from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.index import Pattern
 from backscroll.model import SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
+from backscroll.search.hit_text import title_of
 
-__all__ = ["TitleMatcher", "title_of"]
-
-
-def title_of(summary: SessionSummary) -> str:
-    """Return the searchable title: the tool's own. A title set by the user is part of the annotations."""
-    return summary.original_title or summary.title or ""
+__all__ = ["TitleMatcher"]
 
 
 class TitleMatcher:

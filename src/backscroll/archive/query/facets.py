@@ -1,18 +1,20 @@
-"""Counts of sessions by property, for the filters of a session list."""
+"""Properties of sessions and their counts, for the filters of a list."""
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from backscroll.archive.query.filters import where_clause
+from backscroll.archive.query.session_cache import DataVersion
 from backscroll.model import Filter
 from backscroll.model.session import FacetValue, SessionFacets
 
-__all__ = ["SessionProperties", "session_facets", "session_properties"]
+__all__ = ["Facets", "SessionProperties"]
 
+MAX_SELECTED_PROPERTIES = 1000  # for more sessions, the properties of all are read
 MAX_VALUES = 200  # of one property, the most frequent ones
 
 _SOURCES = "select source, source, count(*) from conversations where {0} group by 1"
@@ -54,7 +56,40 @@ _IN_IDS = " where {0} in (select value from json_each(:ids))"
 _SOME_PROPERTIES = _PROPERTIES.format(_IN_IDS.format("number"), _IN_IDS.format("s.id"))
 
 
-def session_properties(
+class Facets:
+    """Queries for the properties of sessions."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version = DataVersion(db)
+        self._properties: dict[int, SessionProperties] | None = None
+
+    def of_sessions(self, filter_: Filter) -> SessionFacets:
+        """Return how many sessions each value of each filter would list, with the other filters unchanged."""
+        db = self._db
+        return SessionFacets(
+            sources=_values(db, _SOURCES, replace(filter_, source=None)),
+            workspaces=_values(db, _WORKSPACES, replace(filter_, workspace=None)),
+            branches=_values(db, _BRANCHES, replace(filter_, branch=None)),
+            models=_values(db, _MODELS, replace(filter_, model=None)),
+            tags=_values(db, _TAGS, replace(filter_, tags=())),
+            edited=_count(db, replace(filter_, has_edits=True)),
+            gone=_count(db, replace(filter_, is_gone=True)),
+            starred=_count(db, replace(filter_, is_starred=True)),
+        )
+
+    def properties(self, ids: Collection[int]) -> Mapping[int, SessionProperties]:
+        """Return source, workspace and models of sessions and subagents by id, perhaps also of others."""
+        if self._version.has_changed():
+            self._properties = None
+        if self._properties is None:
+            if len(ids) <= MAX_SELECTED_PROPERTIES:
+                return _read_properties(self._db, ids)
+            self._properties = _read_properties(self._db)
+        return self._properties
+
+
+def _read_properties(
     db: sqlite3.Connection, ids: Collection[int] | None = None
 ) -> dict[int, SessionProperties]:
     """Return the properties of these or all sessions and subagents, by id. Equal ones are the same object."""
@@ -73,20 +108,6 @@ def session_properties(
             known[source, workspace_hash, models] = properties
         found[id_] = properties
     return found
-
-
-def session_facets(db: sqlite3.Connection, filter_: Filter) -> SessionFacets:
-    """Return how many sessions each value of each filter would list, with the other filters unchanged."""
-    return SessionFacets(
-        sources=_values(db, _SOURCES, replace(filter_, source=None)),
-        workspaces=_values(db, _WORKSPACES, replace(filter_, workspace=None)),
-        branches=_values(db, _BRANCHES, replace(filter_, branch=None)),
-        models=_values(db, _MODELS, replace(filter_, model=None)),
-        tags=_values(db, _TAGS, replace(filter_, tags=())),
-        edited=_count(db, replace(filter_, has_edits=True)),
-        gone=_count(db, replace(filter_, is_gone=True)),
-        starred=_count(db, replace(filter_, is_starred=True)),
-    )
 
 
 def _values(db: sqlite3.Connection, query: str, filter_: Filter) -> tuple[FacetValue, ...]:

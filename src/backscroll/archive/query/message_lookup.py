@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import groupby, islice
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from backscroll.archive.query.message_cache import FragmentPosition, MessageCache
 from backscroll.archive.query.message_reader import session_messages
@@ -73,7 +73,7 @@ def _lookup_merged(
     return {(session_id, position): message for position, message in messages if position in positions}
 
 
-class _Fragment(NamedTuple):
+class _Fragment(Struct, frozen=True, gc=False):
     id: int
     store: str
     message_count: int

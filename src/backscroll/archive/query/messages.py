@@ -1,8 +1,11 @@
 """Queries for messages."""
 
+from __future__ import annotations
+
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,13 +17,15 @@ from backscroll.archive.query.message_lookup import (
     single_fragment,
 )
 from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
-from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
 from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.storage.codec import hash64, hash_record
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model import Message, SessionSummary
 from backscroll.model.session import Stretch
+
+if TYPE_CHECKING:
+    from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
 
 __all__ = ["MessageQueries"]
 
@@ -201,6 +206,8 @@ class MessageQueries:
         result_call_ids: ResultCallIds = lambda record: (),
     ) -> OriginalRecords:
         """Return access to the original records of a session's messages. The functions are the source's."""
+        from backscroll.archive.query.original_records import OriginalRecords  # start-up: for --raw only
+
         return OriginalRecords(self._db, summary, row_keys, result_call_ids)
 
 

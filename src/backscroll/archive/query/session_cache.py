@@ -1,13 +1,12 @@
-"""Cache of sessions, their positions, copies and properties. Invalidated when the archive changes."""
+"""Cache of sessions, their positions and copies. Invalidated when the archive changes."""
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from itertools import count
 
 import msgspec
 
-from backscroll.archive.query.facets import SessionProperties, session_properties
 from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
 from backscroll.model import SessionSummary
 from backscroll.readers.lru_cache import LRUCache
@@ -15,7 +14,6 @@ from backscroll.readers.lru_cache import LRUCache
 __all__ = ["CachedSession", "DataVersion", "SessionCache"]
 
 MAX_CACHED_SESSIONS = 2000
-MAX_SELECTED_PROPERTIES = 1000  # for more sessions, the properties of all are read
 
 CachedSession = tuple[SessionSummary, int | None]  # a session, and its fragment if it has only one
 
@@ -48,7 +46,6 @@ class SessionCache:
         self._list_indexes: dict[int, int] | None = None
         self._first_sessions: dict[int, set[int]] | None = None
         self._workspaces: list[KnownWorkspace] | None = None
-        self._properties: dict[int, SessionProperties] | None = None
 
     def sessions(
         self, ids: set[int], read: Callable[[set[int]], dict[int, CachedSession]]
@@ -88,22 +85,12 @@ class SessionCache:
             self._workspaces = known_workspaces(self._db)
         return self._workspaces
 
-    def properties(self, ids: Collection[int]) -> dict[int, SessionProperties]:
-        """Return the properties of sessions and subagents by id: of these ones, and perhaps of others."""
-        self._invalidate_if_changed()
-        if self._properties is None:
-            if len(ids) <= MAX_SELECTED_PROPERTIES:
-                return session_properties(self._db, ids)
-            self._properties = session_properties(self._db)
-        return self._properties
-
     def _invalidate_if_changed(self) -> None:
         if self._version.has_changed():
             self._sessions.clear()
             self._list_indexes = None
             self._first_sessions = None
             self._workspaces = None
-            self._properties = None
 
 
 def _find_first_sessions(db: sqlite3.Connection) -> dict[int, set[int]]:

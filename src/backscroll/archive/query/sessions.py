@@ -4,19 +4,18 @@ The ids in this module are `conversations.number` and `subagent.id`, which never
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from backscroll.archive.annotations import with_annotations
-from backscroll.archive.query.facets import SessionProperties, session_facets
 from backscroll.archive.query.filters import add_casefold, where_clause
 from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.query.workspaces import KnownWorkspace, find_workspaces
 from backscroll.model import Filter, SessionSummary
-from backscroll.model.session import SessionFacets, SortKey
+from backscroll.model.session import SortKey
 from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["SessionQueries", "summaries_by_id"]
@@ -111,14 +110,6 @@ class SessionQueries:
         condition, parameters = where_clause(self._db, filter_)
         query = f"select count(*) from ({_filtered(condition, filter_)})"  # noqa: S608
         return int(self._db.execute(query, parameters).fetchone()[0])
-
-    def facets(self, filter_: Filter) -> SessionFacets:
-        """Return how many sessions each value of each filter would list."""
-        return session_facets(self._db, filter_)
-
-    def properties(self, ids: Collection[int]) -> Mapping[int, SessionProperties]:
-        """Return source, workspace and models of sessions and subagents by id, perhaps also of others."""
-        return self.cache.properties(ids)
 
     def matching_ids(self, filter_: Filter) -> tuple[set[int], set[int]]:
         """Return the ids of the matching sessions and their subagents, and all other ids."""

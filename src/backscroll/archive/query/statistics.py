@@ -12,7 +12,7 @@ from backscroll.archive.query.usage_records import is_in_range, usage_records
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.archive.timestamps import to_ms
-from backscroll.model import Filter, SessionSummary
+from backscroll.model import Filter
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "PriceClass",
     "Statistics",
     "TokenTotals",
-    "reported_cost",
 ]
 
 _TOKEN_SUMS = (
@@ -276,9 +275,3 @@ class _Strings(dict[int, str | None]):
 
 def _bucket(at: datetime) -> int:
     return to_ms(at) // BUCKET_MS
-
-
-def reported_cost(db: sqlite3.Connection, summary: SessionSummary) -> float:
-    """Return the dollars that the tool reports for a session."""
-    statistics = Statistics(db, Filter(with_unlisted=True), SessionKey(summary.platform, summary.id))
-    return round(sum(increment.usd for increment in statistics.reported()), 8)  # without errors of addition

@@ -10,8 +10,9 @@ from itertools import accumulate
 from struct import Struct
 from struct import pack as pack_values
 from struct import unpack_from as unpack_values
-from typing import NamedTuple
 from zlib import crc32
+
+import msgspec
 
 __all__ = ["ZSTD_MAGIC", "SeekTable", "append_seek_table", "frame_boundaries", "read_seek_table"]
 
@@ -26,7 +27,7 @@ _FOOTER = Struct("<II4s")  # CRC-32 of the table, frame count, magic
 _FOOTER_MAGIC = b"\xf5frm"  # last bytes of a body with a seek table
 
 
-class SeekTable(NamedTuple):
+class SeekTable(msgspec.Struct, frozen=True, gc=False):
     """Position of the first message and offset of the first byte of each frame; the last items are totals."""
 
     first_positions: tuple[int, ...]

@@ -7,25 +7,17 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from backscroll import search
 from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
-from backscroll.index import Index, Query, exact, parse, regex
+from backscroll.index import Index, Query, parse
 from backscroll.index.query.parser import filter_items, invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.model.export import SecretLocation
-from backscroll.search.facets import count_facets
-from backscroll.search.known_secrets import learn_named_secrets
-from backscroll.search.search import (
-    By,
-    LearnSecrets,
-    RedactText,
-    find_positions,
-    resolve_filters,
-    search_pattern,
-    search_words,
-)
+from backscroll.search.matches import By, LearnSecrets, RedactText
+from backscroll.search.search import find_positions, resolve_filters, search_words
 
 if TYPE_CHECKING:
     from backscroll.model.search import FilterItem, InvalidFilter, SearchFacets
@@ -88,8 +80,8 @@ class Search:
                     redact=redact,
                     learn_secrets=learn,
                 )
-            compiled = (exact if pattern == "exact" else regex)(query, ignores_case=ignore_case)
-            return search_pattern(
+            compiled = search.compile_pattern(query, pattern, ignore_case=ignore_case)
+            return search.search_pattern(
                 archive,
                 index,
                 compiled,
@@ -113,14 +105,16 @@ class Search:
             return redactor.redact_text(text, SecretLocation(ref, position))
 
         def learn(sessions: set[int]) -> None:
-            learn_named_secrets(self._stores.archive, self._stores.index.index, redactor, sessions)
+            search.learn_named_secrets(self._stores.archive, self._stores.index.index, redactor, sessions)
 
         return redact, learn
 
     def facets(self, query: str) -> SearchFacets:
         """Return how many messages with every word each value of each filter would find."""
         parsed = resolve_filters(self._stores.archive, parse(query))
-        return self._stores.index.query(lambda index: count_facets(self._stores.archive, index, parsed))
+        return self._stores.index.query(
+            lambda index: search.count_facets(self._stores.archive, index, parsed)
+        )
 
     def in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Return ref and position of the messages of a session and its subagents that match a query."""
@@ -138,7 +132,7 @@ class Search:
             redactor.scan(islice(self._stores.archive.messages.of_session(summary), _MAX_SCANNED_MESSAGES))
             return
         sessions = self._stores.archive.sessions.ids_with_subagents(summary)
-        learn_named_secrets(self._stores.archive, index, redactor, sessions)
+        search.learn_named_secrets(self._stores.archive, index, redactor, sessions)
 
     @staticmethod
     def filter_items(query: str) -> list[FilterItem]:

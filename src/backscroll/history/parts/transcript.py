@@ -1,9 +1,11 @@
 """Messages and turns of a session."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from backscroll.archive.query.original_records import OriginalRecords
 from backscroll.errors import UsageError
 from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
@@ -13,6 +15,9 @@ from backscroll.readers.embedded_images import embedded_images
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 from backscroll.sources import named
 from backscroll.sources.protocols import RecordLookup
+
+if TYPE_CHECKING:
+    from backscroll.archive.query.original_records import OriginalRecords
 
 __all__ = ["Transcript"]
 

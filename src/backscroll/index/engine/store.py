@@ -5,6 +5,8 @@ The folder contains one generation of the index, in a numbered sub-folder, and t
 by one rename.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
@@ -16,7 +18,6 @@ import tantivy
 
 from backscroll.index.engine.schema import VERSION, IndexMetadata, open_index
 from backscroll.index.pattern.candidates import candidate_queries
-from backscroll.index.pattern.pattern import Pattern
 from backscroll.index.query.compile import CompiledQuery, Synonyms
 from backscroll.index.query.counts import count_by_session
 from backscroll.index.query.facet_counter import FacetCounter
@@ -28,6 +29,7 @@ from backscroll.index.query.searcher import By, Snapshot, TooManyTermsError
 if TYPE_CHECKING:
     from backscroll.index.engine.documents import Document
     from backscroll.index.engine.writer import Writer
+    from backscroll.index.pattern.pattern import Pattern
 
 __all__ = ["Index", "IndexDamagedError"]
 
@@ -136,7 +138,7 @@ class Index:
         return metadata.watermark if metadata is not None else None
 
     def write(
-        self, documents: "Iterable[Document]", *, delete: Iterable[int] = (), watermark: str | None = None
+        self, documents: Iterable[Document], *, delete: Iterable[int] = (), watermark: str | None = None
     ) -> bool:
         """Delete sessions, then add messages, in one commit. Return False if another process is writing.
 
@@ -153,7 +155,7 @@ class Index:
         return True
 
     @contextmanager
-    def writer(self, *, is_small: bool = False) -> "Iterator[Writer | None]":
+    def writer(self, *, is_small: bool = False) -> Iterator[Writer | None]:
         """Lock the index for several commits. Yields None if another process is writing.
 
         Uncommitted changes are dropped at the end and on an exception.
@@ -330,7 +332,7 @@ class Index:
 
 def _create_writer(
     engine: tantivy.Index, *, is_small: bool, is_current: Callable[[], bool] = lambda: True
-) -> "Writer":
+) -> Writer:
     from backscroll.index.engine.writer import Writer  # start-up: a search writes nothing
 
     return Writer(engine, is_small=is_small, is_current=is_current)

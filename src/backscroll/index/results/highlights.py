@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -128,7 +127,7 @@ class _SearchWord(Struct, frozen=True):
         return lambda text, position: match.span() if (match := search(text, position)) is not None else None
 
 
-class _Spelling(NamedTuple):
+class _Spelling(Struct, frozen=True, gc=False):
     """Features of a text that require a pattern in place of a literal word."""
 
     has_combining_marks: bool  # accents as separate characters after the letter

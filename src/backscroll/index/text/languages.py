@@ -8,7 +8,6 @@ with every ending of the language in ``endings.txt``.
 import re
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from backscroll.index.text.tokenize import to_nfc
@@ -127,6 +126,8 @@ def _more_stop_words(language: str) -> frozenset[str]:
 @cache
 def _endings() -> dict[str, list[str]]:
     """Return the endings of each language in ``endings.txt``."""
+    from importlib.resources import files  # start-up: it imports tempfile and zipfile, 3 % of a search
+
     endings: dict[str, list[str]] = {}
     language = ""
     for line in files("backscroll.index.text").joinpath("endings.txt").read_text("utf-8").splitlines():

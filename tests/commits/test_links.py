@@ -259,6 +259,23 @@ def test_a_file_changed_by_a_command_is_evidence(workplace: Workplace, code: Cod
     assert workplace.refs(sha) == [session.ref]
 
 
+@pytest.mark.parametrize("count", [2, 60])
+def test_every_file_of_a_commit_is_evidence_and_files_of_other_sessions_are_not(
+    workplace: Workplace, code: Code, count: int
+) -> None:
+    other = workplace.session(0)
+    other.write("src/other.py", code("other", 3))
+    other.commit("Add another module")
+    session = workplace.session(1)
+    for number in range(count):
+        session.write(f"src/naïve_{number}.py", code(f"module_{number}", 1))
+    sha = session.commit("Add modules")
+    (linked,) = workplace.commits()[sha].sessions
+    assert linked.session_ref == session.ref
+    (files,) = [each.detail for each in linked.evidence if each.kind == "files"]
+    assert files.startswith(f"{count} of {count} files: src/naïve_0.py")
+
+
 def test_a_here_document_counts_as_written_text(workplace: Workplace, code: Code) -> None:
     session = workplace.session(0)
     text = code("price", 3)

@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from backscroll.commits.commit_graph import CommitGraph
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 _DAY_MS = 24 * 3600 * 1000
+_INFERRED_TIME_MS = 2 * 60_000  # an inferred time of an edit is earlier than that of its message
 _MAX_TOUCHES = 300  # of files with the same name before one commit
 _BEFORE_WINDOW = 0.5  # strength of an edit before the parent commit, within a day
 _PRINTED_HASH, _SUBJECT_IN_TIME, _CALL_IN_TIME, _SUBJECT, _SQUASHED = 1.0, 0.9, 0.6, 0.5, 0.4
@@ -70,12 +72,17 @@ class FileMatch:
 class FileIndex:
     """Changes of files by name and time."""
 
-    def __init__(self, graph: CommitGraph, shas: Iterable[str], sessions: Sequence[SessionWork]) -> None:
+    def __init__(self, graph: CommitGraph, shas: Sequence[str], sessions: Sequence[SessionWork]) -> None:
         self._graph = graph
         names = {base_name(path) for sha in shas for path in _paths(graph, sha)}
+        periods = [self._period(graph.commits[sha]) for sha in shas]
+        since = min((start for start, _ in periods), default=0) - _INFERRED_TIME_MS
+        until = max((end for _, end in periods), default=0) + _INFERRED_TIME_MS
         self._touches: dict[str, list[_Touch]] = defaultdict(list)
         for number, session in enumerate(sessions):
             for fragment in session.fragments:
+                if not fragment.is_active(since, until):
+                    continue
                 for edit in fragment.edits:
                     name = edit.path[edit.path.rfind("/") + 1 :]
                     if name in names or "\\" in name:
@@ -86,14 +93,19 @@ class FileIndex:
         for touches in self._touches.values():
             touches.sort()
 
+    def _period(self, commit: Commit) -> tuple[int, int]:
+        """Return the time in which changes of files are evidence, in milliseconds."""
+        until = commit.authored_at * 1000 + SLACK_MS
+        return min(self._graph.window_start(commit) * 1000, until - _DAY_MS), until
+
     def match(self, commit: Commit, workspaces: "WorkspaceIndex") -> dict[int, FileMatch]:
         """Return the files of a commit that each session changed before it."""
         start = self._graph.window_start(commit) * 1000
-        until = commit.authored_at * 1000 + SLACK_MS
+        since, until = self._period(commit)
         found: dict[int, FileMatch] = {}
         for tracked in _paths(self._graph, commit.sha):
             touches = self._touches.get(base_name(tracked), [])
-            first = bisect_left(touches, (min(start, until - _DAY_MS),))
+            first = bisect_left(touches, (since,))
             end = bisect_right(touches, (until, 1 << 60))
             for touch in touches[max(first, end - _MAX_TOUCHES) : end]:
                 root = implied_root(touch.path, tracked)
@@ -124,17 +136,23 @@ class WorkspaceIndex:
     """Folders of sessions, compared with the checkouts of the repository."""
 
     def __init__(self, graph: CommitGraph, sessions: Sequence[SessionWork]) -> None:
+        self._graph = graph
         self._sessions = sessions
         repository = graph.repository
         self._checkouts = [str(path) for path in repository.checkouts]
         self._main = _main_checkout(repository)
         self._names = repository_names(repository)
-        self._tracked: dict[str, set[str]] = defaultdict(set)
-        for sha in graph.with_lines:
-            for path in _paths(graph, sha):
-                if "/" in path:
-                    self._tracked[base_name(path)].add(path)
         self._matches: dict[int, WorkspaceMatch | None] = {}
+
+    @cached_property
+    def _tracked(self) -> dict[str, set[str]]:
+        """Paths in folders of the repository, by name. Only needed for sessions in other clones."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for sha in self._graph.with_lines:
+            for path in _paths(self._graph, sha):
+                if "/" in path:
+                    found[base_name(path)].add(path)
+        return found
 
     def match(self, session: int) -> WorkspaceMatch | None:
         """Return how a session's folder relates to the repository; None if it does not."""
@@ -247,10 +265,7 @@ class CallIndex:
         self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
         self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
-        self._subject_counts: dict[str, int] = defaultdict(int)
-        commits = list(commits)
-        for commit in commits:
-            self._subject_counts[_subject_key(commit.subject)] += 1
+        self._commits = commits = list(commits)
         times = sorted(
             {
                 (at * 1000, commit.sha)
@@ -267,6 +282,11 @@ class CallIndex:
                     self._by_subject[_subject_key(subject)].append((call, number))
                 if not call.subjects and not call.hashes:
                     self._add_in_time(call, number, times)
+
+    @cached_property
+    def _subject_counts(self) -> Counter[str]:
+        """Number of commits by subject."""
+        return Counter(_subject_key(commit.subject) for commit in self._commits)
 
     def _add_in_time(self, call: CommitCall, session: int, times: Sequence[tuple[int, str]]) -> None:
         """Assign a call that is known only by its time to the first commit after it."""
@@ -316,7 +336,9 @@ class CallIndex:
 
 def _subject_key(subject: str) -> str:
     """Return a subject to compare, without the number of a pull request that a forge appends."""
-    return " ".join(_PULL_REQUEST.sub("", subject).split()).casefold()
+    if subject.rstrip().endswith(")"):
+        subject = _PULL_REQUEST.sub("", subject)
+    return " ".join(subject.split()).casefold()
 
 
 def _is_in_time(call: CommitCall, authored_at: int) -> bool:

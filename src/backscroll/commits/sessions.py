@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -9,27 +10,48 @@ from backscroll.archive import Archive
 from backscroll.archive.commits.edit_scans import NewScan
 from backscroll.commits.lines import LINE_FORMAT
 from backscroll.commits.paths import normalize
-from backscroll.commits.scan import SCAN_VERSION, CommitCall, FragmentScan, ScannedEdit, scan_messages
+from backscroll.commits.scan import SCAN_VERSION, CommitCall, ScannedEdit, scan_messages
 
 __all__ = ["FragmentWork", "SessionWork", "load_sessions", "update_scans"]
 
 _BATCH = 200  # fragments per transaction
-_decoder = msgspec.msgpack.Decoder(FragmentScan)
 _encoder = msgspec.msgpack.Encoder()
 
 Progress = Callable[[int, int], None]  # done, total
 
 
+class _StoredScan(msgspec.Struct, array_like=True):
+    """A `FragmentScan` whose edits are decoded on first use: most do not concern a new commit."""
+
+    edits: msgspec.Raw
+    calls: list[CommitCall]
+    folders: list[str]
+    branches: list[str]
+    activity: list[tuple[int, int]]
+
+
+_decoder = msgspec.msgpack.Decoder(_StoredScan)
+_edits_decoder = msgspec.msgpack.Decoder(list[ScannedEdit])
+
+
 class FragmentWork:
     """Edits of one fragment and the hashes of the lines that they add."""
 
-    def __init__(
-        self, id_: int, edits: list[ScannedEdit], line_hashes: bytes, *, agent_id: str | None
-    ) -> None:
+    def __init__(self, id_: int, scan: _StoredScan, line_hashes: bytes, *, agent_id: str | None) -> None:
         self.id = id_
-        self.edits = edits
         self.agent_id = agent_id  # of a subagent
+        self._encoded_edits = scan.edits
+        self._first_at = scan.activity[0][0] if scan.activity else 0
+        self._last_at = scan.activity[-1][1] if scan.activity else 0
         self._line_hashes = line_hashes
+
+    @cached_property
+    def edits(self) -> list[ScannedEdit]:
+        return _edits_decoder.decode(self._encoded_edits)
+
+    def is_active(self, since: int, until: int) -> bool:
+        """Return False if no message, and so no edit, is from this period, in milliseconds."""
+        return self._first_at <= until and since <= self._last_at
 
     def lines(self) -> "array[int]":
         """Return the hashes of all edits, in order."""
@@ -87,7 +109,7 @@ def load_sessions(archive: Archive) -> list[SessionWork]:
             )
         scan = _decoder.decode(stored.body)
         session.fragments.append(
-            FragmentWork(stored.fragment_id, scan.edits, stored.line_hashes, agent_id=stored.agent_id)
+            FragmentWork(stored.fragment_id, scan, stored.line_hashes, agent_id=stored.agent_id)
         )
         session.folders.update(map(normalize, scan.folders))
         session.branches.update(scan.branches)

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +111,8 @@ def _is_valid(price: Price, at: datetime) -> bool:
 @cache
 def built_in() -> PriceTable:
     """Return the table of this package."""
+    from importlib.resources import files  # start-up: it imports tempfile and zipfile
+
     text = files("backscroll.pricing").joinpath("prices.toml").read_text("utf-8")
     return _table(tomllib.loads(text), "prices.toml")
 

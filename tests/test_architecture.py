@@ -7,6 +7,7 @@ from pathlib import Path
 import backscroll
 
 LAYERS = [
+    ["lazy_names"],
     ["model", "errors"],
     ["readers", "config", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],

@@ -19,8 +19,9 @@
 Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from backscroll.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from backscroll.archive.query.completion import CompletionNames, NameKind
@@ -29,16 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CompletionNames", "History", "NameKind", "Redactor"]
 
-_MODULES = {
-    "CompletionNames": "backscroll.archive.query.completion",
-    "History": "backscroll.history.history",
-    "NameKind": "backscroll.archive.query.completion",
-    "Redactor": "backscroll.redact.redactor",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "backscroll.archive.query.completion": "CompletionNames NameKind",
+        ".history": "History",
+        "backscroll.redact.redactor": "Redactor",
+    },
+)

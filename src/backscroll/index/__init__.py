@@ -10,11 +10,11 @@ The index stores no message text and is derived from the archive: `Index.rebuild
 Importing this package does not load Tantivy; importing `Index` does. Patterns are loaded on first use too.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from backscroll.index.engine.documents import Document, IndexMessage, IndexSession
 from backscroll.index.query.parser import Filter, Query, parse
+from backscroll.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from backscroll.index.engine.store import Index, IndexDamagedError
@@ -34,20 +34,11 @@ __all__ = [
     "regex",
 ]
 
-
-# Names that are loaded on first use, and their modules. Loading Tantivy takes 20 ms.
-_MODULES = {
-    "Index": "engine.store",
-    "IndexDamagedError": "engine.store",
-    "Pattern": "pattern.pattern",
-    "exact": "pattern.pattern",
-    "regex": "pattern.pattern",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+# Loading Tantivy takes 20 ms.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        ".engine.store": "Index IndexDamagedError",
+        ".pattern.pattern": "Pattern exact regex",
+    },
+)

@@ -3,8 +3,9 @@
 Names are loaded on first use: a sync without changes needs few of them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from backscroll.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from backscroll.model.code.commit import (
@@ -171,32 +172,26 @@ __all__ = [
     "workspace_hash",
 ]
 
-# module: the names in it
-_PLACES = {
-    "safekeeping.backup": "BackupManifest BackupPlan BackupResult BackupStats BackupValidation FileCheck"
-    " RestoreResult RestoredFile",
-    "safekeeping.changes": "Change",
-    "code.commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
-    "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
-    " is_uuid record_id_of",
-    "problem": "PROBLEM_CODES Fault Problem",
-    "sync": "Retention",
-    "search": "SearchMatch SearchResult",
-    "stream.closing": "STORES Agent Closing CopiedLines TrackedFile Visibility",
-    "stream.items": "Checkpoint ClosingUpdate Item Opening RawRow RecordCounts Replacement ReportedState"
-    " ReportedTotals SubagentLink TitleHint ToolResult UsageReport",
-    "stream.tool_calls": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
-    " with_result",
-    "session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
-    "safekeeping.transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
-    "unit": "Unit",
-    "workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
-}
-
-
-def __getattr__(name: str) -> Any:
-    for place, names in _PLACES.items():
-        if name in names.split():
-            value = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        ".safekeeping.backup": "BackupManifest BackupPlan BackupResult BackupStats BackupValidation FileCheck"
+        " RestoreResult RestoredFile",
+        ".safekeeping.changes": "Change",
+        ".code.commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
+        ".message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
+        " is_uuid record_id_of",
+        ".problem": "PROBLEM_CODES Fault Problem",
+        ".sync": "Retention",
+        ".search": "SearchMatch SearchResult",
+        ".stream.closing": "STORES Agent Closing CopiedLines TrackedFile Visibility",
+        ".stream.items": "Checkpoint ClosingUpdate Item Opening RawRow RecordCounts Replacement ReportedState"
+        " ReportedTotals SubagentLink TitleHint ToolResult UsageReport",
+        ".stream.tool_calls": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
+        " with_result",
+        ".session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
+        ".safekeeping.transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
+        ".unit": "Unit",
+        ".workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
+    },
+)

@@ -17,8 +17,9 @@ synonyms           synonyms (data in synonyms.txt)
 A word search does not need the names below. They are loaded on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from backscroll.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from backscroll.search.facets import count_facets
@@ -27,16 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["compile_pattern", "count_facets", "learn_named_secrets", "search_pattern"]
 
-_MODULES = {
-    "compile_pattern": "pattern_search",
-    "count_facets": "facets",
-    "learn_named_secrets": "known_secrets",
-    "search_pattern": "pattern_search",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        ".facets": "count_facets",
+        ".known_secrets": "learn_named_secrets",
+        ".pattern_search": "compile_pattern search_pattern",
+    },
+)

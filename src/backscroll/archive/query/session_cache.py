@@ -99,7 +99,7 @@ def _find_first_sessions(db: sqlite3.Connection) -> dict[int, set[int]]:
     The index contains a copied message only in its first session.
     """
     rows = db.execute(
-        "select coalesce(c.number, a.id), coalesce(o.number, b.id) from (select distinct fragment_id,"
+        "select coalesce(c.number, a.id), o.number, s.text, f.platform from (select distinct fragment_id,"
         " copied_from_string_id from message where copied_from_string_id is not null) m"
         " join fragment f on f.id = m.fragment_id join string s on s.id = m.copied_from_string_id"
         " left join conversations c on not f.is_subagent and c.external_id = f.external_id"
@@ -107,10 +107,18 @@ def _find_first_sessions(db: sqlite3.Connection) -> dict[int, set[int]]:
         " left join subagent a on f.is_subagent and a.agent_id = f.external_id and a.platform = f.platform"
         " and a.parent_external_id = coalesce(f.parent_external_id, f.inferred_parent_external_id)"
         " left join conversations o on o.external_id = s.text and o.platform = f.platform"
-        " left join subagent b on o.number is null and b.agent_id = s.text and b.platform = f.platform"
     )
     found: defaultdict[int, set[int]] = defaultdict(set)
-    for session_id, first_id in rows:
-        if session_id is not None and first_id is not None:
+    from_subagents: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for session_id, first_id, first, platform in rows:
+        if session_id is None:
+            continue
+        if first_id is not None:
             found[session_id].add(first_id)
+        else:
+            from_subagents[first, platform].add(session_id)
+    if from_subagents:  # one pass, because no index begins with the id of a subagent
+        for first_id, *key in db.execute("select id, agent_id, platform from subagent"):
+            for session_id in from_subagents.get((key[0], key[1]), ()):
+                found[session_id].add(first_id)
     return dict(found)

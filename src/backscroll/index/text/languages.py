@@ -19,7 +19,7 @@ __all__ = ["ENGLISH", "RUSSIAN", "detect_language", "forms_with_stem", "is_cyril
 
 ENGLISH, RUSSIAN = "english", "russian"
 _MIN_STEM_LETTERS = 3
-_ELISION = re.compile("['’-]")  # joins function words: qu'une, est-ce
+_ELISION = "['’-]"  # joins function words: qu'une, est-ce
 _MIN_STOP_WORDS = 2  # that show a language; one may be a word of another language
 
 # Optional next to other words: an answer rarely repeats the function words of the question.
@@ -91,7 +91,7 @@ def is_stop_word(word: str, language: str = ENGLISH) -> bool:
         return True
     return language != ENGLISH and all(
         len(part) < 2 or part in _more_stop_words(language) or not _stop_word_filter(language).analyze(part)
-        for part in _ELISION.split(to_nfc(word))
+        for part in re.split(_ELISION, to_nfc(word))
     )
 
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from backscroll.archive.query import session_cache
+from backscroll.archive.query import facets
 from backscroll.model.search import FilterItem
 from backscroll.web.pages.search_facets import QueryText, search_url
 from tests.web.conftest import OpenHistory, text_of
@@ -178,7 +178,7 @@ def test_counts_do_not_depend_on_how_the_sessions_are_read(
 ) -> None:
     with demo_history() as history:
         selected = history.search_facets(query)
-    monkeypatch.setattr(session_cache, "MAX_SELECTED_PROPERTIES", 0)
+    monkeypatch.setattr(facets, "MAX_SELECTED_PROPERTIES", 0)
     with demo_history() as history:
         assert history.search_facets(query) == selected
     assert selected.total

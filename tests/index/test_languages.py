@@ -8,7 +8,7 @@ from backscroll.index import Index, parse
 from backscroll.index.query.parser import Word
 from backscroll.index.results.highlights import find_spans
 from backscroll.index.text.inflections import inflections
-from backscroll.index.text.languages import _TYPICAL_LETTERS, RUSSIAN, _endings
+from backscroll.index.text.languages import LATIN_LANGUAGES, RUSSIAN, _endings
 from tests.index.documents import found, message
 
 
@@ -81,9 +81,17 @@ def test_english_terms_are_inflected_in_other_languages() -> None:
 
 
 def test_every_language_has_endings() -> None:
-    assert _endings().keys() == {RUSSIAN, *_TYPICAL_LETTERS}
+    assert _endings().keys() == {RUSSIAN, *LATIN_LANGUAGES}
 
 
-@given(word=st.text(min_size=1), language=st.sampled_from(["english", RUSSIAN, *_TYPICAL_LETTERS]))
+@given(word=st.text(min_size=1), language=st.sampled_from(["english", RUSSIAN, *LATIN_LANGUAGES]))
 def test_the_first_form_of_any_word_is_the_word(word: str, language: str) -> None:
     assert inflections(word, language)[0] == word
+
+
+def test_unknown_words_show_the_language_of_a_query(index: Index) -> None:
+    index.write([message("Die Schriften im Bildvergleich waren verschieden."), message("a font test", 2)])
+    assert index.with_language(parse("bildvergleich schrift")).language == "german"
+    assert index.with_language(parse("font test")).language == "english"
+    assert index.with_language(parse("the schrift")).language == "english"
+    assert index.with_language(parse("unheard")).language == "english"

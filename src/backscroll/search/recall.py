@@ -51,8 +51,7 @@ def find_candidates(
     if not words:
         return []
     all_clauses = tuple(Clause((Word(word),)) for word in words)
-    language = detect_language(list(map(str.lower, words)))
-    query = Query(all_clauses, language=language)
+    query = index.with_language(Query(all_clauses, language=detect_language(list(map(str.lower, words)))))
     clauses = query.content_words
     filters = [Filter("workspace", workspace)] if workspace else []
     query = resolve_filters(archive, query.with_filters(*filters))
@@ -69,7 +68,7 @@ def find_candidates(
         RecallCandidate(
             hit.session,
             tuple(dict.fromkeys([*prose_positions.get(hit.session, [])[:_PROSE_POSITIONS], hit.position])),
-            Query(clauses, language=language),
+            Query(clauses, language=query.language),
             frozenset([hit.position] if is_significant and hit.is_strict else []),
         )
         for hit in relevant

@@ -93,6 +93,7 @@ def search_words(
     # Without words to find, excluded words match every message of the other sessions: nothing to count.
     is_exclusion = any(clause.is_negated and not clause.is_filter for clause in query.clauses)
     with_counts = bool(query.words) or not is_exclusion
+    query = index.with_language(query)
     if by == "session":
         query = exclude_sessions(archive, index, query)
     search = index.start_search(query, limit=limit, offset=offset, by=by)

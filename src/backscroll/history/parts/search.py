@@ -113,7 +113,7 @@ class Search:
         """Return how many messages with every word each value of each filter would find."""
         parsed = resolve_filters(self._stores.archive, parse(query))
         return self._stores.index.query(
-            lambda index: search.count_facets(self._stores.archive, index, parsed)
+            lambda index: search.count_facets(self._stores.archive, index, index.with_language(parsed))
         )
 
     def in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:

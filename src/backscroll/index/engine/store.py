@@ -25,6 +25,7 @@ from backscroll.index.query.hit_pages import HitPage, PendingSearch
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import Hit
 from backscroll.index.query.searcher import By, Snapshot, TooManyTermsError
+from backscroll.index.query.unknown_words import with_language
 
 if TYPE_CHECKING:
     from backscroll.index.engine.documents import Document
@@ -209,6 +210,11 @@ class Index:
                 match_any=match_any,
                 with_counts=with_counts,
             )
+
+    def with_language(self, query: Query) -> Query:
+        """Return the query in its language, as far as stop words or unknown words show it."""
+        with self._damage_errors():
+            return with_language(query, self._latest_snapshot().has_word)
 
     def finish_search(self, search: PendingSearch) -> HitPage:
         """Wait for the counts of a started search."""

@@ -3,6 +3,7 @@
 parser           query syntax as a value
 compile          a parsed query as Tantivy queries
 elements         terms, phrases and combinations that queries consist of
+unknown_words    language of a query by its unknown words
 searcher         `Snapshot`: search one commit of the index
 ranking          order of messages, grouping by session, paging
 session_ranking  order of sessions for several words

@@ -15,7 +15,15 @@ from backscroll.index.text.tokenize import to_nfc
 if TYPE_CHECKING:
     import tantivy
 
-__all__ = ["ENGLISH", "RUSSIAN", "detect_language", "forms_with_stem", "is_cyrillic", "is_stop_word"]
+__all__ = [
+    "ENGLISH",
+    "LATIN_LANGUAGES",
+    "RUSSIAN",
+    "detect_language",
+    "forms_with_stem",
+    "is_cyrillic",
+    "is_stop_word",
+]
 
 ENGLISH, RUSSIAN = "english", "russian"
 _MIN_STEM_LETTERS = 3
@@ -47,15 +55,17 @@ _MORE_STOP_WORD_LISTS = {
         cómo como cuál cual cuáles cuales cuándo cuando dónde donde por porque mas esta estan tambien asi
     """,
 }
-# Letters that few other languages have. Each counts like a stop word.
+# Letters that few other languages have. Each counts like a stop word. Of equally likely languages, the first
+# is chosen.
 _TYPICAL_LETTERS = {
-    "dutch": "",
-    "french": "èêëîïùûœ",
     "german": "äß",
-    "italian": "ìò",
+    "french": "èêëîïùûœ",
     "portuguese": "ãõ",
     "spanish": "ñ",
+    "italian": "ìò",
+    "dutch": "",
 }
+LATIN_LANGUAGES = tuple(_TYPICAL_LETTERS)  # other than English
 # Pairs of endings that change the stem.
 _IRREGULAR_ENDINGS = {
     "french": (("al", "aux"), ("el", "elle"), ("eau", "eaux")),

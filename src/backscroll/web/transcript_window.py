@@ -150,6 +150,7 @@ class _Writer:
             folder=summary.workspace_path,
             max_highlighted_chars=MAX_HIGHLIGHTED_CHARS,
             highlights_folded=highlights_folded,
+            marks_plain=True,
         )
         self._day: date | None = None  # of the last message
         self._copied_from: str | None = None  # the same

@@ -55,7 +55,8 @@ class TranscriptHtml:
     from ``first_subagent``; their numbers are in the ids of their messages. With ``has_short_times``, a time
     has its date as a tooltip. Paths below the ``folder`` are shown relative to it. Up to
     ``max_highlighted_chars`` of edits are highlighted, and as many of files that were read. Without
-    ``highlights_folded``, code in folded calls is not highlighted, and these calls have ``data-plain``.
+    ``highlights_folded``, code in folded calls is not highlighted; with ``marks_plain``, these calls have
+    ``data-plain``.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class TranscriptHtml:
         folder: str | None = None,
         max_highlighted_chars: int = _MAX_HIGHLIGHTED_CHARS,
         highlights_folded: bool = True,
+        marks_plain: bool = False,
     ) -> None:
         self.prompts: list[tuple[str, str]] = []  # element id and text
         self._zone = zone
@@ -80,6 +82,7 @@ class TranscriptHtml:
         self._folded_code = (
             self._code if highlights_folded else _Code(_MAX_HIGHLIGHTED_CHARS, self._folder, is_plain=True)
         )
+        self._marks_plain = marks_plain
         self._next_subagent = first_subagent
         self._id_prefixes = ["m"]  # of messages in the session and in each open subagent
         self._agents: list[SessionSummary | None] = [None]  # the session and each open subagent
@@ -187,7 +190,8 @@ class TranscriptHtml:
         if tool.result and tool.result.strip():
             result = result_html(tool, code.listings)
             body.append(f"<details><summary>Result</summary>{result}</details>\n" if diff else result)
-        state = " open" if is_open else " data-plain" if code.plain_count > plain_count else ""
+        is_marked = self._marks_plain and code.plain_count > plain_count
+        state = " open" if is_open else " data-plain" if is_marked else ""
         parts = [
             f'<details class="tool{failed}{abandoned}" {id_}{state}><summary>',
             f"<b>{escape(one_line(tool.name, 100))}</b> ",

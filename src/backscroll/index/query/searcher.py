@@ -19,7 +19,7 @@ size, so that pages are consistent. Counting runs in the background.
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 import tantivy
@@ -56,6 +56,7 @@ _ENOUGH_STRICT_SESSIONS = 40  # then no other sessions are added
 _ENOUGH_SAID_SESSIONS = 20
 _TITLE_BONUS = 100.0  # more than any message scores for one word
 _CACHED_QUERIES = 4
+_CACHED_WORDS = 1 << 12
 
 
 class TooManyTermsError(Exception):
@@ -87,6 +88,8 @@ class Snapshot:
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
+        # Compiling one query asks several times for the same words.
+        self.has_word = lru_cache(maxsize=_CACHED_WORDS)(partial(_has_word, searcher))
         self._first_blocks = LRUCache[tuple[Query, By], _FirstBlock](_CACHED_QUERIES)
         self._rankings = LRUCache[tuple[Query, Synonyms], _SessionRanking](_CACHED_QUERIES)
 
@@ -332,10 +335,6 @@ class Snapshot:
                 coverage[session] += rarity
         return coverage
 
-    def has_word(self, word: str) -> bool:
-        """Return whether a message or title contains a word."""
-        return any(self.searcher.doc_freq(field, word) for field in (*TEXT_FIELDS, "session_title"))
-
     def _rarity(self, part: QueryPart) -> float:
         frequency = sum(self.searcher.doc_freq(field, term) for field, term in part.terms)
         return part.weight * math.log1p(self.searcher.num_docs / (frequency + 1)) if part.terms else 1.0
@@ -391,3 +390,8 @@ class Snapshot:
 
 def _first_block_size(is_ranked: bool) -> int:
     return FIRST_RANKED_BLOCK if is_ranked else FIRST_NEWEST_BLOCK
+
+
+def _has_word(searcher: tantivy.Searcher, word: str) -> bool:
+    """Return whether a message or title contains a word."""
+    return any(searcher.doc_freq(field, word) for field in (*TEXT_FIELDS, "session_title"))

@@ -65,7 +65,7 @@ def test_a_nested_object_in_a_damaged_line_is_not_a_record(tmp_path: Path) -> No
             ]
             path.write_bytes(b"".join(damaged))
             content = read_file(path)
-            (parsed,) = content.sessions
+            parsed = content.sessions[0]
             assert texts_of(parsed.messages, "user") == ["go", "done"]
             assert content.counts.unknown == {}
             assert (content.counts.records, content.counts.problems) == (4, 1)

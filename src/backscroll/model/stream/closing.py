@@ -39,6 +39,7 @@ Visibility = Literal[
 # content comes from the first one.
 STORES = (
     "lines",  # a line per record
+    "progress",  # progress lines of a subagent in the file of its parent
     "bubbles",  # a database row per message
     "inline",  # all messages in one row
     "chat",  # the old chat panel

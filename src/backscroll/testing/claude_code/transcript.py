@@ -110,6 +110,42 @@ class Transcript(EventLines):
         caller.result(tool_id, [text(answer)], tool_use_result=outcome)
         return self
 
+    def delegate_with_progress(
+        self,
+        prompt: str,
+        answer: str,
+        calls: Sequence[Call],
+        *,
+        description: str = "Look it up",
+        with_file: bool = False,
+    ) -> Self:
+        """Add a subagent whose prompt and calls are repeated in progress lines (2.1.0 to 2.1.9x).
+
+        Its file is missing, as in a copied history, unless ``with_file`` is set.
+        """
+        arguments = {"description": description, "prompt": prompt, "subagent_type": "general-purpose"}
+        self.assistant(tools=[Call(self.release.agent_tool, arguments)])
+        tool_id = self.tool_ids[-1]
+        agent = self.subagent(prompt)
+        agent.now = self.now
+        _add_work(agent, calls, answer)
+        if not with_file:
+            self.agents.remove(agent)
+        for record in agent.records[:-1]:  # without the answer
+            assert isinstance(record, dict)
+            line = {name: record[name] for name in ("type", "message", "uuid", "timestamp")}
+            self.progress(
+                "agent_progress",
+                parent_tool_id=tool_id,
+                message=line,
+                normalizedMessages=[],
+                prompt=prompt,
+                agentId=agent.agent_id,
+            )
+        self.now = max(self.now, agent.now)
+        outcome = _outcome(prompt, answer, len(calls), agent.agent_id)
+        return self.result(tool_id, [text(answer)], tool_use_result=outcome)
+
     def delegate_in_background(self, prompt: str, answer: str, *, description: str = "Look it up") -> Self:
         """Add a subagent that runs in the background and reports later, as an attachment.
 

@@ -13,7 +13,7 @@ from backscroll.sources.claude_code.transcript.branches import DIALOG
 from backscroll.sources.claude_code.transcript.content_blocks import blocks_of, to_attachment
 from backscroll.sources.claude_code.transcript.line_context import LineContext
 from backscroll.sources.claude_code.transcript.line_structs import Block, as_text, parse_params, parse_usage
-from backscroll.sources.claude_code.transcript.subagents import Pending
+from backscroll.sources.claude_code.transcript.subagents.agents import Pending
 
 __all__ = ["parse"]
 

@@ -11,7 +11,7 @@ from backscroll.sources.claude_code.transcript.commands import Commands
 from backscroll.sources.claude_code.transcript.copies import Conversation, Copies
 from backscroll.sources.claude_code.transcript.queue import Queue
 from backscroll.sources.claude_code.transcript.state_lines import Facts
-from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
+from backscroll.sources.claude_code.transcript.subagents.agents import Agents, Pending
 
 __all__ = ["EarlyResult", "ReaderState"]
 
@@ -61,6 +61,7 @@ class ReaderState(Struct, array_like=True):
     rejections: dict[str, tuple[int, EarlyResult]] = field(default_factory=dict)
     conversation: Conversation = field(default_factory=Conversation)
     last_prompt: Message | None = None  # until the next user line or answer; lines after it can attach files
+    progress_agents: dict[str, "ReaderState"] = field(default_factory=dict)  # subagents without a file, by id
 
     def find_repeat(self, text: str, id_: str) -> str | None:
         """Return the id of an earlier line with this text, if it is recent and has another id."""

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing
 from backscroll.model.text import pluralize
-from backscroll.sources.claude_code.transcript import subagent_sidecar
 from backscroll.sources.claude_code.transcript.branches import SIDECHAIN
+from backscroll.sources.claude_code.transcript.subagents import sidecar
 from backscroll.sources.claude_code.workspace import find_workspace, project_folder
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def build_closing(transcript: "Transcript", *, is_truncated: bool = False) -> Cl
     fault_count = state.fault_count + is_truncated
     if fault_count:
         reasons.append(f"{pluralize(fault_count, 'line')} cannot be read")
+    if transcript.is_from_progress_lines:
+        reasons.append("its file is missing; only its prompt and tool calls are left, in its session's file")
     first_at = facts.first_at
     modified_at = (
         datetime.fromtimestamp(Path(transcript.unit.path).stat().st_mtime, UTC) if first_at is None else None
@@ -45,7 +47,7 @@ def build_closing(transcript: "Transcript", *, is_truncated: bool = False) -> Cl
         updated_at=facts.last_at or modified_at,
         git_branch=facts.branch,
         version=facts.version,
-        completeness="partial" if fault_count else "complete",
+        completeness="partial" if fault_count or transcript.is_from_progress_lines else "complete",
         reasons=tuple(reasons),
         visibility="listed" if hidden is None else "hidden",
         is_unlinked=hidden is not None and hidden.is_unlinked,
@@ -64,14 +66,14 @@ def _agents(transcript: "Transcript", session_id: str | None, folder: Path | Non
     if transcript.agent_id is None:
         return agents
     first, *others = agents
-    first = subagent_sidecar.with_sidecar(first, transcript.sidecar, transcript.state.model)
+    first = sidecar.with_sidecar(first, transcript.sidecar, transcript.state.model)
     first = replace(first, is_hidden=_find_hidden_reason(transcript, first, folder) is not None)
     return (first, *(replace(agent, parent_agent_id=transcript.agent_id) for agent in others))
 
 
 def _find_hidden_reason(
     transcript: "Transcript", agent: Agent | None, folder: Path | None
-) -> subagent_sidecar.HiddenReason | None:
+) -> sidecar.HiddenReason | None:
     """Return why a conversation is hidden from lists; None if it is listed."""
     if agent is None:
         tree = transcript.tree
@@ -79,10 +81,10 @@ def _find_hidden_reason(
             count and not flags & SIDECHAIN
             for count, flags in zip(tree.message_counts, tree.flags, strict=True)
         )
-        return None if has_messages else subagent_sidecar.HiddenReason("contains only subagent lines")
-    is_flat = folder == transcript.path.parent
+        return None if has_messages else sidecar.HiddenReason("contains only subagent lines")
+    is_flat = folder == transcript.path.parent and not transcript.is_from_progress_lines
     is_bare_answer = transcript.state.first_role == "assistant" and is_flat and not transcript.sidecar
-    return subagent_sidecar.find_hidden_reason(agent, is_bare_answer=is_bare_answer)
+    return sidecar.find_hidden_reason(agent, is_bare_answer=is_bare_answer)
 
 
 def _metadata(transcript: "Transcript", session_id: str | None, folder: Path | None) -> dict[str, Any]:

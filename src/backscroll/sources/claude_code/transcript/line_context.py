@@ -30,6 +30,7 @@ class LineContext:
         "at",
         "at_source",
         "call_node",
+        "has_subagent_message",
         "has_tool_result",
         "id",
         "is_agent_root",
@@ -62,6 +63,7 @@ class LineContext:
         self.message_count = 0
         self.call_node = -1  # node of the tool call that this line has the result of
         self.has_tool_result = False
+        self.has_subagent_message = False
         self.agent_id = transcript.agent_id
         self.model: str | None = None
         self.response: str | None = None

@@ -159,10 +159,11 @@ class Attached(Struct, gc=False):
 
 
 class Progress(Struct, rename="camel", gc=False):
-    """Type and id of a progress line of a subagent."""
+    """Content of a progress line. In that of a subagent, the message is a line without its links."""
 
     type: Any = None
     agent_id: Any = None
+    message: Raw = _EMPTY
 
 
 class LineOrigin(Struct, gc=False):

@@ -30,7 +30,7 @@ from backscroll.model import (
     UsageReport,
 )
 from backscroll.readers import jsonl, timestamps
-from backscroll.sources.claude_code.transcript import state_lines, subagent_sidecar, system_lines
+from backscroll.sources.claude_code.transcript import state_lines, system_lines
 from backscroll.sources.claude_code.transcript.branches import Tree
 from backscroll.sources.claude_code.transcript.checkpoint import ReaderState
 from backscroll.sources.claude_code.transcript.closing import build_closing
@@ -51,7 +51,9 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     is_record,
 )
 from backscroll.sources.claude_code.transcript.state_lines import reported_totals
-from backscroll.sources.claude_code.transcript.subagents import agent_id_of, results_folder
+from backscroll.sources.claude_code.transcript.subagents import sidecar
+from backscroll.sources.claude_code.transcript.subagents.agents import agent_id_of, results_folder
+from backscroll.sources.claude_code.transcript.subagents.progress_lines import ProgressAgents
 
 __all__ = ["Transcript"]
 
@@ -78,13 +80,25 @@ class Transcript:
             self.state.agents.inline[self.agent_id] = None
         self.tree = Tree(self.state.tree)
         self.counts = RecordCounts()
-        self.sidecar = subagent_sidecar.load_sidecar(self.path) if self.agent_id is not None else {}
+        self.sidecar = sidecar.load_sidecar(self.path) if self.agent_id is not None else {}
+        self.progress_agents = ProgressAgents(self)
         self.proposals: dict[str, tuple[Edit, ...]] = {}  # by call without a result; not in the checkpoint
         self._buffer: list[Item] = []
         self._interned: dict[str, str] = {}
         self._line_counts: defaultdict[tuple[str, _Verdict], int] = defaultdict(int)
         self._is_opened = False  # whether this reader emitted an opening
+        self.is_from_progress_lines = False  # a subagent in the file of its parent
         self._is_truncated = False
+
+    def subagent(self, agent_id: str, state: ReaderState | None) -> "Transcript":
+        """Return a reader for a subagent that has no file, continued from its state."""
+        reader = Transcript(self.unit)
+        reader.is_from_progress_lines = True
+        reader.agent_id = agent_id
+        reader.state = state or ReaderState(parent_id=self.session_id)
+        reader.state.agents.inline.setdefault(agent_id, None)
+        reader.tree = Tree(reader.state.tree)
+        return reader
 
     def items(self) -> Iterator[Item]:
         """Yield everything after the checkpoint, the record counts last."""
@@ -93,13 +107,14 @@ class Transcript:
         for line in self._lines():
             values = line.values
             if line.fault is None and len(values) == 1:  # the common case
-                line_counts[self._parse_record(values[0], line, 0)] += 1
+                line_counts[self.parse_record(values[0], line, 0)] += 1
             else:
                 self._parse_irregular_line(line)
             if buffer:
                 yield from buffer
                 buffer.clear()
-        yield from self._finish()
+        yield from self.finish()
+        yield from self.progress_agents.items()
         for (kind, verdict), count in line_counts.items():
             self.counts.count(kind, verdict, count)
         self.counts.checkpoint = self._checkpoint(line)
@@ -138,7 +153,7 @@ class Transcript:
         """Parse a line that is damaged, or does not contain exactly one object."""
         if line.is_blank:
             return
-        verdicts = [self._parse_record(value, line, index) for index, value in enumerate(line.values)]
+        verdicts = [self.parse_record(value, line, index) for index, value in enumerate(line.values)]
         if line.fault is not None:
             self.state.fault_count += line.is_complete
             self._is_truncated = not line.is_complete
@@ -149,7 +164,7 @@ class Transcript:
         else:
             self._line_counts[max(verdicts, key=lambda counted: _PRECEDENCE[counted[1]])] += 1
 
-    def _parse_record(self, value: Line, line: jsonl.Line[Line], index: int) -> tuple[str, _Verdict]:
+    def parse_record(self, value: Line, line: jsonl.Line[Line], index: int) -> tuple[str, _Verdict]:
         """Parse one record. Return its type and verdict."""
         kind = value.type
         if isinstance(kind, str):
@@ -214,7 +229,7 @@ class Transcript:
             state.model = context.model
         return (
             "parsed"
-            if context.message_count or context.has_tool_result
+            if context.message_count or context.has_tool_result or context.has_subagent_message
             else self._verdict_without_message(context, buffered_count)
         )
 
@@ -313,19 +328,20 @@ class Transcript:
         return Opening(
             source=self.unit.source,
             id=self.agent_id,
-            store="lines",
+            store="progress" if self.is_from_progress_lines else "lines",
             agent_id=self.agent_id,
             parent_id=self.state.parent_id,
         )
 
-    def _finish(self) -> Iterator[Item]:
+    def finish(self) -> Iterator[Item]:
+        """Yield what is left: queued prompts, links and the closing."""
         for prompt in self.state.queue.take_undelivered():
             system_lines.emit_queued_prompt(prompt, self)
         for prompt in self.state.queue.take_withdrawn():
             system_lines.emit_queued_prompt(prompt, self, role="system", kind="withdrawn")
         if (
             self.agent_id is not None
-            and (link := subagent_sidecar.sidecar_link(self.agent_id, self.sidecar)) is not None
+            and (link := sidecar.sidecar_link(self.agent_id, self.sidecar)) is not None
         ):
             self.link(link)
         if self.state.is_open and not self._is_opened:

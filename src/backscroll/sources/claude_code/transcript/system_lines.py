@@ -16,7 +16,7 @@ from backscroll.sources.claude_code.transcript.queue import (
     find_links,
     typed_prompt_text,
 )
-from backscroll.sources.claude_code.transcript.subagents import parse_report, progress_link
+from backscroll.sources.claude_code.transcript.subagents.agents import parse_report, progress_link
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
@@ -94,7 +94,7 @@ def _attach_file(mention: Attachment, context: LineContext) -> None:
 
 
 def parse_progress(context: LineContext) -> None:
-    """Emit the link to a running subagent."""
+    """Emit the link to a running subagent, and its message if it has no file."""
     context.add_to_tree(0)
     transcript = context.transcript
     last_at = transcript.state.facts.last_at
@@ -102,6 +102,9 @@ def parse_progress(context: LineContext) -> None:
         transcript.tree.append(context.node)
     if (link := progress_link(context.value)) is not None:
         transcript.link(link)
+    context.has_subagent_message = transcript.agent_id is None and transcript.progress_agents.add(
+        context.value, context.line
+    )
 
 
 def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:

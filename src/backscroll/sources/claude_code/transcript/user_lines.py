@@ -27,7 +27,7 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     ToolUseResult,
     as_text,
 )
-from backscroll.sources.claude_code.transcript.subagents import parse_report
+from backscroll.sources.claude_code.transcript.subagents.agents import parse_report
 
 __all__ = ["add_report", "add_tool_result", "apply_early_result", "parse"]
 

@@ -418,3 +418,32 @@ def test_an_edited_file_is_enough_while_the_session_is_active(workplace: Workpla
     workplace.checkout.write("src/prices.py", code("value", 2))
     later = workplace.checkout.commit("Rename again", session.now + timedelta(hours=2))
     assert workplace.refs(later) == []
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+def test_a_commit_that_a_subagent_reports_has_its_session(
+    workplace: Workplace, code: Code, in_background: bool
+) -> None:
+    """The file of the subagent is missing: its report is the only evidence."""
+    session = workplace.session(0)
+    workplace.checkout.write("src/prices.py", code("price", 3))
+    sha = workplace.checkout.commit("Add prices", session.now + timedelta(minutes=1))
+    report = f"## Done\n\n**Commits:**\n\n- `{sha[:9]}`: Add prices\n"
+    if in_background:
+        session.wait(2)
+        session.transcript.delegate_in_background("Add prices", report)
+    else:
+        session.transcript.delegate("Add prices", report)
+    session.transcript.agents.clear()
+    (linked,) = workplace.commits()[sha].sessions
+    assert linked.session_ref == session.ref
+    assert f"a subagent reported {sha[:9]}" in [each.detail for each in linked.evidence]
+
+
+def test_an_older_commit_that_a_subagent_mentions_has_no_session(workplace: Workplace, code: Code) -> None:
+    workplace.checkout.write("src/prices.py", code("price", 3))
+    sha = workplace.checkout.commit("Add prices", START - timedelta(minutes=1))
+    session = workplace.session(0)
+    session.transcript.delegate("Find the commit", f"The error came with {sha[:9]}.")
+    session.transcript.agents.clear()
+    assert workplace.commits()[sha].sessions == ()

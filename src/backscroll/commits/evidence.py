@@ -35,6 +35,7 @@ _INFERRED_TIME_MS = 2 * 60_000  # an inferred time of an edit is earlier than th
 _MAX_TOUCHES = 300  # of files with the same name before one commit
 _BEFORE_WINDOW = 0.5  # strength of an edit before the parent commit, within a day
 _PRINTED_HASH, _SUBJECT_IN_TIME, _CALL_IN_TIME, _SUBJECT, _SQUASHED = 1.0, 0.9, 0.6, 0.5, 0.4
+_REPORTED_HASH = 0.8
 _CALL_LATE = 0.3
 _MAX_CALL_MS = 15 * 60 * 1000  # from a call to its commit: hooks and tests may run before
 _MAX_LAST_CALL_MS = 3 * 60 * 1000  # of the last message of a session, whose end is not known
@@ -263,6 +264,7 @@ class CallIndex:
     def __init__(self, sessions: Sequence[SessionWork], commits: Iterable[Commit]) -> None:
         self._ids = {session.id: number for number, session in enumerate(sessions)}
         self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._by_report: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
         self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
         self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
         self._commits = commits = list(commits)
@@ -276,6 +278,10 @@ class CallIndex:
         )
         for number, session in enumerate(sessions):
             for call in session.calls:
+                if call.is_report:
+                    for named in call.hashes:
+                        self._by_report[named[:_HASH_KEY_CHARS]].append((named, call, number))
+                    continue
                 for printed in call.hashes:
                     self._by_hash[printed[:_HASH_KEY_CHARS]].append((printed, number))
                 for subject in call.subjects:
@@ -315,6 +321,9 @@ class CallIndex:
             if id_ in self._ids:
                 add(self._ids[id_], _PRINTED_HASH, "the message names the session")
         authored_at, committed_at = commit.authored_at * 1000, commit.committed_at * 1000
+        for named, call, session in self._by_report.get(commit.sha[:_HASH_KEY_CHARS], ()):
+            if commit.sha.startswith(named) and _was_running(call, committed_at):
+                add(session, _REPORTED_HASH, f"a subagent reported {named}")
         key = _subject_key(commit.subject)
         for call, session in self._by_subject.get(key, ()):
             if _is_in_time(call, authored_at):
@@ -347,6 +356,11 @@ def _is_in_time(call: CommitCall, authored_at: int) -> bool:
         return False
     until = call.until if call.until is not None else call.at + _MAX_LAST_CALL_MS
     return call.at - 1000 <= authored_at <= min(until, call.at + _MAX_CALL_MS) + 1000
+
+
+def _was_running(call: CommitCall, committed_at: int) -> bool:
+    """Return whether a commit was made between the start of a subagent and its report."""
+    return call.at is not None and call.at - 1000 <= committed_at <= (call.until or call.at) + 1000
 
 
 def _is_before(call: CommitCall, committed_at: int) -> bool:

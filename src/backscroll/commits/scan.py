@@ -23,9 +23,11 @@ __all__ = [
     "scan_messages",
 ]
 
-SCAN_VERSION = 3  # raise it if the result of a scan changes
+SCAN_VERSION = 4  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
 _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
+_SUBAGENT_TOOLS = ("task", "agent")
+_MAX_SUBAGENT_MS = 24 * 3600 * 1000  # of a call: the time of its result is not known
 _MAX_IDLE_MS = 10 * 60 * 1000  # longer pauses divide the activity of a session
 
 
@@ -47,6 +49,7 @@ class CommitCall(Struct, frozen=True, array_like=True, gc=False):
     until: int | None  # time of the next message
     subjects: tuple[str, ...]
     hashes: tuple[str, ...]  # as git printed them
+    is_report: bool = False  # of a subagent: the hashes are those that it names
 
 
 class FragmentScan(Struct, array_like=True):
@@ -80,13 +83,21 @@ def scan_messages(
     files: dict[str, bytes] = {}  # that may be messages of commits
     for position, message in messages:
         tool = message.tool
+        at = _milliseconds(message)
+        if message.kind == "report" and times and (named := shell.named_hashes(message.content)):
+            scan.calls.append(CommitCall(position, times[0][1], at, (), named, is_report=True))
         if tool is None:
             continue
         if message.cwd:
             folders[message.cwd] = None
         if message.git_branch:
             branches[message.git_branch] = None
-        at = _milliseconds(message)
+        if (
+            tool.name.lower() in _SUBAGENT_TOOLS
+            and at is not None
+            and (named := shell.named_hashes(tool.result or ""))
+        ):
+            scan.calls.append(CommitCall(position, at, at + _MAX_SUBAGENT_MS, (), named, is_report=True))
         for path, text, is_shell in edit_texts(tool):
             lines = hash_lines([text])
             scan.edits.append(ScannedEdit(position, at, path, len(lines), is_shell))

@@ -11,6 +11,7 @@ __all__ = [
     "first_line",
     "is_commit",
     "message_files",
+    "named_hashes",
     "printed_hashes",
     "written_texts",
 ]
@@ -47,6 +48,8 @@ _MESSAGE_FILE = re.compile(r"\s(?:-[a-zA-Z]*F|--file)(?:\s+|=)?(['\"]?)([^\s'\";
 _PRINTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] ", re.MULTILINE)
 _OTHER_HASH = re.compile(r"(?:^|\bcommit |\.\.)([0-9a-f]{7,40})\b", re.MULTILINE)
 _MAX_OTHER_HASHES = 3
+_NAMED_HASH = re.compile(r"(?<![\w-])(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])")
+_MAX_NAMED_HASHES = 100
 
 
 class ShellWrite(NamedTuple):
@@ -131,3 +134,8 @@ def printed_hashes(output: str) -> list[str]:
     """Return the hashes of the commits that git reports as created, or else the first ones printed."""
     printed = _PRINTED.findall(output)
     return list(dict.fromkeys(printed or _OTHER_HASH.findall(output)[:_MAX_OTHER_HASHES]))
+
+
+def named_hashes(text: str) -> tuple[str, ...]:
+    """Return the words of a text that can be hashes of commits."""
+    return tuple(dict.fromkeys(_NAMED_HASH.findall(text)))[:_MAX_NAMED_HASHES]

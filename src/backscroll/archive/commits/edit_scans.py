@@ -15,7 +15,7 @@ from backscroll.model import Message
 
 __all__ = ["EditScans", "FragmentState", "NewScan", "StoredScan"]
 
-_SHELL_TOOL = re.compile(r"bash|shell|terminal|exec|command|commit", re.IGNORECASE)
+_SCANNED_TOOL = re.compile(r"bash|shell|terminal|exec|command|commit|^(?:task|agent)$", re.IGNORECASE)
 
 
 class FragmentState(NamedTuple):
@@ -56,7 +56,7 @@ class EditScans:
         use_temporary_tables(db)
         self._db = db
         self._reader = BodyReader(db)
-        self._shell_ids: str | None = None
+        self._scanned_ids: str | None = None
 
     def outdated(self, version: int) -> list[FragmentState]:
         """Return the fragments without a scan of this version and of their current state."""
@@ -75,7 +75,7 @@ class EditScans:
         return row[0] if row is not None else None
 
     def tool_messages(self, fragment_id: int) -> Iterator[tuple[int, Message]]:
-        """Yield position and message of the calls that edit files or run a command.
+        """Yield position and message of calls that edit files or start commands or subagents, and of reports.
 
         Messages that a resume or fork copied belong to the session that they were copied from.
         """
@@ -84,7 +84,8 @@ class EditScans:
             for (position,) in self._db.execute(
                 "select m.position from message m"  # noqa: S608
                 " where m.fragment_id = :id and m.copied_from_string_id is null"
-                f" and (m.tool_string_id in ({self._shell_tool_ids()}) or exists"
+                f" and (m.tool_string_id in ({self._scanned_tool_ids()})"
+                " or m.kind_string_id = (select id from string where text = 'report') or exists"
                 " (select 1 from edit e where e.fragment_id = :id and e.position = m.position))"
                 " order by m.position",
                 {"id": fragment_id},
@@ -117,13 +118,13 @@ class EditScans:
                 )
                 position = next(remaining, None)
 
-    def _shell_tool_ids(self) -> str:
-        if self._shell_ids is None:
+    def _scanned_tool_ids(self) -> str:
+        if self._scanned_ids is None:
             tools = self._db.execute(
                 "select id, text from string where id in (select distinct tool_string_id from message)"
             )
-            self._shell_ids = ", ".join(str(id_) for id_, name in tools if _SHELL_TOOL.search(name))
-        return self._shell_ids
+            self._scanned_ids = ", ".join(str(id_) for id_, name in tools if _SCANNED_TOOL.search(name))
+        return self._scanned_ids
 
     def message_times(self, fragment_id: int) -> list[tuple[int, int]]:
         """Return position and time, in milliseconds, of the messages that are not copies, in order."""

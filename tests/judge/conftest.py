@@ -49,6 +49,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for since in item.iter_markers("since"):
             if Version(version) < since.args[0]:
                 item.add_marker(pytest.mark.skip(f"needs Claude Code {since.args[0]} or newer"))
+        for before in item.iter_markers("before"):
+            if not Version(version) < before.args[0]:
+                item.add_marker(pytest.mark.skip(f"needs Claude Code before {before.args[0]}"))
 
 
 @pytest.fixture

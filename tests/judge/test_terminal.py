@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from backscroll.model import Filter
 from tests.judge.blocks import text, use
 from tests.judge.comparison import assert_agrees
 from tests.judge.script import Reply
@@ -166,3 +167,34 @@ def test_a_renamed_session_has_its_name(stage: Stage) -> None:
         screen.wait_for("Kettle session title")
     stage.titles[stage.runs[0].id] = "Kettle session title"
     assert_agrees(stage)
+
+
+@pytest.mark.since("2.1.10")
+@pytest.mark.before("2.1.85")
+def test_a_subagent_without_its_file_is_read_from_progress_lines(stage: Stage) -> None:
+    stage.environment["CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION"] = "false"  # it would be another subagent
+    file = stage.write("a.txt", "alpha\n")
+    start = use(
+        stage.agent_tool, description="Count tea", prompt="SUB-TEA count", subagent_type="general-purpose"
+    )
+    echo = use("Bash", command="echo seven", description="count")
+    stage.script.on("INT-AGENT", [start], [text("Agent is back.")])
+    stage.script.on_agent(
+        "SUB-TEA", [text("Looking."), use("Read", file_path=str(file))], [echo], [text("Seven teas.")]
+    )
+    with terminal(stage, "--permission-mode", "default", "--allowedTools", "Bash,Read,Task,Agent") as screen:
+        screen.ask("INT-AGENT please", "Agent is back")
+    assert_agrees(stage)
+    for agent_file in stage.config.glob("projects/**/agent-*.jsonl"):
+        agent_file.unlink()
+    shutil.rmtree(stage.folder / "archive", ignore_errors=True)
+    with stage.history() as history:
+        (agent,) = [
+            summary for summary in history.all_sessions(Filter(with_subagents=True)) if summary.parent_ref
+        ]
+        messages = history.get_session(agent.ref).messages
+    assert agent.completeness == "partial"
+    assert [message.content for message in messages if message.role == "user"] == ["SUB-TEA count"]
+    assert [message.tool.name for message in messages if message.tool] == ["Read", "Bash"]
+    assert messages[-1].tool is not None
+    assert "seven" in (messages[-1].tool.result or "")

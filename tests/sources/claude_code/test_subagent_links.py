@@ -39,6 +39,7 @@ def test_a_forked_subagent_with_a_sidecar_is_listed(tmp_path: Path) -> None:
     [
         ("Warmup", "a1", "hidden"),
         ("Look", "acompact-1", "hidden"),
+        ("Suggest a prompt", "aprompt_suggestion-5c959e", "hidden"),
         ("Look", "a1", "listed"),
         (None, "a1", "hidden"),
     ],

@@ -119,7 +119,7 @@ class Transcript(EventLines):
         description: str = "Look it up",
         with_file: bool = False,
     ) -> Self:
-        """Add a subagent whose prompt and calls are repeated in progress lines (2.1.0 to 2.1.9x).
+        """Add a subagent whose prompt and calls are repeated in progress lines (2.1.10 to 2.1.83).
 
         Its file is missing, as in a copied history, unless ``with_file`` is set.
         """

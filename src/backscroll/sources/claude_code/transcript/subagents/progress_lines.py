@@ -1,8 +1,9 @@
 """Subagents in the progress lines of their parent.
 
-Versions 2.1.0 to about 2.1.90 repeat each message of a running subagent in a progress line of its parent. If
-the file of the subagent is missing, as in many published or copied histories, these lines are all that is
-left of it. They become a session of their own, which the subagent's file replaces when it is found.
+In a terminal, versions 2.1.10 to 2.1.83 repeat each prompt, call and result of a running subagent in a
+progress line of its parent. If the file of the subagent is missing, as in many copied histories, these lines
+are all that is left of it. They become a session of their own, which the subagent's file replaces when it is
+found.
 """
 
 from collections.abc import Iterator

@@ -11,8 +11,21 @@ from backscroll.sources.claude_code.transcript.line_structs import as_text
 
 __all__ = ["HiddenReason", "find_hidden_reason", "load_sidecar", "sidecar_link", "with_sidecar"]
 
-# Id prefixes of subagents that repeat the lines of their parent.
-_REPLAY_PREFIXES = ("acompact-", "aside_question-")
+# Subagents that Claude Code starts for itself, in versions 2.1.2 to 2.1.326. Their ids are a<label>-<digits>.
+_OWN_LABELS = (
+    "agent_summary",
+    "auto_dream",
+    "away_summary",
+    "compact",
+    "extract_memories",
+    "prompt_suggestion",
+    "rename",
+    "resume_cache_warm",
+    "session_memory",
+    "side_question",
+    "speculation",
+)
+_OWN_PREFIXES = tuple(f"a{label}-" for label in _OWN_LABELS)
 
 
 def load_sidecar(path: Path) -> dict[str, Any]:
@@ -57,8 +70,8 @@ def find_hidden_reason(agent: Agent, *, is_bare_answer: bool = False) -> HiddenR
     ``is_bare_answer`` means that its file is not in a ``subagents`` folder, begins with an assistant message
     and has no sidecar.
     """
-    if agent.agent_id.startswith(_REPLAY_PREFIXES):
-        return HiddenReason("replays its parent")
+    if agent.agent_id.startswith(_OWN_PREFIXES):
+        return HiddenReason("started by the tool for itself")
     if (agent.prompt or "").strip() == "Warmup":
         return HiddenReason("warm-up")
     if is_bare_answer:

@@ -30,6 +30,13 @@ def test_the_program_is_named_by_its_name_if_no_path_is_known(
     assert program() == "backscroll"
 
 
+def test_hints_of_the_module_name_the_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "backscroll", "list", "--nope"]
+    environment = {"HOME": str(tmp_path), "PATH": ""}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert f"Run '{Path(sys.executable).name} -m backscroll list --help' for usage." in result.stderr
+
+
 def test_the_program_is_named_by_its_name_if_it_is_on_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,7 +179,7 @@ def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...], backup: P
 def run() -> None:
     """Run the command group. Print a usage error on standard error and exit with its code."""
     try:
-        app(standalone_mode=False)
+        app(prog_name="backscroll", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:

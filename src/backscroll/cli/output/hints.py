@@ -30,10 +30,12 @@ MAX_PATH_CHARS = 500
 def program() -> str:
     """Return what the user types to run this program.
 
-    This is ``backscroll`` if the shell finds it on the PATH. Otherwise it is the path the program was started
-    with, such as ``.venv/bin/backscroll`` in a checkout.
+    This is ``backscroll`` if the shell finds it on the PATH. Otherwise it is what the program was started
+    with, such as ``.venv/bin/backscroll`` in a checkout, or ``python -m backscroll``.
     """
     started_as = Path(sys.argv[0])
+    if started_as.parts[-2:] == (_NAME, "__main__.py"):
+        return f"{Path(sys.executable).name} -m {_NAME}"
     if started_as.stem != _NAME or (not started_as.is_absolute() and len(started_as.parts) == 1):
         return _NAME  # found on the PATH, or started with python -c
     import shlex

@@ -10,7 +10,8 @@ from backscroll.index.engine.documents import IndexMessage, IndexSession
 from backscroll.index.engine.encode import encode_message, encode_session
 from backscroll.index.engine.session_text import WINDOW_MESSAGES, prose_in, window_start
 from backscroll.index.query.ranking import Hit
-from backscroll.index.query.session_ranking import combine_rankings
+from backscroll.index.query.session_ranking import combine_rankings, subagents_last
+from backscroll.model.search import SearchRanks
 from tests.index.documents import found, message
 
 NOISE = " ".join(f"word{number}" for number in range(5000))
@@ -163,3 +164,28 @@ def test_synonyms_of_one_search_do_not_affect_another(index: Index) -> None:
     with_synonyms = index.start_search(query, limit=5, synonyms=lambda word: ("picture",))
     assert [hit.session for hit in with_synonyms.hits] == [1]
     assert found(index, "photo gallery") == []
+
+
+def _hit(session: int, score: float, *, is_strict: bool = False) -> Hit:
+    return Hit(session, 0, score, ranks=SearchRanks(1 if is_strict else None, 1, None))
+
+
+def test_a_session_has_the_place_of_its_best_subagent() -> None:
+    hits = [_hit(101, 0.9), _hit(102, 0.8), _hit(2, 0.7), _hit(1, 0.6), _hit(103, 0.5)]
+    ordered = subagents_last(hits, {101: 1, 102: 1, 103: 3})
+    assert [hit.session for hit in ordered] == [1, 2, 103, 101, 102]
+    scores = [hit.score for hit in ordered]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_subagent_with_every_word_keeps_its_place_if_its_session_has_less() -> None:
+    hits = [_hit(101, 0.9, is_strict=True), _hit(2, 0.7), _hit(1, 0.6)]
+    assert [hit.session for hit in subagents_last(hits, {101: 1})] == [101, 2, 1]
+
+
+@given(st.permutations(range(8)), st.dictionaries(st.integers(4, 7), st.integers(0, 3)))
+def test_the_order_with_subagents_has_the_same_hits(order: list[int], parents: dict[int, int]) -> None:
+    hits = [_hit(session, 1 / (place + 1)) for place, session in enumerate(order)]
+    ordered = subagents_last(hits, parents)
+    assert sorted(hit.session for hit in ordered) == sorted(order)
+    assert all(hit.session not in parents for hit in ordered[: 8 - len(parents)])

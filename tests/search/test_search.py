@@ -253,3 +253,23 @@ def test_two_messages_are_shown_if_the_words_are_spread(tmp_path: Path) -> None:
         assert history.search_sessions("ferry weather").data[0].second is not None
         (match,) = history.search_sessions("ferry weather role:user").data
         assert match.second is None, "the weather is in an answer"
+
+
+@pytest.mark.parametrize("query", ["harbor", "harbor fog"])
+def test_subagents_follow_after_the_sessions(tmp_path: Path, query: str) -> None:
+    root = tmp_path / "root"
+    busy = Transcript(version="2.1.230").user("the ferry plan").assistant("The harbor is in fog until noon.")
+    for number in range(4):
+        busy.delegate(f"harbor fog, harbor fog {number}", "harbor fog", calls=[tool_calls.bash("true")])
+    busy.write(root)
+    quiet = Transcript(version="2.1.230", seed=7).user("a long text about other things")
+    quiet.assistant("Among many other words there is a harbor, and there is also some fog in it.")
+    quiet.write(root)
+    with History(home=tmp_path / "home", roots=[NamedRoot("claude-code", root)]) as history:
+        history.sync()
+        result = history.search_sessions(query)
+        pages = [history.search_sessions(query, limit=1, offset=offset).data for offset in range(6)]
+    refs = [match.session_ref for match in result.data]
+    assert result.total == 6
+    assert {ref.partition(":")[2] for ref in refs[:2]} == {busy.session_id, quiet.session_id}
+    assert [page[0].session_ref for page in pages] == refs

@@ -96,7 +96,9 @@ def search_words(
     query = index.with_language(query)
     if by == "session":
         query = exclude_sessions(archive, index, query)
-    search = index.start_search(query, limit=limit, offset=offset, by=by)
+    search = index.start_search(
+        query, limit=limit, offset=offset, by=by, find_parents=archive.sessions.parents_of
+    )
     texts = load_hit_texts(archive, map(message_key, search.hits))
     if learn_secrets is not None:
         learn_secrets({hit.session for hit in search.hits})

@@ -4,7 +4,7 @@ The ids in this module are `conversations.number` and `subagent.id`, which never
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -217,6 +217,15 @@ class SessionQueries:
             {"platform": summary.platform, "id": summary.id},
         )
         return {id_: f"{source}:{external_id}" for id_, source, external_id in rows}
+
+    def parents_of(self, ids: Collection[int]) -> dict[int, int]:
+        """Return the id of the session of each subagent among these ids."""
+        rows = self._db.execute(
+            "select s.id, c.number from json_each(?) j join subagent s on s.id = j.value"
+            " join conversations c on c.external_id = s.parent_external_id and c.platform = s.platform",
+            [msgspec.json.encode(list(ids)).decode()],
+        )
+        return dict(rows.fetchall())
 
     def workspaces(self) -> list[WorkspaceSummary]:
         """Return the workspaces of all listed sessions, last used first."""

@@ -25,6 +25,7 @@ from backscroll.index.query.hit_pages import HitPage, PendingSearch
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import Hit
 from backscroll.index.query.searcher import By, Snapshot, TooManyTermsError
+from backscroll.index.query.session_ranking import FindParents
 from backscroll.index.query.unknown_words import with_language
 
 if TYPE_CHECKING:
@@ -194,11 +195,12 @@ class Index:
         match_any: bool = False,
         with_counts: bool = True,
         synonyms: Synonyms = lambda _: (),
+        find_parents: FindParents = lambda _: {},
     ) -> PendingSearch:
         """Return the same page as `search` while counting continues in the background.
 
         With ``match_any``, messages with some of the words match even if others have all of them. Synonyms
-        count in the text of whole sessions.
+        count in the text of whole sessions. With ``find_parents``, subagents follow their sessions.
         """
         with self._damage_errors():
             snapshot = self._latest_snapshot()
@@ -209,6 +211,7 @@ class Index:
                 by=by,
                 match_any=match_any,
                 with_counts=with_counts,
+                find_parents=find_parents,
             )
 
     def with_language(self, query: Query) -> Query:

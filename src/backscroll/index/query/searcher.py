@@ -16,7 +16,6 @@ Tantivy scores by BM25, with a higher weight for prose than for tool text. The h
 size, so that pages are consistent. Counting runs in the background.
 """
 
-import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -30,15 +29,18 @@ from backscroll.index.engine.background import BackgroundTask
 from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, schema
 from backscroll.index.query.compile import CompiledQuery, QueryPart, Synonyms
 from backscroll.index.query.counts import By, Counts, count_by_session, count_messages
+from backscroll.index.query.coverage import rarity, session_coverage
 from backscroll.index.query.elements import in_sessions
 from backscroll.index.query.hit_pages import PendingSearch
 from backscroll.index.query.parser import Query
 from backscroll.index.query.ranking import DAY_MS, Hit, Row, first_per_session, rank_block, take_page
 from backscroll.index.query.session_ranking import (
     RERANKED_SESSIONS,
+    FindParents,
     combine_rankings,
     continue_ranking,
     rerank,
+    subagents_last,
 )
 from backscroll.readers.lru_cache import LRUCache
 
@@ -103,6 +105,7 @@ class Snapshot:
         now: datetime | None = None,
         match_any: bool = False,
         with_counts: bool = True,
+        find_parents: FindParents = lambda _: {},
     ) -> PendingSearch:
         """Return one page of the best messages, or of the sessions that contain them.
 
@@ -113,7 +116,9 @@ class Snapshot:
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY_MS
         parts = query.parts() if query.is_ranked else []
         if by == "session" and parts and not match_any:
-            return self._search_sessions(query, parts, limit=limit, offset=offset, today=today)
+            return self._search_sessions(
+                query, parts, limit=limit, offset=offset, today=today, find_parents=find_parents
+            )
         if match_any and parts:
             return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
         first = self._cached_first_block(query, by, today) if with_counts else self._first_block(query, None)
@@ -122,19 +127,29 @@ class Snapshot:
         blocks = self._blocks(first.query, first.rows, is_ranked=query.is_ranked, today=today)
         if by == "session":
             blocks = first_per_session(chain([list(first.in_title)], blocks))
+            if query.is_ranked:
+                best = [*next(blocks), *next(blocks, [])]
+                best = subagents_last(best, find_parents({hit.session for hit in best}))
+                blocks = chain([best], blocks)
         hits = take_page(blocks, limit=limit, offset=offset)
         return PendingSearch(hits, first.counts, with_inflections=first.with_inflections)
 
     def _search_sessions(
-        self, query: CompiledQuery, parts: list[QueryPart], *, limit: int, offset: int, today: int
+        self,
+        query: CompiledQuery,
+        parts: list[QueryPart],
+        *,
+        limit: int,
+        offset: int,
+        today: int,
+        find_parents: FindParents,
     ) -> PendingSearch:
         """Return the best sessions for several words, each with the message that shows best why."""
         key = query.query, query.synonyms
         ranking = self._rankings.get(key) or self._rank_sessions(query, parts, today)
         self._rankings.put(key, ranking)
-        hits = take_page(
-            chain([ranking.hits], self._remaining_sessions(ranking, today)), limit=limit, offset=offset
-        )
+        best = subagents_last(ranking.hits, find_parents({hit.session for hit in ranking.hits}))
+        hits = take_page(chain([best], self._remaining_sessions(ranking, today)), limit=limit, offset=offset)
         return PendingSearch(
             hits,
             BackgroundTask(lambda: self._count_page(query, parts, ranking, hits)),
@@ -167,11 +182,13 @@ class Snapshot:
             known = {hit.session: hit.position for hit in relaxed} | known
             if query.has_no_filters:  # found by title, workspace or synonyms alone
                 known = {hit.session: hit.position for hit in by_session} | known
-            coverage = self._coverage(query, parts, {hit.session for hit in relaxed[:RERANKED_SESSIONS]})
+            coverage = session_coverage(
+                self.searcher, query, parts, {hit.session for hit in relaxed[:RERANKED_SESSIONS]}
+            )
             relaxed = rerank(relaxed, coverage)
             if strict_query is not None:
                 share = 1.0 if len(parts) <= _FEW_PARTS else _MIN_COVERAGE
-                needed = share * sum(map(self._rarity, parts)) - _ROUNDING
+                needed = share * sum(rarity(self.searcher, part) for part in parts) - _ROUNDING
                 known = {
                     session: position
                     for session, position in known.items()
@@ -306,38 +323,14 @@ class Snapshot:
             return PendingSearch(hits, Counts(None), is_relaxed=True, with_inflections=True)
         groups = first_per_session(blocks)
         best = next(groups, [])
-        coverage = self._coverage(query, parts, {hit.session for hit in best[:RERANKED_SESSIONS]})
+        coverage = session_coverage(
+            self.searcher, query, parts, {hit.session for hit in best[:RERANKED_SESSIONS]}
+        )
         best = rerank(best, coverage)
         hits = take_page(chain([best], groups), limit=limit, offset=offset)
         within = query.within(any_part, in_sessions({hit.session for hit in hits}))
         counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, within)))
         return PendingSearch(hits, counts, is_relaxed=True, with_inflections=True)
-
-    def _coverage(self, query: CompiledQuery, parts: list[QueryPart], sessions: set[int]) -> dict[int, float]:
-        """Return the summed rarity of the parts that the messages of each session contain."""
-        coverage = dict.fromkeys(sessions, 0.0)
-        if not sessions:
-            return coverage
-        sessions_query = in_sessions(sessions)
-
-        def sessions_with(parts: list[QueryPart]) -> list[list[int]]:
-            counts = (
-                count_by_session(self.searcher, query.within(part.anywhere, sessions_query)) for part in parts
-            )
-            return [[bucket["key"] for bucket in buckets] for buckets in counts]
-
-        half = len(parts) // 2
-        second_half = BackgroundTask(lambda: sessions_with(parts[half:]))
-        first_half = sessions_with(parts[:half])
-        for part, found in zip(parts, first_half + second_half.result(), strict=True):
-            rarity = self._rarity(part)
-            for session in found:
-                coverage[session] += rarity
-        return coverage
-
-    def _rarity(self, part: QueryPart) -> float:
-        frequency = sum(self.searcher.doc_freq(field, term) for field, term in part.terms)
-        return part.weight * math.log1p(self.searcher.num_docs / (frequency + 1)) if part.terms else 1.0
 
     def newest(self, query: tantivy.Query) -> Iterator[Hit]:
         """Return every match, newest first, messages without a timestamp last.

@@ -6,17 +6,33 @@ Three rankings are computed and combined by reciprocal rank:
     relaxed        sessions with a message that has some of the words; more and rarer words come first
     session text   sessions in which most was said about the words, in any message
 
+A session has the place of its best subagent. The subagents follow after all sessions, see `subagents_last`.
+
 The strict ranking ignores system messages and very long messages, which contain many words by chance. It
 precedes the relaxed one if several sessions have such a message; with fewer, the match may be accidental.
 A single session that matches strictly comes first in any case.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from backscroll.index.query.ranking import Hit
 from backscroll.model.search import SearchRanks
 
-__all__ = ["MIN_STRICT_SESSIONS", "RERANKED_SESSIONS", "combine_rankings", "continue_ranking", "rerank"]
+__all__ = [
+    "MIN_STRICT_SESSIONS",
+    "RERANKED_SESSIONS",
+    "FindParents",
+    "combine_rankings",
+    "continue_ranking",
+    "rerank",
+    "subagents_last",
+]
+
+# Takes ids of sessions and subagents. Returns the session of each subagent among them.
+FindParents: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
 
 MIN_STRICT_SESSIONS = 3
 RERANKED_SESSIONS = 100
@@ -67,6 +83,26 @@ def continue_ranking(ranked: Sequence[Hit], blocks: Iterable[list[Hit]]) -> Iter
             for number, hit in enumerate(others, start=rank + 1)
         ]
         rank += len(others)
+
+
+def subagents_last(hits: Sequence[Hit], parents: Mapping[int, int]) -> list[Hit]:
+    """Move subagents behind the sessions if their own session is among the hits, too.
+
+    The session then has the best place of them all, so that one conversation does not fill a page. A subagent
+    stays if only its own message has every word.
+    """
+    by_session = {hit.session: hit for hit in hits}
+    sessions: dict[int, Hit] = {}
+    subagents: list[Hit] = []
+    for hit in hits:
+        parent = by_session.get(parents.get(hit.session, hit.session))
+        if parent is None or parent is hit or (hit.is_strict and not parent.is_strict):
+            sessions.setdefault(hit.session, hit)
+        else:
+            sessions.setdefault(parent.session, replace(parent, score=max(parent.score, hit.score)))
+            subagents.append(hit)
+    lowest = min((hit.score for hit in sessions.values()), default=0.0)
+    return [*sessions.values(), *(replace(hit, score=min(hit.score, lowest)) for hit in subagents)]
 
 
 def rerank(hits: list[Hit], coverage: Mapping[int, float]) -> list[Hit]:

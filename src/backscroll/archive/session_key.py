@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-__all__ = ["SessionKey"]
+__all__ = ["FIRST_SUBAGENT_ID", "SessionKey"]
+
+FIRST_SUBAGENT_ID = 1 << 60  # the ids of subagents are above all session numbers
 
 
 class SessionKey(NamedTuple):

@@ -9,7 +9,7 @@ import msgspec
 
 from backscroll.archive.derive.fragments import Fragment, are_gone, content_fragments, merged_closing
 from backscroll.archive.derive.session_totals import SessionTotals
-from backscroll.archive.session_key import SessionKey
+from backscroll.archive.session_key import FIRST_SUBAGENT_ID, SessionKey
 from backscroll.archive.timestamps import from_ms
 from backscroll.model import Agent, Closing
 from backscroll.model.dates import iso
@@ -52,7 +52,7 @@ _INLINED_TOKENS = (
 def subagent_id(session: SessionKey, agent_id: str) -> int:
     """Return the id of a subagent's row: the same after every derive, and above all session numbers."""
     digest = blake2b(f"{session.platform} {session.id} {agent_id}".encode(), digest_size=8).digest()
-    return 1 << 60 | int.from_bytes(digest, "big") >> 8
+    return FIRST_SUBAGENT_ID | int.from_bytes(digest, "big") >> 8
 
 
 def is_listed(db: sqlite3.Connection, agent_id: str, closing: Closing) -> bool:

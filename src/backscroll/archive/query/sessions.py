@@ -14,6 +14,7 @@ from backscroll.archive.annotations import with_annotations
 from backscroll.archive.query.filters import add_casefold, where_clause
 from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.query.workspaces import KnownWorkspace, find_workspaces
+from backscroll.archive.session_key import FIRST_SUBAGENT_ID
 from backscroll.model import Filter, SessionSummary
 from backscroll.model.session import SortKey
 from backscroll.model.workspace import WorkspaceSummary
@@ -220,10 +221,13 @@ class SessionQueries:
 
     def parents_of(self, ids: Collection[int]) -> dict[int, int]:
         """Return the id of the session of each subagent among these ids."""
+        subagents = [id_ for id_ in ids if id_ >= FIRST_SUBAGENT_ID]
+        if not subagents:
+            return {}
         rows = self._db.execute(
             "select s.id, c.number from json_each(?) j join subagent s on s.id = j.value"
             " join conversations c on c.external_id = s.parent_external_id and c.platform = s.platform",
-            [msgspec.json.encode(list(ids)).decode()],
+            [msgspec.json.encode(subagents).decode()],
         )
         return dict(rows.fetchall())
 

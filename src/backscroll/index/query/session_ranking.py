@@ -91,6 +91,8 @@ def subagents_last(hits: Sequence[Hit], parents: Mapping[int, int]) -> list[Hit]
     The session then has the best place of them all, so that one conversation does not fill a page. A subagent
     stays if only its own message has every word.
     """
+    if not parents:
+        return list(hits)
     by_session = {hit.session: hit for hit in hits}
     sessions: dict[int, Hit] = {}
     subagents: list[Hit] = []

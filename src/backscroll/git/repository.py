@@ -1,6 +1,7 @@
 """Find a repository: its checkouts, branch, first commit and remotes."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from backscroll.git.process import decode, output_or_empty, run_git, stream_git
 __all__ = ["Repository", "find_commit", "known_commits", "open_repository", "remote_urls"]
 
 
-class Repository(Struct, frozen=True):
+class Repository(Struct, frozen=True, dict=True):
     """A repository, in the checkout or bare folder that it was opened in."""
 
     folder: Path  # root of the checkout; the repository itself if it is bare
@@ -20,8 +21,12 @@ class Repository(Struct, frozen=True):
     checkouts: tuple[Path, ...]  # roots of all checkouts: the main one and its worktrees
     branch: str | None  # None if HEAD is detached
     has_commits: bool
-    root_commit: str | None  # the oldest commit without a parent that HEAD reaches; the same in every clone
     remotes: tuple[str, ...]  # URLs
+
+    @cached_property  # git reads the whole history for it
+    def root_commit(self) -> str | None:
+        """The oldest commit without a parent that HEAD reaches; the same in every clone."""
+        return _root_commit(self.folder) if self.has_commits else None
 
 
 def open_repository(folder: Path) -> Repository:
@@ -45,7 +50,6 @@ def open_repository(folder: Path) -> Repository:
         checkouts=tuple(dict.fromkeys([top, *_checkouts(folder)])) if is_bare != "true" else (),
         branch=branch or None,
         has_commits=has_commits,
-        root_commit=_root_commit(folder) if has_commits else None,
         remotes=tuple(dict.fromkeys(remote_urls(folder))),
     )
 

@@ -1,11 +1,16 @@
 """The session and prompt behind each line."""
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from backscroll.archive import Archive
+from backscroll.commits import content
+from backscroll.commits.lines import hash_lines
+from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
 from backscroll.errors import CommitNotFoundError, RepositoryError, UsageError
 from backscroll.model.code.commit import BlameLine
 from backscroll.testing.claude_code import tool_calls
@@ -260,3 +265,61 @@ def test_errors_name_the_reason(workplace: Workplace) -> None:
             history.blame_file(checkout.folder)
         with pytest.raises(RepositoryError, match="not in a git repository"):
             history.blame_file(workplace.folder / "a.py")
+
+
+def test_the_result_does_not_depend_on_the_commits_that_were_read_before(workplace: Workplace) -> None:
+    session = workplace.session(0)
+    checkout = workplace.checkout
+    text = "".join(f"price_of_the_ticket_{name} = {number}\n" for number, name in enumerate("abc"))
+    session.write("src/prices.py", text)
+    session.commit("Add prices")
+    (checkout.folder / "lib").mkdir()
+    checkout.run("mv", "src/prices.py", "lib/prices.py")
+    checkout.commit("Move", START + timedelta(days=1))
+    checkout.write("lib/prices.py", "nothing_left = True\n")
+    checkout.commit("Remove the prices", START + timedelta(days=2))
+    checkout.write("lib/prices.py", text)
+    checkout.commit("Prices again", START + timedelta(days=3))
+    first = blame(workplace, "lib/prices.py")
+    workplace.commits()  # stores all commits
+    assert blame(workplace, "lib/prices.py") == first
+
+
+def test_only_some_sessions_are_needed_to_find_those_that_wrote_a_line(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content, "MAX_WRITERS", 2)
+    for number in range(9):
+        session = workplace.session(number)
+        session.write(f"src/part{number % 4}.py", f"return common_value\nsize_of_part = {number}\n")
+        if number % 3 == 0:
+            session.transcript.delegate(
+                "Add a part",
+                "Done.",
+                calls=[tool_calls.write(f"/x/part{number}.py", "return common_value\n")],
+            )
+    common, rare = hash_lines([b"return common_value"])[0], hash_lines([b"size_of_part = 5"])[0]
+    workplace.history().close()
+    with closing(Archive(workplace.home / "archive.db")) as archive:
+        update_scans(archive)
+        everything = load_sessions(archive)
+        for names in ({"part1.py"}, set()):
+            selected = content.select_fragments(
+                archive,
+                {common, rare},
+                lambda scan, names=names: any(name.encode() in scan for name in names),
+            )
+            sessions = load_sessions(archive, selected)
+            assert len(sessions) < len(everything)
+            expected = content.find_writers({common, rare}, everything, names)
+            found = content.find_writers({common, rare}, sessions, names)
+            assert _named(found, sessions) == _named(expected, everything)
+
+
+def _named(
+    writers: dict[int, list[content.Writer]], sessions: list[SessionWork]
+) -> dict[int, list[tuple[str, content.Writer]]]:
+    return {
+        line: [(sessions[writer.session].ref, writer._replace(session=0)) for writer in found]
+        for line, found in writers.items()
+    }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.git import FileChange, list_commits, open_repository, read_changes
+from backscroll.git import FileChange, list_commits, open_repository, read_changes, read_modifications
 from backscroll.testing.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -137,3 +137,24 @@ def test_reading_does_not_change_the_repository(checkout: GitRepository) -> None
     list_commits(open_repository(checkout.folder))
     changes_of(checkout, sha)
     assert state() == before
+
+
+def test_modifications_are_those_of_the_given_files(checkout: GitRepository) -> None:
+    checkout.write("pkg/a.py", "one\n")
+    checkout.write("b.py", "one\n")
+    start = checkout.commit("Start", AT)
+    checkout.write("pkg/a.py", "one\ntwo")
+    checkout.write("b.py", "2\n")
+    change = checkout.commit("Change", AT + HOUR)
+    checkout.write("b.py", "3\n")
+    other = checkout.commit("Other", AT + 2 * HOUR)
+    (checkout.folder / "pkg/a.py").unlink()
+    removal = checkout.commit("Remove", AT + 3 * HOUR)
+    repository = open_repository(checkout.folder / "pkg")
+    found = dict(read_modifications(repository, [start, change, other, removal], ["pkg/a.py"]))
+    assert found == {
+        start: None,  # adds the file
+        change: [FileChange("pkg/a.py", None, False, (b"two",))],
+        other: [],
+        removal: [FileChange("pkg/a.py", None, True, ())],
+    }

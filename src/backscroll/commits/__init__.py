@@ -1,6 +1,6 @@
 """Sessions behind commits and lines of code.
 
-lines         hashes of lines that stay the same when code is reformatted
+lines         hashes and text of lines that stay the same when code is reformatted
 shell         shell commands: written text, changed files, calls of `git commit`
 scan          edits, added lines and commits of the messages of a fragment
 sessions      the scans of all sessions, kept up to date in the archive

@@ -4,23 +4,30 @@ Lines are compared by hash, as for commits. Then the text of the edits is read f
 hash, such as a brace, or that a formatter wrapped.
 """
 
-import itertools
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import log2
 from typing import NamedTuple
 
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph
-from backscroll.commits.content import SLACK_MS, Adder, Writer, find_adders, find_writers, is_committed
+from backscroll.commits.content import SLACK_MS, Writer
 from backscroll.commits.evidence import repository_names
-from backscroll.commits.lines import code_lines, hash_line, line_weight, normalize_lines
+from backscroll.commits.lines import (
+    EditText,
+    code_lines,
+    hash_line,
+    line_weight,
+    normalize_lines,
+    without_commas,
+)
 from backscroll.commits.paths import base_name, implied_root, is_inside, normalize
 from backscroll.commits.scan import edit_texts
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import BlamedLine, Repository
 
-__all__ = ["EditKey", "PathIndex", "attribute_lines"]
+__all__ = ["EditKey", "PathIndex", "attribute_lines", "line_hashes"]
 
 _MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
 _MIN_SUPPORT = 1.0  # weight of the lines from one session, in the same commit
@@ -40,16 +47,26 @@ class EditKey(NamedTuple):
 
 
 def attribute_lines(
-    archive: Archive, graph: CommitGraph, lines: Sequence[BlamedLine], sessions: Sequence[SessionWork]
+    archive: Archive,
+    graph: CommitGraph,
+    lines: Sequence[BlamedLine],
+    sessions: Sequence[SessionWork],
+    writers: dict[int, list[Writer]],
 ) -> list[EditKey | None]:
     """Return the edit that wrote each line. None if no session wrote it.
 
-    ``graph`` contains the commits of the lines and all commits that change the same files.
+    ``graph`` contains the commits of the lines and all commits that change the same files. ``writers`` are
+    the edits that add each line, by hash.
     """
     paths = PathIndex(graph.repository, sessions)
-    found = _LineMatcher(graph, lines, sessions, paths).match()
+    found = _LineMatcher(graph, lines, writers, paths).match()
     _TextMatcher(archive, graph, lines, sessions, paths).complete(found)
     return found
+
+
+def line_hashes(lines: Sequence[BlamedLine]) -> list[int | None]:
+    """Return the hash of each line, None if it is too short."""
+    return [hash_line(text) for text in _code(lines)]
 
 
 class PathIndex:
@@ -104,20 +121,39 @@ class _LineMatcher:
         self,
         graph: CommitGraph,
         lines: Sequence[BlamedLine],
-        sessions: Sequence[SessionWork],
+        writers: dict[int, list[Writer]],
         paths: PathIndex,
     ) -> None:
         self._graph = graph
         self._lines = lines
         self._paths = paths
-        self._hashes = [hash_line(text) for text in _code(lines)]
-        wanted = {hashed for hashed in self._hashes if hashed is not None}
-        self._writers = find_writers(wanted, sessions, {base_name(line.path) for line in lines})
-        self._adders = find_adders(set(self._writers), graph)
-        self._times: dict[int, list[int]] = defaultdict(list)  # of the commits of each line
+        self._hashes = line_hashes(lines)
+        self._writers = writers
+        self._commit_times = self._find_commits({line.path for line in lines})
+        self._unused: dict[tuple[int, str | None], list[Writer]] = {}  # by hash and commit
+        self._names: dict[str, str] = {}  # of paths
+        self._first_times: dict[int, int] = {}  # of the commits of each line
         for line, hashed in zip(lines, self._hashes, strict=True):
             if hashed in self._writers:
-                self._times[hashed].append(self._authored_at(line))
+                authored_at = self._authored_at(line)
+                self._first_times[hashed] = min(authored_at, self._first_times.get(hashed, authored_at))
+
+    def _find_commits(self, paths: Collection[str]) -> dict[int, list[tuple[int, str]]]:
+        """Return times of the commits that add each line to one of the files, and its name, oldest first."""
+        wanted = set(self._writers)
+        found: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for sha in self._graph.with_lines:
+            lines = self._graph.lines(sha)
+            authored_at = self._graph.commits[sha].authored_at * 1000
+            offset = 0
+            for file in self._graph.files(sha):
+                if file.path in paths:
+                    for hashed in wanted.intersection(lines[offset : offset + file.line_count]):
+                        found[hashed].append((authored_at, base_name(file.path)))
+                offset += file.line_count
+        for times in found.values():
+            times.sort()
+        return found
 
     def match(self) -> list[EditKey | None]:
         """Return the edit of each line, None if it is not known."""
@@ -167,23 +203,43 @@ class _LineMatcher:
         if hashed is None or hashed not in self._writers:
             return []
         authored_at = self._authored_at(line)
-        writers = self._writers[hashed]
-        before = [writer for writer in writers if writer.at <= authored_at + SLACK_MS]
-        if not before:  # an amended commit keeps the time of its author
-            committed_at = self._graph.commits[line.sha].committed_at * 1000 if line.sha else _NEVER
-            before = [writer for writer in writers if writer.at <= committed_at + SLACK_MS]
-        earlier = [adder for adder in self._adders.get(hashed, []) if self._is_earlier(adder, authored_at)]
-        unused = [writer for writer in before if not any(is_committed(writer, adder) for adder in earlier)]
-        if unused or any(time < authored_at for time in self._times[hashed]):
+        before = self._before(hashed, authored_at)
+        if not before and line.sha is not None:  # an amended commit keeps the time of its author
+            before = self._before(hashed, self._graph.commits[line.sha].committed_at * 1000)
+        if (hashed, line.sha) not in self._unused:
+            self._unused[hashed, line.sha] = self._without_committed(hashed, authored_at, before)
+        unused = self._unused[hashed, line.sha]
+        if unused or self._first_times[hashed] < authored_at:
             return unused
         # No other line of the file comes from the earlier commit: this commit only moved or reformatted it.
         return [writer for writer in before if self._is_same_path(writer, line)]
 
+    def _before(self, hashed: int, until: int) -> list[Writer]:
+        writers = self._writers[hashed]
+        return writers[: bisect_right(writers, (until + SLACK_MS, _NEVER))]
+
+    def _without_committed(self, hashed: int, authored_at: int, writers: Sequence[Writer]) -> list[Writer]:
+        """Return the edits that no commit before a time contains.
+
+        Commits that add the line to other files are not considered.
+        """
+        times = self._commit_times.get(hashed, [])
+        last = {name: at + SLACK_MS for at, name in times if at < authored_at}  # of each name
+        if not last:
+            return [*writers]
+        newest = max(last.values())
+        last[""] = newest  # the path of the edit is not known
+        start = bisect_right(writers, (newest, _NEVER))
+        earlier = [writer for writer in writers[:start] if writer.at > last.get(self._name(writer.path), -1)]
+        return [*earlier, *writers[start:]]
+
+    def _name(self, path: str) -> str:
+        if path not in self._names:
+            self._names[path] = base_name(path)
+        return self._names[path]
+
     def _is_same_path(self, writer: Writer, line: BlamedLine) -> bool:
         return self._paths.rank(writer.session, writer.path, line.path) >= PathIndex.SAME_PATH
-
-    def _is_earlier(self, adder: Adder, authored_at: int) -> bool:
-        return self._graph.commits[adder.sha].authored_at * 1000 < authored_at
 
     def _authored_at(self, line: BlamedLine) -> int:
         return self._graph.commits[line.sha].authored_at * 1000 if line.sha is not None else _NEVER
@@ -196,40 +252,6 @@ def _code(lines: Sequence[BlamedLine]) -> Sequence[bytes]:
 def _window_start(graph: CommitGraph, line: BlamedLine) -> int:
     """Return the time since which edits can belong to the line's commit, in milliseconds."""
     return graph.window_start(graph.commits[line.sha]) * 1000 if line.sha is not None else 0
-
-
-class _EditText:
-    """Lines that an edit adds, normalized."""
-
-    def __init__(self, texts: Iterable[bytes]) -> None:
-        self.lines: set[bytes] = set()
-        self.pairs: set[tuple[bytes, bytes]] = set()
-        self._ends: set[int] = {0}  # of lines in the joined text
-        joined = bytearray()
-        for text in texts:
-            lines = normalize_lines(text)
-            self.lines.update(lines)
-            self.pairs.update(itertools.pairwise(lines))
-            for line in lines:
-                joined += _without_commas(line)
-                self._ends.add(len(joined))
-            joined += b"\n"  # separates files
-            self._ends.add(len(joined))
-        self.joined = bytes(joined)
-
-    def contains(self, joined: bytes) -> bool:
-        """Return whether whole lines, joined, are the text, however it is divided into lines."""
-        start = self.joined.find(joined)
-        while start >= 0:
-            if start in self._ends and start + len(joined) in self._ends:
-                return True
-            start = self.joined.find(joined, start + 1)
-        return False
-
-
-def _without_commas(line: bytes) -> bytes:
-    """Return a line without commas. Formatters add one if they wrap a list."""
-    return line.replace(b",", b"")
 
 
 class _TextMatcher:
@@ -249,7 +271,7 @@ class _TextMatcher:
         self._sessions = sessions
         self._paths = paths
         self._normalized = normalize_lines(b"\n".join(_code(lines)))
-        self._texts: dict[EditKey, _EditText] = {}
+        self._texts: dict[EditKey, EditText] = {}
         self._in_times: dict[str | None, list[EditKey]] = {}
         commits = (graph.commits[line.sha] for line in lines if line.sha is not None)
         self._last_commit_at = max((commit.authored_at * 1000 for commit in commits), default=0)
@@ -258,13 +280,23 @@ class _TextMatcher:
         """Add the edits of lines that are next to found ones, short, or wrapped."""
         edits = self._edits_of_file()
         keys = dict.fromkeys([*filter(None, found), *(key for _, key in reversed(edits))])
-        self._texts = self._read([*keys][:_MAX_EDITS])
+        needed = self._needed(found, edits)
+        self._texts = self._read([key for key in [*keys][:_MAX_EDITS] if key in needed])
         self._extend(found, range(1, len(found)), -1)
         self._extend(found, range(len(found) - 2, -1, -1), 1)
         for first, last in _gaps(found):
             self._match_gap(found, first, last, edits)
         self._extend(found, range(1, len(found)), -1)
         self._extend(found, range(len(found) - 2, -1, -1), 1)
+
+    def _needed(self, found: Sequence[EditKey | None], edits: Sequence[tuple[int, EditKey]]) -> set[EditKey]:
+        """Return the edits that can have written a line without an edit: near it, or in its time."""
+        needed: set[EditKey] = set()
+        for first, last in _gaps(found):
+            needed.update(filter(None, (*found[max(0, first - 1) : first], *found[last + 1 : last + 2])))
+            for line in {line.sha: line for line in self._lines[first : last + 1]}.values():
+                needed.update(self._in_time(line, edits))
+        return needed
 
     def _extend(self, found: list[EditKey | None], order: Iterable[int], step: int) -> None:
         """Continue the edit of the next line, if the line is empty or follows it in the edit too."""
@@ -304,14 +336,14 @@ class _TextMatcher:
             self._in_times[line.sha] = [key for at, key in reversed(edits) if start <= at <= until]
         return self._in_times[line.sha]
 
-    def _matching_count(self, first: int, last: int, text: _EditText) -> int:
+    def _matching_count(self, first: int, last: int, text: EditText) -> int:
         """Return how many lines, from the first one on, an edit contains, however they are wrapped."""
         line = self._normalized[first]
         # A line without a hash: short, but with a name or number.
         count = 1 if line in text.lines and any(map(_is_word, line)) else 0
         joined = b""
         for number in range(first, min(last + 1, first + _MAX_WRAPPED_LINES)):
-            joined += _without_commas(self._normalized[number])
+            joined += without_commas(self._normalized[number])
             if self._lines[number].sha != self._lines[first].sha or joined not in text.joined:
                 break
             if len(joined) >= _MIN_WRAPPED_CHARS and text.contains(joined):
@@ -333,13 +365,13 @@ class _TextMatcher:
                         found.append((edit.at or 0, EditKey(number, fragment.id, edit.position)))
         return sorted(found)
 
-    def _read(self, keys: Sequence[EditKey]) -> dict[EditKey, _EditText]:
+    def _read(self, keys: Sequence[EditKey]) -> dict[EditKey, EditText]:
         messages = self._archive.messages.at_positions([(key.fragment_id, key.position) for key in keys])
-        found: dict[EditKey, _EditText] = {}
+        found: dict[EditKey, EditText] = {}
         for key in keys:
             message = messages.get((key.fragment_id, key.position))
             if message is not None and message.tool is not None:
-                found[key] = _EditText(text for _, text, _ in edit_texts(message.tool))
+                found[key] = EditText(text for _, text, _ in edit_texts(message.tool))
         return found
 
 

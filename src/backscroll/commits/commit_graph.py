@@ -2,16 +2,23 @@
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.commits.lines import LINE_FORMAT, code_lines, hash_lines
-from backscroll.git import Commit, FileChange, Repository, read_changes
+from backscroll.git import Commit, FileChange, Repository, read_changes, read_modifications
 
-__all__ = ["CommitGraph", "CommittedFile", "read_graph"]
+__all__ = [
+    "COMMIT_VERSION",
+    "CommitGraph",
+    "CommittedFile",
+    "EncodedChanges",
+    "read_graph",
+    "read_partial_changes",
+]
 
 COMMIT_VERSION = 2  # raise it if the stored content of commits changes
 _BATCH = 200  # commits per transaction
@@ -24,6 +31,7 @@ _MERGED_BRANCH = re.compile(
 
 _encoder = msgspec.msgpack.Encoder()
 Progress = Callable[[int, int], None]  # done, total
+EncodedChanges = tuple[bytes, bytes]  # files, line hashes
 
 
 class CommittedFile(Struct, array_like=True, gc=False):
@@ -44,7 +52,7 @@ class CommitGraph:
         self,
         repository: Repository,
         commits: Sequence[Commit],
-        stored: dict[str, tuple[bytes, bytes]],
+        stored: dict[str, EncodedChanges],
         parents: Iterable[Commit] = (),
     ) -> None:
         self.repository = repository
@@ -139,15 +147,18 @@ def read_graph(
     *,
     since: int,
     parents: Iterable[Commit] = (),
+    partial: Mapping[str, EncodedChanges] | None = None,
     progress: Progress | None = None,
 ) -> CommitGraph:
     """Return the graph of commits, given newest first. Changes before ``since`` (seconds) are not read.
 
-    Of other ``parents``, only the time is used.
+    Of other ``parents``, only the time is used. ``partial`` are changes of the files that matter. They are
+    used for commits that are not stored.
     """
-    relevant = [commit.sha for commit in commits if not commit.is_merge and commit.committed_at >= since]
+    partial = partial or {}
+    relevant = _relevant(commits, since)
     known = archive.commit_cache.known(COMMIT_VERSION)
-    missing = [sha for sha in relevant if sha not in known]
+    missing = [sha for sha in relevant if sha not in known and sha not in partial]
     batch: list[tuple[str, bytes, bytes]] = []
     for done, (sha, changes) in enumerate(read_changes(repository, missing), start=1):
         batch.append((sha, *_encode(changes)))
@@ -158,10 +169,32 @@ def read_graph(
                 progress(done, len(missing))
     if batch:
         archive.commit_cache.put_commits(batch, COMMIT_VERSION)
-    return CommitGraph(repository, commits, archive.commit_cache.commits(relevant), parents)
+    stored = archive.commit_cache.commits(relevant)
+    return CommitGraph(repository, commits, {**partial, **stored}, parents)
 
 
-def _encode(changes: Sequence[FileChange]) -> tuple[bytes, bytes]:
+def read_partial_changes(
+    repository: Repository,
+    commits: Sequence[Commit],
+    paths: Collection[str],
+    *,
+    known: Collection[str],
+    since: int,
+) -> dict[str, EncodedChanges]:
+    """Return the changes of some files in commits that are not known, except of commits that add one."""
+    missing = [sha for sha in _relevant(commits, since) if sha not in known]
+    return {
+        sha: _encode(changes)
+        for sha, changes in read_modifications(repository, missing, paths)
+        if changes is not None
+    }
+
+
+def _relevant(commits: Iterable[Commit], since: int) -> list[str]:
+    return [commit.sha for commit in commits if not commit.is_merge and commit.committed_at >= since]
+
+
+def _encode(changes: Sequence[FileChange]) -> EncodedChanges:
     files: list[CommittedFile] = []
     hashes = array(LINE_FORMAT)
     for change in changes:

@@ -1,14 +1,16 @@
 """Attribute the lines that a commit adds to the sessions that wrote them."""
 
+from array import array
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import accumulate, compress
 from math import log2
 from typing import NamedTuple
 
+from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph
-from backscroll.commits.lines import line_weight
+from backscroll.commits.lines import LINE_FORMAT, line_weight
 from backscroll.commits.paths import base_name, implied_root, normalize
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import Commit
@@ -23,6 +25,7 @@ __all__ = [
     "find_adders",
     "find_writers",
     "is_committed",
+    "select_fragments",
 ]
 
 SLACK_MS = 2_000  # commits have whole seconds
@@ -156,6 +159,24 @@ def _path_strength(edited: str, tracked: str) -> float:
     return _SAME_NAME if base_name(edited) == base_name(tracked) else _OTHER_PATH
 
 
+def select_fragments(archive: Archive, wanted: set[int], is_needed: Callable[[bytes], bool]) -> list[int]:
+    """Return the fragments with edits that `find_writers` finds, and those with a needed scan.
+
+    Of common lines, more edits than count are selected, so that they remain common.
+    """
+    selected: list[int] = []
+    uncommon = set(wanted)
+    counts: Counter[int] = Counter()
+    for fragment_id, body, line_hashes in archive.edit_scans.contents():
+        hits = uncommon.intersection(array(LINE_FORMAT, line_hashes))
+        if not hits and not is_needed(body):
+            continue
+        selected.append(fragment_id)
+        counts.update(hits)
+        uncommon -= {line for line in hits if counts[line] > MAX_WRITERS + 1}
+    return selected
+
+
 def find_writers(
     wanted: set[int], sessions: Sequence[SessionWork], names: Collection[str] = ()
 ) -> dict[int, list[Writer]]:
@@ -168,7 +189,7 @@ def find_writers(
     for number, session in enumerate(sessions):
         for fragment in session.fragments:
             lines = fragment.lines()
-            is_named = bool(names) and any(
+            is_named = any(map(fragment.names, names)) and any(
                 base_name(normalize(edit.path)) in names for edit in fragment.edits
             )
             hits = (wanted if is_named else uncommon).intersection(lines)

@@ -1,7 +1,8 @@
-"""Hashes of lines that stay the same when code is reformatted."""
+"""Hashes and text of lines that stay the same when code is reformatted."""
 
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from zlib import adler32, crc32
 
 import msgspec
@@ -9,12 +10,14 @@ import msgspec
 __all__ = [
     "LINE_FORMAT",
     "MIN_LINE_CHARS",
+    "EditText",
     "code_lines",
     "hash_each",
     "hash_line",
     "hash_lines",
     "line_weight",
     "normalize_lines",
+    "without_commas",
 ]
 
 LINE_FORMAT = "Q"  # of an array of hashes
@@ -87,3 +90,37 @@ def hash_line(line: bytes) -> int | None:
 def line_weight(line_hash: int) -> float:
     """Return how much a line says by its length: from 0.17 for 4 characters to 1 for 24 and more."""
     return min(1.0, (line_hash & _LENGTH_MASK) / _FULL_WEIGHT_CHARS)
+
+
+class EditText:
+    """Lines that an edit adds, normalized."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self.lines: set[bytes] = set()
+        self.pairs: set[tuple[bytes, bytes]] = set()
+        self._ends: set[int] = {0}  # of lines in the joined text
+        joined = bytearray()
+        for text in texts:
+            lines = normalize_lines(text)
+            self.lines.update(lines)
+            self.pairs.update(pairwise(lines))
+            for line in lines:
+                joined += without_commas(line)
+                self._ends.add(len(joined))
+            joined += b"\n"  # separates files
+            self._ends.add(len(joined))
+        self.joined = bytes(joined)
+
+    def contains(self, joined: bytes) -> bool:
+        """Return whether whole lines, joined, are the text, however it is divided into lines."""
+        start = self.joined.find(joined)
+        while start >= 0:
+            if start in self._ends and start + len(joined) in self._ends:
+                return True
+            start = self.joined.find(joined, start + 1)
+        return False
+
+
+def without_commas(line: bytes) -> bytes:
+    """Return a line without commas. Formatters add one if they wrap a list."""
+    return line.replace(b",", b"")

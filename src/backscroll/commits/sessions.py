@@ -1,7 +1,7 @@
 """The scans of all sessions, kept up to date in the archive."""
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
 import msgspec
@@ -53,6 +53,10 @@ class FragmentWork:
         """Return False if no message, and so no edit, is from this period, in milliseconds."""
         return self._first_at <= until and since <= self._last_at
 
+    def names(self, name: str) -> bool:
+        """Return False if no edit has a path with this name."""
+        return name.encode() in bytes(self._encoded_edits)
+
     def lines(self) -> "array[int]":
         """Return the hashes of all edits, in order."""
         hashes = array(LINE_FORMAT)
@@ -96,10 +100,10 @@ def update_scans(archive: Archive, progress: Progress | None = None) -> None:
                 progress(done, len(outdated))
 
 
-def load_sessions(archive: Archive) -> list[SessionWork]:
-    """Return all sessions with edits or commits."""
+def load_sessions(archive: Archive, fragment_ids: Collection[int] | None = None) -> list[SessionWork]:
+    """Return all sessions with edits or commits, or only those of the given fragments, in the same order."""
     sessions: dict[tuple[str, str], SessionWork] = {}
-    for stored in archive.edit_scans.load():
+    for stored in archive.edit_scans.load(fragment_ids):
         key = stored.platform, stored.session_id
         session = sessions.get(key)
         if session is None:

@@ -11,7 +11,15 @@ hunks       the first-parent history as hunks
 
 from backscroll.git.blame import BlamedLine, blame
 from backscroll.git.files import FolderEntry, file_size, list_folder, list_paths, read_file
-from backscroll.git.log import Commit, FileChange, list_commits, list_file_commits, read_changes, read_commits
+from backscroll.git.log import (
+    Commit,
+    FileChange,
+    list_commits,
+    list_file_commits,
+    read_changes,
+    read_commits,
+    read_modifications,
+)
 from backscroll.git.patch import FileSize, is_reachable, patch_id, read_sizes
 from backscroll.git.repository import Repository, open_repository
 
@@ -34,5 +42,6 @@ __all__ = [
     "read_changes",
     "read_commits",
     "read_file",
+    "read_modifications",
     "read_sizes",
 ]

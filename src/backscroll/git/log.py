@@ -2,18 +2,31 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from backscroll.git.process import decode, run_git, stream_git, unquote
 from backscroll.git.repository import Repository
 
-__all__ = ["Commit", "FileChange", "list_commits", "list_file_commits", "read_changes", "read_commits"]
+__all__ = [
+    "Commit",
+    "FileChange",
+    "list_commits",
+    "list_file_commits",
+    "read_changes",
+    "read_commits",
+    "read_modifications",
+]
 
 _FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%S", "%B")
 _FORMAT = f"--format={'%x00'.join(_FIELDS)}"
 _HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MAX_FILE_LINES = 20_000  # added lines of a file that are read; larger files are generated or data
+_DIFF = (
+    *("diff-tree", "--stdin", "--always", "--root", "-r", "-p", "-U0"),
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
+)
 
 
 class Commit(Struct, frozen=True):
@@ -85,39 +98,43 @@ def _commit(values: Sequence[str]) -> Commit:
 
 def read_changes(repository: Repository, shas: Sequence[str]) -> Iterator[tuple[str, list[FileChange]]]:
     """Yield the changes of commits in the given order, from one process. A merge has none."""
-    if not shas:
-        return
-    arguments = (
-        "--stdin",
-        "--always",
-        "--root",
-        "-r",
-        "-p",
-        "-U0",
-        "-M",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-    )
-    lines = stream_git(repository.folder, "diff-tree", *arguments, "--ignore-submodules=all", lines=shas)
+    if shas:
+        lines = stream_git(repository.folder, *_DIFF, "-M", lines=shas)
+        for sha, files in _parse_changes(lines):
+            yield sha, [file.change() for file in files]
+
+
+def read_modifications(
+    repository: Repository, shas: Sequence[str], paths: Iterable[str]
+) -> Iterator[tuple[str, list[FileChange] | None]]:
+    """Yield the changes of some files in commits, in a third of the time of `read_changes`.
+
+    None if a commit adds one of the files: only all of its changes show whether it was renamed.
+    """
+    if shas:
+        limits = (f":(top,literal){path}" for path in paths)
+        lines = stream_git(repository.folder, *_DIFF, "--no-renames", "--", *limits, lines=shas)
+        for sha, files in _parse_changes(lines):
+            has_new = any(file.is_new for file in files)
+            yield sha, [file.change() for file in files] if not has_new else None
+
+
+def _parse_changes(lines: Iterator[bytes]) -> Iterator[tuple[str, list["_FileParser"]]]:
     sha: str | None = None
-    changes: list[FileChange] = []
-    file: _FileParser | None = None
+    files: list[_FileParser] = []
     for line in lines:
-        if file is not None and file.remaining_lines:
-            file.add_content(line)
+        if line.startswith(b"@@ ") and files:
+            files[-1].add_hunk(line, lines)
         elif line.startswith(b"diff --git "):
-            if file is not None:
-                changes.append(file.change())
-            file = _FileParser(line)
+            files.append(_FileParser(line))
         elif _HASH.fullmatch(line):
             if sha is not None:
-                yield sha, changes if file is None else [*changes, file.change()]
-            sha, changes, file = line.decode(), [], None
-        elif file is not None:
-            file.add_header(line)
+                yield sha, files
+            sha, files = line.decode(), []
+        elif files:
+            files[-1].add_header(line)
     if sha is not None:
-        yield sha, changes if file is None else [*changes, file.change()]
+        yield sha, files
 
 
 class _FileParser:
@@ -126,16 +143,13 @@ class _FileParser:
     def __init__(self, header: bytes) -> None:
         self._path = _same_path(header.removeprefix(b"diff --git "))
         self._old_path: str | None = None
-        self._is_deleted = False
         self._added: list[bytes] = []
-        self.remaining_lines = 0  # of the current hunk
+        self._is_deleted = False
+        self.is_new = False
 
     def add_header(self, line: bytes) -> None:
         """Process a line that is not content of the file."""
-        if line.startswith(b"@@ "):
-            _, old, new, *_ = line.split(b" ", 3)
-            self.remaining_lines = _count(old) + _count(new)
-        elif line.startswith(b"+++ "):
+        if line.startswith(b"+++ "):
             path = _patch_path(line[4:])
             self._path = path if path is not None else self._path
         elif line.startswith(b"--- "):
@@ -146,17 +160,21 @@ class _FileParser:
             self._path = unquote(decode(line[10:]))
         elif line.startswith(b"deleted file mode "):
             self._is_deleted = True
+        elif line.startswith(b"new file mode "):
+            self.is_new = True
 
-    def add_content(self, line: bytes) -> None:
-        """Process a removed or added line."""
-        if line.startswith(b"\\"):  # "\ No newline at end of file"
-            return
-        self.remaining_lines -= 1
-        if line.startswith(b"+") and len(self._added) < _MAX_FILE_LINES:
-            self._added.append(line[1:])
+    def add_hunk(self, header: bytes, lines: Iterator[bytes]) -> None:
+        """Take the removed and added lines of a hunk."""
+        _, old, new, *_ = header.split(b" ", 3)
+        remaining = _count(old) + _count(new)
+        while remaining and (content := list(islice(lines, remaining))):
+            if len(self._added) < _MAX_FILE_LINES:
+                self._added += [line[1:] for line in content if line.startswith(b"+")]
+            # "\\ No newline at end of file" is not counted.
+            remaining = sum(line.startswith(b"\\") for line in content)
 
     def change(self) -> FileChange:
-        return FileChange(self._path, self._old_path, self._is_deleted, tuple(self._added))
+        return FileChange(self._path, self._old_path, self._is_deleted, tuple(self._added[:_MAX_FILE_LINES]))
 
 
 def _count(span: bytes) -> int:

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,19 @@ from backscroll.model import Message
 
 __all__ = ["EditScans", "FragmentState", "NewScan", "StoredScan"]
 
+# Fragments of the sessions that the given fragments belong to.
+_SAME_SESSIONS = """
+    with session as materialized (
+        select distinct session_external_id as id, platform from fragment_session
+        where fragment_id in (select value from json_each(:ids))
+    )
+    select fragment.id from session
+        join fragment on fragment.external_id = session.id and fragment.platform = session.platform
+    union
+    select fragment.id from session join fragment on fragment.is_subagent = 1
+        and coalesce(fragment.parent_external_id, fragment.inferred_parent_external_id) = session.id
+        and fragment.platform = session.platform
+"""
 _SCANNED_TOOL = re.compile(r"bash|shell|terminal|exec|command|commit|^(?:task|agent)$", re.IGNORECASE)
 
 
@@ -154,13 +167,22 @@ class EditScans:
                     [*scan.state, version, scan.first_at, scan.body, scan.line_hashes],
                 )
 
-    def load(self) -> Iterator[StoredScan]:
-        """Yield all scans with edits or commits, and their sessions."""
+    def contents(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield fragment, body and line hashes of all scans with edits or commits."""
+        return self._db.execute(
+            "select fragment_id, body, line_hashes from edit_scan where first_at is not null"
+            " order by fragment_id"
+        )
+
+    def load(self, fragment_ids: Collection[int] | None = None) -> Iterator[StoredScan]:
+        """Yield the scans with edits or commits, and their sessions: all, or those of the same sessions."""
+        chosen = "" if fragment_ids is None else f"s.fragment_id in ({_SAME_SESSIONS}) and"
         rows = self._db.execute(
-            "select s.fragment_id, c.number, c.platform, c.external_id, c.source, c.workspace_path,"
+            "select s.fragment_id, c.number, c.platform, c.external_id, c.source, c.workspace_path,"  # noqa: S608
             " iif(f.is_subagent, f.external_id, null), s.body, s.line_hashes"
             " from edit_scan s join fragment_session f on f.fragment_id = s.fragment_id"
             " join conversations c on c.external_id = f.session_external_id and c.platform = f.platform"
-            " where s.first_at is not null order by s.fragment_id"
+            f" where {chosen} s.first_at is not null order by s.fragment_id",
+            {} if fragment_ids is None else {"ids": msgspec.json.encode([*fragment_ids]).decode()},
         )
         return map(StoredScan._make, rows)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,3 +85,13 @@ def test_escaped_json_is_equivalent() -> None:
     escaped = escape_json(json.dumps(text, ensure_ascii=False).encode())
     assert json.loads(escaped) == text
     assert escaped.decode() == '"a\\u007f\\u009b\\u202eb\\u2028\\ufeff\\udb40\\udc41é"'
+
+
+@given(st.lists(st.text("ab\n\x7f\x9b\u200b\ufeffé日\U000e0041", max_size=40), max_size=60))
+def test_a_long_document_is_escaped_like_its_parts(texts: list[str]) -> None:
+    encode = msgspec.json.encode
+    parts = [text * 9 for text in texts]
+    escaped = escape_json(msgspec.json.format(encode(parts)))
+    assert escaped == msgspec.json.format(
+        b"[" + b",".join(escape_json(encode(part)) for part in parts) + b"]"
+    )

@@ -22,6 +22,7 @@ _UNSAFE_JSON_PATTERN = (
     rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xa9]|\xef\xbb\xbf"
     rb"|\xf3\xa0[\x80\x81][\x80-\xbf]"
 )
+_BLOCK_BYTES = 512
 _ASCII_CONTROLS = bytes(code for code in (*range(32), 127) if code not in b"\t\n")
 
 
@@ -42,9 +43,18 @@ def one_line(text: str, width: int) -> str:
 
 def escape_json(document: bytes) -> bytes:
     """Return equivalent JSON in which every unsafe character is written as ``\\u…``."""
-    if document.isascii() and b"\x7f" not in document:
+    has_delete = b"\x7f" in document
+    if document.isascii() and not has_delete:
         return document
-    return re.sub(_UNSAFE_JSON_PATTERN, _escape_character, document)
+    replace = re.compile(_UNSAFE_JSON_PATTERN).sub
+    parts: list[bytes] = []
+    start, size = 0, len(document)
+    while start < size:  # blocks of lines: most are ASCII, which is checked 50 times as fast
+        end = document.find(b"\n", start + _BLOCK_BYTES) + 1 or size
+        part = document[start:end]
+        parts.append(part if part.isascii() and not has_delete else replace(_escape_character, part))
+        start = end
+    return b"".join(parts)
 
 
 def _escape_character(match: re.Match[bytes]) -> bytes:

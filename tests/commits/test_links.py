@@ -1,11 +1,16 @@
 """The sessions that are found for commits."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from backscroll.commits import link
+from backscroll.commits.sessions import SessionWork, load_sessions
 from backscroll.model.code.commit import Evidence
 from backscroll.testing.claude_code import tool_calls
 from backscroll.testing.git_repository import GitRepository
@@ -333,6 +338,44 @@ def test_links_are_stored_and_updated_when_a_session_is_added(workplace: Workpla
         history.archive_admin.forget(session.ref)
     workplace.sessions.clear()
     assert workplace.refs(sha) == []
+
+
+def test_few_new_commits_need_only_some_sessions(
+    workplace: Workplace, code: Code, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, other = workplace.checkout, GitRepository(workplace.folder / "work" / "other")
+    written, quiet, named = workplace.session(0), workplace.session(24 * 80), workplace.session(24 * 5)
+    for number in range(4):
+        unrelated = workplace.session(24 * (10 + number), checkout=other)
+        unrelated.write(f"src/part{number}.py", code(f"part{number}", 2))
+    path = str(checkout.folder / "src/prices.py")
+    written.transcript.run(tool_calls.write(path, code("price", 3)))  # committed by the user, months later
+    named.write("notes.md", "A note that is not committed\n")
+    quiet.write("src/rates.py", code("rate", 1))
+    quiet.commit("Add rates")
+    checkout.write("src/prices.py", code("price", 3))
+    checkout.commit("Add prices", START + timedelta(days=90))
+    checkout.write("src/other.py", code("other", 1))
+    checkout.commit(f"Other\n\nSession: {named.id}", START + timedelta(days=91))
+    loaded: list[int] = []
+
+    def load(*arguments: Any) -> list[SessionWork]:
+        found = load_sessions(*arguments)
+        loaded.append(len(found))
+        return found
+
+    monkeypatch.setattr(link, "load_sessions", load)
+    some = workplace.commits()
+    assert [linked.session_ref for commit in some.values() for linked in commit.sessions[:1]] == [
+        named.ref,
+        written.ref,
+        quiet.ref,
+    ]
+    with closing(sqlite3.connect(workplace.home / "archive.db")) as db, db:
+        db.execute("delete from commit_link")
+    monkeypatch.setattr(link, "_MAX_NEW_COMMITS", 0)
+    assert workplace.commits() == some
+    assert loaded == [3, 7]
 
 
 def test_a_read_only_archive_finds_the_same_sessions(workplace: Workplace, code: Code) -> None:

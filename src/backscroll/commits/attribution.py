@@ -13,7 +13,6 @@ from typing import NamedTuple
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph
 from backscroll.commits.content import SLACK_MS, Writer
-from backscroll.commits.evidence import repository_names
 from backscroll.commits.lines import (
     EditText,
     code_lines,
@@ -22,7 +21,7 @@ from backscroll.commits.lines import (
     normalize_lines,
     without_commas,
 )
-from backscroll.commits.paths import base_name, implied_root, is_inside, normalize
+from backscroll.commits.paths import base_name, implied_root, is_inside, normalize, repository_names
 from backscroll.commits.scan import edit_texts
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import BlamedLine, Repository
@@ -142,7 +141,7 @@ class _LineMatcher:
         """Return times of the commits that add each line to one of the files, and its name, oldest first."""
         wanted = set(self._writers)
         found: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        for sha in self._graph.with_lines:
+        for sha in self._graph.with_any(wanted):
             lines = self._graph.lines(sha)
             authored_at = self._graph.commits[sha].authored_at * 1000
             offset = 0

@@ -2,7 +2,8 @@
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 from msgspec import Struct
@@ -60,13 +61,19 @@ class CommitGraph:
         self._stored = stored
         self._positions = {commit.sha: position for position, commit in enumerate(reversed(commits))}
         self._ancestors = self._ancestor_sets(commits) if len(commits) <= _MAX_GRAPH_COMMITS else None
-        self._branches = self._branch_names(commits)
+        self._listed = commits
         self._files: dict[str, list[CommittedFile]] = {}
 
     @property
     def with_lines(self) -> Iterable[str]:
         """The hashes of the commits whose content is known."""
         return self._stored.keys()
+
+    def with_any(self, wanted: set[int]) -> Iterator[str]:
+        """Yield the hashes of the commits that add one of the lines."""
+        for sha, (_, line_hashes) in self._stored.items():
+            if not wanted.isdisjoint(array(LINE_FORMAT, line_hashes)):
+                yield sha
 
     def files(self, sha: str) -> list[CommittedFile]:
         """Return the files that a commit changes; none if it was not read."""
@@ -77,11 +84,8 @@ class CommitGraph:
 
     def lines(self, sha: str) -> "array[int]":
         """Return the hashes of the lines that a commit adds, file by file."""
-        hashes = array(LINE_FORMAT)
         stored = self._stored.get(sha)
-        if stored is not None:
-            hashes.frombytes(stored[1])
-        return hashes
+        return array(LINE_FORMAT, stored[1] if stored is not None else b"")
 
     def is_ancestor(self, ancestor: str, sha: str) -> bool:
         """Return whether a commit is an ancestor of another one. A large history is treated as linear."""
@@ -101,7 +105,9 @@ class CommitGraph:
 
     def branches(self, commit: Commit) -> set[str]:
         """Return the branches that a commit was made on or merged from, as far as they are known."""
-        return self._branches.get(commit.sha, set())
+        merged = self._merged_branches.get(commit.sha, set())
+        ref = self.repository.branch if commit.ref == "HEAD" else commit.ref.removeprefix("refs/heads/")
+        return {ref, *merged} if ref else merged
 
     def _ancestor_sets(self, commits: Sequence[Commit]) -> dict[str, bytes]:
         """Return the ancestors of each commit as a bit set, with the commit itself."""
@@ -116,17 +122,16 @@ class CommitGraph:
         )  # of a set, in bytes: a single bit of it is read faster than of an integer
         return {sha: ancestors.to_bytes(size, "little") for sha, ancestors in found.items()}
 
-    def _branch_names(self, commits: Sequence[Commit]) -> dict[str, set[str]]:
+    @cached_property
+    def _merged_branches(self) -> dict[str, set[str]]:
+        """Branches that commits were merged from, by hash."""
         names: dict[str, set[str]] = {}
-        for commit in commits:
-            ref = self.repository.branch if commit.ref == "HEAD" else commit.ref.removeprefix("refs/heads/")
-            if ref:
-                names.setdefault(commit.sha, set()).add(ref)
         if self._ancestors is None:
             return names
-        by_position = {position: sha for sha, position in self._positions.items()}
-        for merge in commits:
-            match = _MERGED_BRANCH.match(merge.subject) if len(merge.parents) == 2 else None
+        merges = [commit for commit in self._listed if len(commit.parents) == 2]
+        by_position = {position: sha for sha, position in self._positions.items()} if merges else {}
+        for merge in merges:
+            match = _MERGED_BRANCH.match(merge.subject)
             if match is None:
                 continue
             first, second = (
@@ -169,7 +174,7 @@ def read_graph(
                 progress(done, len(missing))
     if batch:
         archive.commit_cache.put_commits(batch, COMMIT_VERSION)
-    stored = archive.commit_cache.commits(relevant)
+    stored = archive.commit_cache.commits(relevant, are_most=2 * len(relevant) > len(known))
     return CommitGraph(repository, commits, {**partial, **stored}, parents)
 
 

@@ -168,10 +168,13 @@ def select_fragments(archive: Archive, wanted: set[int], is_needed: Callable[[by
     uncommon = set(wanted)
     counts: Counter[int] = Counter()
     for fragment_id, body, line_hashes in archive.edit_scans.contents():
-        hits = uncommon.intersection(array(LINE_FORMAT, line_hashes))
-        if not hits and not is_needed(body):
+        lines = array(LINE_FORMAT, line_hashes)
+        if uncommon.isdisjoint(lines):
+            if is_needed(body):
+                selected.append(fragment_id)
             continue
         selected.append(fragment_id)
+        hits = uncommon.intersection(lines)
         counts.update(hits)
         uncommon -= {line for line in hits if counts[line] > MAX_WRITERS + 1}
     return selected
@@ -218,17 +221,17 @@ def find_writers(
 def find_adders(wanted: set[int], graph: CommitGraph) -> dict[int, list[Adder]]:
     """Return the commits that add these lines. Of a common line, only some."""
     found: dict[int, list[Adder]] = {}
-    for sha in graph.with_lines:
+    uncommon = set(wanted)
+    for sha in graph.with_any(uncommon):
         lines = graph.lines(sha)
-        hits = wanted.intersection(lines)
-        if not hits:
-            continue
+        hits = uncommon.intersection(lines)
         offset = 0
         authored_at = graph.commits[sha].authored_at * 1000 + SLACK_MS
         for file in graph.files(sha):
             for line in hits.intersection(lines[offset : offset + file.line_count]):
                 adders = found.setdefault(line, [])
-                if len(adders) <= _MAX_ADDERS:
-                    adders.append(Adder(authored_at, sha, base_name(file.path)))
+                adders.append(Adder(authored_at, sha, base_name(file.path)))
+                if len(adders) > _MAX_ADDERS:  # one more marks the line as common
+                    uncommon.discard(line)
             offset += file.line_count
     return found

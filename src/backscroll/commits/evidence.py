@@ -3,13 +3,13 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from backscroll.commits.commit_graph import CommitGraph
 from backscroll.commits.content import SLACK_MS
-from backscroll.commits.paths import base_name, implied_root, is_inside, normalize
+from backscroll.commits.paths import base_name, implied_root, is_inside, normalize, repository_names
 from backscroll.commits.scan import CommitCall
 from backscroll.commits.score import time_strength
 from backscroll.commits.sessions import SessionWork
@@ -26,8 +26,11 @@ __all__ = [
     "TrackingMatch",
     "WorkspaceIndex",
     "WorkspaceMatch",
+    "call_period",
+    "file_period",
     "idle_time",
-    "repository_names",
+    "named_sessions",
+    "printed_key",
 ]
 
 _DAY_MS = 24 * 3600 * 1000
@@ -76,9 +79,7 @@ class FileIndex:
     def __init__(self, graph: CommitGraph, shas: Sequence[str], sessions: Sequence[SessionWork]) -> None:
         self._graph = graph
         names = {base_name(path) for sha in shas for path in _paths(graph, sha)}
-        periods = [self._period(graph.commits[sha]) for sha in shas]
-        since = min((start for start, _ in periods), default=0) - _INFERRED_TIME_MS
-        until = max((end for _, end in periods), default=0) + _INFERRED_TIME_MS
+        since, until = file_period(graph, shas)
         self._touches: dict[str, list[_Touch]] = defaultdict(list)
         for number, session in enumerate(sessions):
             for fragment in session.fragments:
@@ -94,15 +95,10 @@ class FileIndex:
         for touches in self._touches.values():
             touches.sort()
 
-    def _period(self, commit: Commit) -> tuple[int, int]:
-        """Return the time in which changes of files are evidence, in milliseconds."""
-        until = commit.authored_at * 1000 + SLACK_MS
-        return min(self._graph.window_start(commit) * 1000, until - _DAY_MS), until
-
     def match(self, commit: Commit, workspaces: "WorkspaceIndex") -> dict[int, FileMatch]:
         """Return the files of a commit that each session changed before it."""
         start = self._graph.window_start(commit) * 1000
-        since, until = self._period(commit)
+        since, until = _file_period(self._graph, commit)
         found: dict[int, FileMatch] = {}
         for tracked in _paths(self._graph, commit.sha):
             touches = self._touches.get(base_name(tracked), [])
@@ -119,6 +115,19 @@ class FileIndex:
                 is_pending = touch.at >= start and workspaces.is_checkout(touch.session, root)
                 match.add(tracked, strength, is_shell=touch.is_shell, is_pending=is_pending)
         return found
+
+
+def file_period(graph: CommitGraph, shas: Iterable[str]) -> tuple[int, int]:
+    """Return the time in which activity of a session can be a change of files for one of the commits."""
+    periods = [_file_period(graph, graph.commits[sha]) for sha in shas]
+    since = min((start for start, _ in periods), default=0) - _INFERRED_TIME_MS
+    return since, max((end for _, end in periods), default=0) + _INFERRED_TIME_MS
+
+
+def _file_period(graph: CommitGraph, commit: Commit) -> tuple[int, int]:
+    """Return the time in which changes of files are evidence, in milliseconds."""
+    until = commit.authored_at * 1000 + SLACK_MS
+    return min(graph.window_start(commit) * 1000, until - _DAY_MS), until
 
 
 def _paths(graph: CommitGraph, sha: str) -> Iterable[str]:
@@ -203,13 +212,6 @@ def _main_checkout(repository: Repository) -> str:
     return str(main)
 
 
-def repository_names(repository: Repository) -> set[str]:
-    """Return the names of the repository: of its folders, and in the URLs of its remotes."""
-    names = {path.name for path in (repository.folder, *repository.checkouts)}
-    names |= {base_name(url.rstrip("/").replace(":", "/")) for url in repository.remotes}
-    return {name.removesuffix(".git") for name in names} - {""}
-
-
 class TrackingMatch(NamedTuple):
     """Code of a session in a commit, as the tool's own tracking reports it."""
 
@@ -261,21 +263,16 @@ class CallMatch(NamedTuple):
 class CallIndex:
     """Calls of `git commit` by printed hash, subject and time."""
 
-    def __init__(self, sessions: Sequence[SessionWork], commits: Iterable[Commit]) -> None:
+    def __init__(
+        self, sessions: Sequence[SessionWork], commits: Mapping[str, Commit], shas: Iterable[str]
+    ) -> None:
         self._ids = {session.id: number for number, session in enumerate(sessions)}
         self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._by_report: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
         self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
         self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
-        self._commits = commits = list(commits)
-        times = sorted(
-            {
-                (at * 1000, commit.sha)
-                for commit in commits
-                if not commit.is_merge
-                for at in (commit.authored_at, commit.committed_at)  # an amend keeps the time of the author
-            }
-        )
+        self._commits = commits
+        self._shas = shas  # to match
         for number, session in enumerate(sessions):
             for call in session.calls:
                 if call.is_report:
@@ -283,21 +280,34 @@ class CallIndex:
                         self._by_report[named[:_HASH_KEY_CHARS]].append((named, call, number))
                     continue
                 for printed in call.hashes:
-                    self._by_hash[printed[:_HASH_KEY_CHARS]].append((printed, number))
+                    self._by_hash[printed_key(printed)].append((printed, number))
                 for subject in call.subjects:
                     self._by_subject[_subject_key(subject)].append((call, number))
                 if not call.subjects and not call.hashes:
-                    self._add_in_time(call, number, times)
+                    self._add_in_time(call, number)
+
+    @cached_property
+    def _times(self) -> list[tuple[int, str]]:
+        """Times and hashes of the commits to match and of those just before. Merges are omitted."""
+        since, until = _period(self._commits[sha] for sha in self._shas)
+        since -= _MAX_CALL_MS // 1000 + 2
+        return sorted(
+            (at * 1000, sha)
+            for sha, commit in self._commits.items()
+            for at in {commit.authored_at, commit.committed_at}  # an amend keeps the time of the author
+            if since <= at <= until and not commit.is_merge
+        )
 
     @cached_property
     def _subject_counts(self) -> Counter[str]:
         """Number of commits by subject."""
-        return Counter(_subject_key(commit.subject) for commit in self._commits)
+        return Counter(_subject_key(commit.subject) for commit in self._commits.values())
 
-    def _add_in_time(self, call: CommitCall, session: int, times: Sequence[tuple[int, str]]) -> None:
+    def _add_in_time(self, call: CommitCall, session: int) -> None:
         """Assign a call that is known only by its time to the first commit after it."""
         if call.at is None:
             return
+        times = self._times
         first = bisect_left(times, (call.at - 1000, ""))
         if first < len(times) and _is_in_time(call, times[first][0]):
             # A commit hook can take minutes. Without one, a commit takes seconds.
@@ -314,10 +324,10 @@ class CallIndex:
             if session not in found or found[session].strength < strength:
                 found[session] = CallMatch(strength, detail)
 
-        for printed, session in self._by_hash.get(commit.sha[:_HASH_KEY_CHARS], ()):
+        for printed, session in self._by_hash.get(printed_key(commit.sha), ()):
             if commit.sha.startswith(printed):
                 add(session, _PRINTED_HASH, f"git printed {printed}")
-        for id_ in _UUID.findall(commit.message):
+        for id_ in named_sessions(commit.message):
             if id_ in self._ids:
                 add(self._ids[id_], _PRINTED_HASH, "the message names the session")
         authored_at, committed_at = commit.authored_at * 1000, commit.committed_at * 1000
@@ -341,6 +351,31 @@ class CallIndex:
         for session, strength in self._in_time.get(commit.sha, {}).items():
             add(session, strength, "ran git commit at the time of the commit")
         return found
+
+
+def _period(commits: Iterable[Commit]) -> tuple[int, int]:
+    """Return the first and last time of an author or commit, in seconds."""
+    times = [at for commit in commits for at in (commit.authored_at, commit.committed_at)]
+    return min(times, default=0), max(times, default=0)
+
+
+def call_period(commits: Iterable[Commit]) -> tuple[int, int]:
+    """Return the time in which a call of `git commit` can have made one of the commits, in milliseconds.
+
+    A call whose printed hash is that of the commit can have any time.
+    """
+    since, until = _period(commits)
+    return since * 1000 - _MAX_SUBJECT_MS - _INFERRED_TIME_MS, until * 1000 + _INFERRED_TIME_MS
+
+
+def printed_key(sha: str) -> str:
+    """Return the start of a hash that every printed one has."""
+    return sha[:_HASH_KEY_CHARS]
+
+
+def named_sessions(message: str) -> list[str]:
+    """Return the ids in the message of a commit that can be those of sessions."""
+    return _UUID.findall(message)
 
 
 def _subject_key(subject: str) -> str:

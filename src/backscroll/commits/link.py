@@ -7,7 +7,7 @@ import msgspec
 
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph, read_graph
-from backscroll.commits.content import ContentMatch, LineIndex
+from backscroll.commits.content import ContentMatch, LineIndex, select_fragments
 from backscroll.commits.evidence import (
     CallIndex,
     CallMatch,
@@ -16,7 +16,11 @@ from backscroll.commits.evidence import (
     TrackingIndex,
     TrackingMatch,
     WorkspaceIndex,
+    call_period,
+    file_period,
     idle_time,
+    named_sessions,
+    printed_key,
 )
 from backscroll.commits.score import (
     MIN_CONTENT,
@@ -26,7 +30,7 @@ from backscroll.commits.score import (
     content_strength,
     time_strength,
 )
-from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
+from backscroll.commits.sessions import SessionWork, load_sessions, scan_times, update_scans
 from backscroll.git import Commit, Repository
 from backscroll.model.code.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
 from backscroll.model.text import pluralize
@@ -37,6 +41,7 @@ _MAX_SESSIONS = 20  # per commit
 _MAX_NAMED_FILES = 3
 _BATCH = 500  # commits per transaction
 _SLACK_SECONDS = 120
+_MAX_NEW_COMMITS = 20  # for more, all sessions are loaded
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(tuple[LinkedSession, ...])
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
@@ -70,7 +75,7 @@ def link_commits(
         archive, repository, commits, since=first_edit // 1000 - _SLACK_SECONDS, progress=progress
     )
     reported = archive.hooks.commits.sessions(key)
-    linker = _Linker(graph, missing, load_sessions(archive), reported)
+    linker = _Linker(graph, missing, _load_sessions(archive, graph, missing, reported), reported)
     batch: list[tuple[str, int, bytes]] = []
     for sha in missing:
         commit = graph.commits[sha]
@@ -79,6 +84,29 @@ def link_commits(
     for start in range(0, len(batch), _BATCH):
         archive.commit_cache.put_links(key, batch[start : start + _BATCH])
     return found
+
+
+def _load_sessions(
+    archive: Archive, graph: CommitGraph, shas: Sequence[str], reported: Mapping[str, str]
+) -> list[SessionWork]:
+    """Return the sessions that can have led to one of the commits, with more of them for common lines."""
+    if len(shas) > _MAX_NEW_COMMITS:
+        return load_sessions(archive)
+    commits = [graph.commits[sha] for sha in shas]
+    since, until = file_period(graph, shas)
+    first_call, last_call = call_period(commits)
+    printed = [printed_key(sha).encode() for sha in shas]
+
+    def is_needed(scan: bytes) -> bool:
+        start, end, has_calls = scan_times(scan)
+        if (start <= until and since <= end) or any(key in scan for key in printed):
+            return True
+        return has_calls and start <= last_call and first_call <= end
+
+    wanted = {line for sha in shas for line in graph.lines(sha)}
+    named = {id_ for commit in commits for id_ in named_sessions(commit.message)}
+    named |= {reported[sha] for sha in shas if sha in reported}
+    return load_sessions(archive, select_fragments(archive, wanted, is_needed), named)
 
 
 def add_tracking(
@@ -144,7 +172,7 @@ class _Linker:
         self._lines = LineIndex(graph, shas, sessions)
         self._files = FileIndex(graph, shas, sessions)
         self._workspaces = WorkspaceIndex(graph, sessions)
-        self._calls = CallIndex(sessions, graph.commits.values())
+        self._calls = CallIndex(sessions, graph.commits, shas)
 
     def sessions(self, commit: Commit) -> tuple[LinkedSession, ...]:
         """Return the sessions of a commit with their evidence, best first."""

@@ -1,6 +1,8 @@
 """Compare paths of edits with paths in a repository, which may be another clone in another folder."""
 
-__all__ = ["base_name", "implied_root", "is_inside", "normalize"]
+from backscroll.git import Repository
+
+__all__ = ["base_name", "implied_root", "is_inside", "normalize", "repository_names"]
 
 
 def normalize(path: str) -> str:
@@ -33,3 +35,10 @@ def implied_root(edited: str, tracked: str) -> str | None:
 def is_inside(path: str, folder: str) -> bool:
     """Return whether a path is a folder or in it."""
     return path == folder or (path.startswith(folder) and path[len(folder) : len(folder) + 1] == "/")
+
+
+def repository_names(repository: Repository) -> set[str]:
+    """Return the names of the repository: of its folders, and in the URLs of its remotes."""
+    names = {path.name for path in (repository.folder, *repository.checkouts)}
+    names |= {base_name(url.rstrip("/").replace(":", "/")) for url in repository.remotes}
+    return {name.removesuffix(".git") for name in names} - {""}

@@ -12,7 +12,7 @@ from backscroll.commits.lines import LINE_FORMAT
 from backscroll.commits.paths import normalize
 from backscroll.commits.scan import SCAN_VERSION, CommitCall, ScannedEdit, scan_messages
 
-__all__ = ["FragmentWork", "SessionWork", "load_sessions", "update_scans"]
+__all__ = ["FragmentWork", "SessionWork", "load_sessions", "scan_times", "update_scans"]
 
 _BATCH = 200  # fragments per transaction
 _encoder = msgspec.msgpack.Encoder()
@@ -59,9 +59,7 @@ class FragmentWork:
 
     def lines(self) -> "array[int]":
         """Return the hashes of all edits, in order."""
-        hashes = array(LINE_FORMAT)
-        hashes.frombytes(self._line_hashes)
-        return hashes
+        return array(LINE_FORMAT, self._line_hashes)
 
 
 class SessionWork:
@@ -100,10 +98,36 @@ def update_scans(archive: Archive, progress: Progress | None = None) -> None:
                 progress(done, len(outdated))
 
 
-def load_sessions(archive: Archive, fragment_ids: Collection[int] | None = None) -> list[SessionWork]:
-    """Return all sessions with edits or commits, or only those of the given fragments, in the same order."""
+class _ScanTimes(msgspec.Struct, array_like=True):
+    """A `FragmentScan` of which only the times are decoded."""
+
+    edits: msgspec.Raw
+    calls: msgspec.Raw
+    folders: msgspec.Raw
+    branches: msgspec.Raw
+    activity: list[tuple[int, int]]
+
+
+_times_decoder = msgspec.msgpack.Decoder(_ScanTimes)
+_NO_CALLS = _encoder.encode([])
+
+
+def scan_times(body: bytes) -> tuple[int, int, bool]:
+    """Return the first and last activity of a scan in milliseconds, 0 if unknown, and if it has commits."""
+    scan = _times_decoder.decode(body)
+    has_calls = bytes(scan.calls) != _NO_CALLS
+    return (scan.activity[0][0], scan.activity[-1][1], has_calls) if scan.activity else (0, 0, has_calls)
+
+
+def load_sessions(
+    archive: Archive, fragment_ids: Collection[int] | None = None, session_ids: Collection[str] = ()
+) -> list[SessionWork]:
+    """Return all sessions with edits or commits, in order.
+
+    With ``fragment_ids``, only those that have one of the fragments, and those in ``session_ids``.
+    """
     sessions: dict[tuple[str, str], SessionWork] = {}
-    for stored in archive.edit_scans.load(fragment_ids):
+    for stored in archive.edit_scans.load(fragment_ids, session_ids):
         key = stored.platform, stored.session_id
         session = sessions.get(key)
         if session is None:

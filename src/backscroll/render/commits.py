@@ -45,11 +45,7 @@ def _summary_document(commit: CommitSummary) -> dict[str, Any]:
         "author": commit.author,
         "at": iso(commit.at),
         "subject": commit.subject,
-        "sessions": [
-            msgspec.structs.asdict(session)
-            | {"evidence": [msgspec.structs.asdict(evidence) for evidence in session.evidence]}
-            for session in commit.sessions
-        ],
+        "sessions": commit.sessions,  # encoded as they are
     }
 
 

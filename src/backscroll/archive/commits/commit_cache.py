@@ -1,14 +1,14 @@
 """What each commit adds, and the sessions that were found for it. The caller defines the content."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
+
+import msgspec
 
 from backscroll.archive.commits.temporary import use_temporary_tables
 from backscroll.archive.connection import transaction
 
 __all__ = ["CommitCache"]
-
-_MAX_PARAMETERS = 900
 
 
 class CommitCache:
@@ -31,15 +31,17 @@ class CommitCache:
                 ((sha, version, body, line_hashes) for sha, body, line_hashes in commits),
             )
 
-    def commits(self, shas: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
-        """Return body and line hashes of the stored commits among these."""
-        found: dict[str, tuple[bytes, bytes]] = {}
-        for start in range(0, len(shas), _MAX_PARAMETERS):
-            part = shas[start : start + _MAX_PARAMETERS]
-            marks = ", ".join("?" * len(part))
-            query = f"select sha, body, line_hashes from git_commit where sha in ({marks})"  # noqa: S608
-            found |= {sha: (body, hashes) for sha, body, hashes in self._db.execute(query, part)}
-        return found
+    def commits(self, shas: Collection[str], *, are_most: bool = False) -> dict[str, tuple[bytes, bytes]]:
+        """Return body and line hashes of the stored commits among these. ``are_most``: of all stored ones."""
+        if are_most:  # half the time of looking up each one
+            rows = self._db.execute("select sha, body, line_hashes from git_commit")
+            wanted = set(shas)
+            return {sha: (body, hashes) for sha, body, hashes in rows if sha in wanted}
+        rows = self._db.execute(
+            "select sha, body, line_hashes from git_commit where sha in (select value from json_each(?))",
+            [msgspec.json.encode([*shas]).decode()],
+        )
+        return {sha: (body, hashes) for sha, body, hashes in rows}
 
     def links(self, repository: str) -> dict[str, bytes]:
         """Return the stored links of a repository by hash of the commit."""

@@ -15,11 +15,14 @@ from backscroll.model import Message
 
 __all__ = ["EditScans", "FragmentState", "NewScan", "StoredScan"]
 
-# Fragments of the sessions that the given fragments belong to.
+# Fragments of the given sessions, and of those that the given fragments belong to.
 _SAME_SESSIONS = """
     with session as materialized (
-        select distinct session_external_id as id, platform from fragment_session
-        where fragment_id in (select value from json_each(:ids))
+        select session_external_id as id, platform from fragment_session
+        where fragment_id in (select value from json_each(:fragment_ids))
+        union
+        select external_id, platform from conversations
+        where external_id in (select value from json_each(:session_ids))
     )
     select fragment.id from session
         join fragment on fragment.external_id = session.id and fragment.platform = session.platform
@@ -174,8 +177,13 @@ class EditScans:
             " order by fragment_id"
         )
 
-    def load(self, fragment_ids: Collection[int] | None = None) -> Iterator[StoredScan]:
-        """Yield the scans with edits or commits, and their sessions: all, or those of the same sessions."""
+    def load(
+        self, fragment_ids: Collection[int] | None = None, session_ids: Collection[str] = ()
+    ) -> Iterator[StoredScan]:
+        """Yield the scans with edits or commits, and their sessions.
+
+        With ``fragment_ids``, only those of the same sessions and of the sessions in ``session_ids``.
+        """
         chosen = "" if fragment_ids is None else f"s.fragment_id in ({_SAME_SESSIONS}) and"
         rows = self._db.execute(
             "select s.fragment_id, c.number, c.platform, c.external_id, c.source, c.workspace_path,"  # noqa: S608
@@ -183,6 +191,10 @@ class EditScans:
             " from edit_scan s join fragment_session f on f.fragment_id = s.fragment_id"
             " join conversations c on c.external_id = f.session_external_id and c.platform = f.platform"
             f" where {chosen} s.first_at is not null order by s.fragment_id",
-            {} if fragment_ids is None else {"ids": msgspec.json.encode([*fragment_ids]).decode()},
+            {"fragment_ids": _json(fragment_ids or ()), "session_ids": _json(session_ids)},
         )
         return map(StoredScan._make, rows)
+
+
+def _json(values: Collection[int] | Collection[str]) -> str:
+    return msgspec.json.encode([*values]).decode()

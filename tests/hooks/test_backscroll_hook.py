@@ -10,13 +10,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.hooks import backscroll_hook
-from backscroll.hooks.backscroll_hook import MAX_RECORD_BYTES, append, make_record
+from backscroll.hooks import event_json, event_recorder
+from backscroll.hooks.event_recorder import MAX_RECORD_BYTES, append, make_record
 from backscroll.hooks.shell_command import hook_command, program
 
 BODY = "def secret():\n    return 1\n" * 2000
@@ -58,10 +59,12 @@ def test_the_program_records_an_event_and_prints_nothing(tmp_path: Path) -> None
 def test_the_program_imports_nothing_slow(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['x', sys.argv[1]];"
-        f"exec(open({program()[-1]!r}).read(), {{'__name__': '__main__'}});"
+        f"exec(open({program()[-1]!r}).read(), {{'__name__': '__main__', '__file__': {program()[-1]!r}}});"
     )
-    slow = ("json", "typing", "pathlib", "backscroll", "site", "subprocess", "sqlite3", "dataclasses")
-    code += f"sys.exit(str([name for name in {slow!r} if name in sys.modules] or ''))"
+    slow = ("json", "typing", "pathlib", "msgspec", "site", "subprocess", "sqlite3", "dataclasses")
+    own = ["backscroll", "backscroll.hooks", "backscroll.hooks.event_json", "backscroll.hooks.event_recorder"]
+    code += f"found = [name for name in sys.modules if name in {slow!r} or name.startswith('backscroll')];"
+    code += f"sys.exit('' if sorted(found) == {own!r} else str(found))"
     python = [sys.executable, "-I", "-S", "-c", code, str(tmp_path / "spool")]
     done = subprocess.run(python, input=b"{}", capture_output=True, text=False, check=False)
     assert done.stderr.strip() == b""
@@ -92,6 +95,77 @@ def test_bodies_of_files_outputs_environment_and_addresses_are_not_recorded() ->
     assert record["payload"]["tool_response"] == {"filePath": "/a.py", "userModified": True}
     assert record["edits"] == [{"path": "/a.py", "kind": "update", "added": 2, "removed": 1}]
     assert record["omitted"]["tool_input.content"] == len(BODY)
+
+
+_TEXT = st.text('ab\\\n\r"né\x00😀', max_size=30)
+_VALUES = st.recursive(
+    st.none() | st.integers() | _TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab", max_size=9), inner, max_size=4),
+)
+
+
+@given(value=_VALUES, is_ascii=st.booleans())
+def test_long_strings_have_the_same_text_and_number_of_lines(value: object, is_ascii: bool) -> None:
+    data = json.dumps(value, ensure_ascii=is_ascii).encode()
+    with patch.object(event_json, "LONG_BYTES", 5), patch.object(event_json, "_MAX_QUOTES", 40):
+        assert _same(event_json.decode(data), value)
+
+
+def _same(decoded: Any, value: Any) -> bool:
+    if isinstance(decoded, event_json.LongText):
+        lines = value.count("\n") + (not value.endswith("\n"))
+        return (decoded.text(), decoded.count_lines()) == (value, lines) and len(decoded) > 5
+    if isinstance(value, list):
+        return len(decoded) == len(value) and all(map(_same, decoded, value))
+    if isinstance(value, dict):
+        return decoded.keys() == value.keys() and all(_same(decoded[name], value[name]) for name in value)
+    return bool(decoded == value)
+
+
+@given(
+    event=st.fixed_dictionaries(
+        {},
+        optional={
+            "prompt": _TEXT,
+            "text": _TEXT,
+            "unknown": _VALUES,
+            "file_path": st.just("/a"),
+            "edits": st.lists(st.fixed_dictionaries({"old_string": _TEXT, "new_string": _TEXT}), max_size=2),
+            "tool_response": st.fixed_dictionaries(
+                {"filePath": st.just("/b"), "content": _TEXT, "type": st.sampled_from(["create", "update"])},
+                optional={"structuredPatch": st.just([{"lines": ["+a longer line", "-b longer line"]}])},
+            ),
+        },
+    )
+)
+def test_long_strings_do_not_change_what_is_recorded(event: dict[str, Any]) -> None:
+    data = json.dumps(event, ensure_ascii=False).encode()
+    with patch.object(event_json, "LONG_BYTES", 30), patch.object(event_recorder, "MAX_STRING_CHARS", 4):
+        found = make_record(data)
+    with patch.object(event_recorder, "MAX_STRING_CHARS", 4):
+        expected = make_record(data)
+    assert found["payload"] == expected["payload"]
+    assert found.get("edits") == expected.get("edits")
+    assert found.get("omitted", {}).keys() == expected.get("omitted", {}).keys()
+
+
+@pytest.mark.parametrize("quote_count", [3, 30_000])
+def test_a_large_event_is_recorded_without_its_bodies(quote_count: int) -> None:
+    body = "value = 1  # a line\n" * 30_000 + '"\\n' * quote_count
+    response = {"type": "create", "filePath": "/a", "content": body}
+    record = record_of({"session_id": "s", "tool_input": {"content": body}, "tool_response": response})
+    assert record["payload"] == {
+        "session_id": "s",
+        "tool_input": {},
+        "tool_response": {"type": "create", "filePath": "/a"},
+    }
+    assert record["edits"] == [{"path": "/a", "kind": "create", "added": 30_001, "removed": 0}]
+    assert min(record["omitted"].values()) >= len(body)
+
+
+def test_a_large_event_that_is_cut_off_is_unreadable() -> None:
+    data = json.dumps({"session_id": "s", "content": "line\n" * 100_000}).encode()[:-2]
+    assert make_record(data)["unreadable"] == len(data)
 
 
 def test_the_lines_of_a_cursor_edit_are_counted() -> None:
@@ -147,7 +221,7 @@ json_values = st.recursive(
 @given(payload=st.dictionaries(st.text(), json_values, max_size=5))
 def test_every_payload_makes_one_line_of_json(payload: dict[str, object]) -> None:
     record = record_of(payload)
-    lines = backscroll_hook._encode(record).decode().split("\n")
+    lines = event_recorder._encode(record).decode().split("\n")
     assert lines[0] == lines[2] == ""
     decoded = json.loads(lines[1])
     assert decoded["id"] == record["id"]
@@ -166,7 +240,7 @@ def test_any_bytes_make_a_record(data: bytes) -> None:
 def test_a_large_file_is_renamed_and_a_new_one_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backscroll_hook, "MAX_FILE_BYTES", 2000)
+    monkeypatch.setattr(event_recorder, "MAX_FILE_BYTES", 2000)
     for number in range(100):
         assert append(str(tmp_path), record_of({"number": number}))
     assert len(list(tmp_path.iterdir())) > 3
@@ -195,7 +269,7 @@ def test_a_record_is_repeated_if_the_file_was_renamed_while_it_was_written(
 def test_a_record_is_kept_if_another_process_renames_the_full_file_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backscroll_hook, "MAX_FILE_BYTES", 1)
+    monkeypatch.setattr(event_recorder, "MAX_FILE_BYTES", 1)
     assert append(str(tmp_path), record_of({"number": 1}))
     rename = os.rename
 

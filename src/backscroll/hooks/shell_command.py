@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from backscroll.hooks import backscroll_hook
+from backscroll.hooks import event_recorder
 
 __all__ = [
     "git_hook_command",
@@ -32,7 +32,7 @@ def program() -> list[str]:
 
     ``-I`` and ``-S`` ignore the environment and installed packages.
     """
-    return [sys.executable, "-I", "-S", str(Path(backscroll_hook.__file__).absolute())]
+    return [sys.executable, "-I", "-S", str(Path(__file__).absolute().with_name(PROGRAM_NAME))]
 
 
 def hook_command(spool: Path) -> str:
@@ -60,7 +60,7 @@ def git_hook_command(spool: Path, roots: Sequence[str] = ()) -> str:
 
 def worker_command(spool: Path, roots: Sequence[str]) -> list[str]:
     """Return the arguments of the process that links the commits which the git hook reported."""
-    return [*program(), str(spool.absolute()), backscroll_hook.WORK, *roots]
+    return [*program(), str(spool.absolute()), event_recorder.WORK, *roots]
 
 
 def is_own_command(command: object) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ingest_spool", "parse_commit", "parse_record"]
 
-ACTIVE_FILE = "events.jsonl"  # as in hooks/backscroll_hook.py
+ACTIVE_FILE = "events.jsonl"  # as in hooks/event_recorder.py
 SETTLE_SECONDS = 10.0  # a file that ends with an incomplete line and is not older may still be written
 BATCH_LINES = 1000
 MAX_UNREADABLE_BYTES = 4096  # kept of a line that is not valid

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
@@ -18,6 +18,7 @@ import uvicorn
 
 from backscroll.history import History
 from backscroll.history.background.server_claim import ServerClaim
+from backscroll.history.background.server_record import is_served
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.web import server
 
@@ -255,20 +256,51 @@ def test_the_first_page_of_a_session_waits_for_no_module(tmp_path: Path) -> None
     assert [name for name in run.stdout.split() if not name.startswith("backscroll.sources.")] == []
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs nice values")
-def test_a_sync_of_a_served_archive_lets_the_server_go_first(home: Path) -> None:
+def niceness_of_sync(home: Path) -> int:
+    """Sync in another process. Return its nice value."""
     code = (
         "import os, sys; from backscroll.cli import main; sys.argv[0] = 'backscroll'\n"
         "try: main()\n"
         "finally: print(os.nice(0))"
     )
     command = [sys.executable, "-c", code, *arguments(home)[1:5], "sync"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS)
+    return int(done.stdout.split()[-1])
 
-    def niceness() -> int:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS)
-        return int(done.stdout.split()[-1])
 
-    before = niceness()
+@pytest.mark.skipif(os.name != "posix", reason="needs nice values")
+def test_a_sync_of_a_served_archive_lets_the_server_go_first(home: Path) -> None:
+    before = niceness_of_sync(home)
     with serve(home, "--no-sync"):
-        assert niceness() == min(before + 10, 19)
-    assert niceness() == before
+        assert niceness_of_sync(home) == min(before + 10, 19)
+        assert (home / "web.json").exists()
+    assert niceness_of_sync(home) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs nice values")
+def test_the_record_of_a_killed_server_does_not_lower_the_priority_of_a_sync(home: Path) -> None:
+    before = niceness_of_sync(home)
+    process = subprocess.Popen(arguments(home, "--no-sync"), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    process.communicate()
+    record = json.loads((home / "web.json").read_text())
+    (home / "web.json").write_text(json.dumps({**record, "pid": os.getpid()}))  # in use again
+    assert niceness_of_sync(home) == before
+    assert not (home / "web.json").exists()
+
+
+def test_a_server_starts_if_the_lock_was_only_held_to_remove_a_stale_record(home: Path) -> None:
+    history = History(home=home)
+    other_process = ExitStack()
+    other_process.enter_context(ServerClaim(history)).publish("http://127.0.0.1:1", "token")
+    with ServerClaim(history) as claim:
+        assert not claim.is_held
+        assert claim.running_server() is not None
+        other_process.close()
+        assert claim.running_server() is None
+        assert claim.is_held
+        claim.publish("http://127.0.0.1:2", "token")
+        assert is_served(history.archive_path)
+    assert not is_served(history.archive_path)

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from backscroll.history.index_access import IndexAccess
     from backscroll.sources import Source
 
-__all__ = ["SERVER_RECORD_NAME", "Stores"]
-
-SERVER_RECORD_NAME = "web.json"  # next to the archive while the web app serves it
+__all__ = ["Stores"]
 
 
 class Stores:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backscroll.cli.output.progress import ProgressBar
-from backscroll.history.stores import SERVER_RECORD_NAME
+from backscroll.history.background.server_record import is_served
 
 if TYPE_CHECKING:
     from backscroll.cli.global_options import Setup
@@ -22,7 +22,7 @@ RECENT_EVENTS = timedelta(days=7)  # older session events are not reported
 def run_sync(setup: Setup, *, as_json: bool) -> int:
     """Sync, print the result and return the exit code."""
     with setup.history() as history, ProgressBar("Syncing") as bar:
-        if history.archive_path.with_name(SERVER_RECORD_NAME).exists():
+        if is_served(history.archive_path):
             _lower_priority()
         report = history.sync(bar.step)
         assert report is not None

@@ -2,13 +2,14 @@
 
 import json
 import os
+import sqlite3
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from backscroll.history.background.server_record import LOCK_NAME, RECORD_NAME
 from backscroll.history.history import History
-from backscroll.history.stores import SERVER_RECORD_NAME
 from backscroll.readers.file_lock import try_lock
 
 __all__ = ["RunningServer", "ServerClaim"]
@@ -32,14 +33,13 @@ class ServerClaim:
     """
 
     def __init__(self, history: History) -> None:
-        self._lock_path = history.archive_path.with_name("web.lock")
-        self._record_path: Path | None = history.archive_path.with_name(SERVER_RECORD_NAME)
-        self._lock = None
+        self._lock_path = history.archive_path.with_name(LOCK_NAME)
+        self._record_path: Path | None = history.archive_path.with_name(RECORD_NAME)
+        self._lock: sqlite3.Connection | None = None
         self.is_held = True
         try:
             self._lock_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = try_lock(self._lock_path)
-            self.is_held = self._lock is not None
+            self._try_lock()
         except OSError:
             self._record_path = None
 
@@ -62,9 +62,14 @@ class ServerClaim:
         _write_private(self._record_path, json.dumps(record))
 
     def running_server(self) -> RunningServer | None:
-        """Return the server of another process. Wait a little if it has just started."""
+        """Return the server of another process. Wait a little if it has just started.
+
+        None if the lock is free by now: `is_served` holds it for a moment, to remove a stale record.
+        """
         end = time.monotonic() + START_TIMEOUT_SECONDS
         while self._record_path is not None:
+            if self._try_lock():
+                return None
             try:
                 record = json.loads(self._record_path.read_text(encoding="utf-8"))
                 return RunningServer(str(record["address"]), str(record["token"]), int(record["pid"]))
@@ -73,6 +78,11 @@ class ServerClaim:
                     return None
                 time.sleep(POLL_SECONDS)
         return None
+
+    def _try_lock(self) -> bool:
+        self._lock = try_lock(self._lock_path)
+        self.is_held = self._lock is not None
+        return self.is_held
 
 
 def _write_private(path: Path, text: str) -> None:

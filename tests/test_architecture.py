@@ -7,7 +7,7 @@ from pathlib import Path
 import backscroll
 
 LAYERS = [
-    ["lazy_names"],
+    ["lazy_names", "lru_cache"],
     ["model", "errors"],
     ["readers", "config", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
@@ -23,7 +23,7 @@ INTERFACES = {
     "cli": {*SHARED, "mcp", "tui", "web", "http_guard"},
     "mcp": {*SHARED, "http_guard"},
     "tui": SHARED,
-    "web": {*SHARED, "http_guard"},
+    "web": {*SHARED, "http_guard", "lru_cache"},
 }
 PACKAGE = Path(backscroll.__file__).parent
 MAX_MODULE_LINES = 400

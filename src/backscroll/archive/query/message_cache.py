@@ -17,8 +17,8 @@ from backscroll.archive.query.session_cache import DataVersion
 from backscroll.archive.storage.codec import Chunk, decode_chunk, frame_as_list
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.seekable import SeekTable, read_seek_table
+from backscroll.lru_cache import LRUCache
 from backscroll.model import Message
-from backscroll.readers.lru_cache import LRUCache
 
 __all__ = ["FragmentPosition", "MessageCache"]
 

@@ -8,8 +8,8 @@ from itertools import count
 import msgspec
 
 from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
+from backscroll.lru_cache import LRUCache
 from backscroll.model import SessionSummary
-from backscroll.readers.lru_cache import LRUCache
 
 __all__ = ["CachedSession", "DataVersion", "SessionCache"]
 

@@ -26,8 +26,8 @@ from backscroll.archive.storage.codec import (
 )
 from backscroll.archive.storage.decompress import ParallelDecompressor
 from backscroll.archive.storage.seekable import read_seek_table
+from backscroll.lru_cache import LRUCache
 from backscroll.model import Message
-from backscroll.readers.lru_cache import LRUCache
 
 if sys.version_info >= (3, 14):
     from compression import zstd

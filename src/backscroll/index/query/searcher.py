@@ -42,7 +42,7 @@ from backscroll.index.query.session_ranking import (
     rerank,
     subagents_last,
 )
-from backscroll.readers.lru_cache import LRUCache
+from backscroll.lru_cache import LRUCache
 
 __all__ = ["By", "Snapshot", "TooManyTermsError"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backscroll.readers.lru_cache import LRUCache
+from backscroll.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

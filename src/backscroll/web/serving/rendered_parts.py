@@ -3,7 +3,6 @@
 import pickle
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import TypeVar
@@ -11,6 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from backscroll.history import History
+from backscroll.lru_cache import LRUCache
 from backscroll.model import SessionSummary
 
 __all__ = ["RENDERED_PARTS", "RenderedParts", "SessionParts"]
@@ -35,10 +35,8 @@ class RenderedParts:
     """LRU cache. A part is valid for a minute, unless its session is read again."""
 
     def __init__(self, max_bytes: int = MAX_CACHE_BYTES, max_age_seconds: float = MAX_AGE_SECONDS) -> None:
-        self._max_bytes = max_bytes
         self._max_age_seconds = max_age_seconds
-        self._parts: OrderedDict[_Key, _Part] = OrderedDict()
-        self._size_bytes = 0
+        self._parts = LRUCache[_Key, _Part](max_bytes, lambda part: len(part.compressed))
         self._lock = Lock()
 
     def of_session(self, history: History, summary: SessionSummary) -> "SessionParts":
@@ -53,24 +51,14 @@ class RenderedParts:
             if part is None:
                 return None
             if part.version != version or time.monotonic() - part.rendered_at > self._max_age_seconds:
-                self._discard(key)
+                self._parts.discard(key)
                 return None
-            self._parts.move_to_end(key)
             return part
 
     def put(self, key: _Key, part: _Part) -> None:
         """Add a part, then evict the least recently used ones."""
         with self._lock:
-            self._discard(key)
-            self._parts[key] = part
-            self._size_bytes += len(part.compressed)
-            while self._size_bytes > self._max_bytes:
-                self._discard(next(iter(self._parts)))
-
-    def _discard(self, key: _Key) -> None:
-        part = self._parts.pop(key, None)
-        if part is not None:
-            self._size_bytes -= len(part.compressed)
+            self._parts.put(key, part)
 
 
 class SessionParts:

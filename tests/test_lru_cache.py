@@ -1,6 +1,6 @@
 """LRU cache: the least recently used entries are evicted first."""
 
-from backscroll.readers.lru_cache import LRUCache
+from backscroll.lru_cache import LRUCache
 
 
 def test_the_least_recently_used_entry_is_evicted() -> None:

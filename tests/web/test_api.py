@@ -22,6 +22,7 @@ EXAMPLES = {
     "getSession": f"/sessions/{CLOCKS}",
     "listMessages": f"/sessions/{CLOCKS}/messages",
     "search": "/search?q=two+clocks",
+    "getSearchFacets": "/search/facets?q=two+clocks",
     "getFacets": "/facets",
     "listWorkspaces": "/workspaces",
     "getStatistics": "/statistics?by=month",
@@ -151,3 +152,31 @@ def test_no_request_causes_an_internal_error(client: TestClient, data: st.DataOb
     response = client.get(API_PATH + operation.path.replace("{ref}", ref), params=query)
     assert response.status_code in (200, 400, 404)
     assert isinstance(response.json(), dict)
+
+
+@pytest.mark.parametrize("mode", ["words", "exact"])
+def test_search_facets_are_those_of_the_library(
+    client: TestClient, demo_history: OpenHistory, mode: Any
+) -> None:
+    with demo_history() as history:
+        expected = history.search_facets("clock", pattern=mode, filter_query="role:tool")
+        total = history.search_sessions("clock role:tool", by="message", limit=1).total
+    assert expected.total
+    assert mode == "exact" or expected.total == total
+    found = get(client, f"/search/facets?q=clock&mode={mode}&filter=role:tool")
+    assert found.pop("is_complete") is True
+    assert found == _as_json(msgspec.to_builtins(expected))
+
+
+def test_a_pattern_can_be_filtered(client: TestClient) -> None:
+    everything = get(client, "/search?q=clock&mode=exact&by=message&limit=1000")["data"]
+    filtered = get(client, "/search?q=clock&mode=exact&by=message&limit=1000&filter=role:user")["data"]
+    assert filtered == [match for match in everything if match["role"] == "user"]
+    assert 0 < len(filtered) < len(everything)
+
+
+@pytest.mark.parametrize("path", ["/search", "/search/facets"])
+def test_a_filter_with_words_is_an_error_in_a_search_for_text(client: TestClient, path: str) -> None:
+    response = client.get(f"{API_PATH}{path}?q=clock&mode=exact&filter=since:7d+words")
+    assert response.status_code == 400
+    assert "Use only filters" in response.json()["error"]["message"]

@@ -44,6 +44,25 @@ def test_a_filter_changes_the_query_in_place_and_back_removes_it(tab: BrowserPag
     assert page.evaluate("window.isSamePage")
 
 
+def test_filters_of_a_search_for_text_stay_apart_from_it(tab: BrowserPage) -> None:
+    page = tab.open("/search?q=clock&mode=exact")
+    tab.wait_for_scripts()
+    page.get_by_role("link", name=re.compile("^Tool calls")).click()
+    page.wait_for_url("**/search?q=clock&mode=exact&filter=role%3Atool")
+    filters = page.get_by_role("list", name="Active filters")
+    expect(filters).to_contain_text("role tool")
+    expect(page.locator("#q")).to_have_value("clock")
+    page.locator("#q").fill("clocks")
+    page.wait_for_url("**/search?q=clocks&mode=exact&filter=role%3Atool")
+    expect(filters).to_contain_text("role tool")
+    page.get_by_label("Words", exact=True).check()
+    expect(page.locator("#q")).to_have_value("clocks role:tool")
+    page.wait_for_url("**/search?q=clocks+role%3Atool")
+    page.go_back()
+    page.wait_for_url("**/search?q=clock&mode=exact")
+    expect(filters).to_have_count(0)
+
+
 def test_a_bar_of_the_timeline_limits_the_dates(tab: BrowserPage) -> None:
     page = tab.open("/search?q=clock")
     tab.wait_for_scripts()

@@ -9,7 +9,8 @@ from starlette.testclient import TestClient
 
 from backscroll.archive.query import facets
 from backscroll.model.search import FilterItem
-from backscroll.web.pages.search_facets import QueryText, search_url
+from backscroll.search import pattern_counter
+from backscroll.web.pages.search_facets import QueryText
 from tests.web.conftest import OpenHistory, text_of
 
 LINK = re.compile(
@@ -64,6 +65,62 @@ def test_a_filter_finds_as_many_messages_as_it_says(
             result = history.search_sessions(alone, by="message", limit=1)
             assert result.total == count, (alone, label)
             assert not result.is_relaxed
+
+
+@pytest.mark.parametrize(
+    ("pattern", "mode", "filter_query"),
+    [
+        ("clock", "exact", ""),
+        ("def ", "exact", "role:tool"),
+        ("test", "exact", "source:claude-code is:error"),
+        (r"\bw\w+k\b", "regex", "since:2026-10"),
+        ("e", "exact", "-is:error model:opus"),  # cannot use the index
+    ],
+)
+def test_a_filter_of_a_pattern_finds_as_many_messages_as_it_says(
+    client: TestClient, demo_history: OpenHistory, pattern: str, mode: str, filter_query: str
+) -> None:
+    page = client.get("/search", params={"q": pattern, "mode": mode, "filter": filter_query}).text
+    (url,) = re.findall(r'data-load="([^"]+)"', page)
+    html = client.get(unescape(url)).text
+    assert len(links(html)) > 3
+    with demo_history() as history:
+
+        def count(filter_query: str) -> int | None:
+            result = history.search_sessions(
+                pattern, by="message", limit=1000, pattern=mode, ignore_case=True, filter_query=filter_query
+            )
+            assert not result.has_more
+            return result.total_at_least
+
+        assert f"{count(filter_query)} messages match the pattern" in text_of(html)
+        choices = [(url, bool(active), number) for url, active, _, number in LINK.findall(html)]
+        for url, is_active, number in [
+            *choices,
+            *((url, False, number) for url, _, number in BAR.findall(html)),
+        ]:
+            values = parse_qs(urlsplit(unescape(url)).query)
+            assert (values["q"], values["mode"]) == ([pattern], [mode])
+            if is_active:
+                continue
+            alone = re.sub(r"\b(role|source|workspace|model):\S+ (?=.*\b\1:\S+$)", "", values["filter"][0])
+            assert count(alone) == int(number.replace(",", "")), alone
+
+
+def test_counts_of_a_pattern_stop_at_their_time_limit(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pattern_counter, "COUNT_TIMEOUT_SECONDS", -1.0)
+    text = text_of(client.get("/search/facets?q=clock&mode=exact").text)
+    assert "At least 0 messages match the pattern" in text
+    assert "Counting stopped at its time limit" in text
+
+
+def test_filters_of_a_pattern_become_part_of_a_query_for_words(client: TestClient) -> None:
+    html = client.get("/search?q=clock&mode=exact&filter=role:user").text
+    assert '<input type="hidden" name="filter" value="role:user">' in html
+    assert "role user" in text_of(html)
+    assert 'value="clock role:user"' in client.get("/search?q=clock&mode=words&filter=role:user").text
 
 
 def test_an_active_filter_counts_as_if_it_were_the_only_one_of_its_kind(client: TestClient) -> None:
@@ -138,7 +195,14 @@ def test_a_date_or_role_is_a_filter_while_it_is_typed(client: TestClient, query:
 
 
 @pytest.mark.parametrize(
-    "params", [{"q": "two clocks", "mode": "exact"}, {"q": "zebra quagga okapi"}, {"q": ""}, {"q": "?"}]
+    "params",
+    [
+        {"q": "(", "mode": "regex"},
+        {"q": "clock", "mode": "exact", "filter": "no-filter"},
+        {"q": "zebra quagga okapi"},
+        {"q": ""},
+        {"q": "?"},
+    ],
 )
 def test_a_search_without_counts_has_no_filters(client: TestClient, params: dict[str, str]) -> None:
     html = client.get("/search", params=params).text
@@ -146,7 +210,16 @@ def test_a_search_without_counts_has_no_filters(client: TestClient, params: dict
     assert "data-load" not in html
 
 
-@pytest.mark.parametrize("path", ["/search/facets", "/search/facets?q=x&mode=regex", "/search/facets?mode=x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/search/facets",
+        "/search/facets?q=.",
+        "/search/facets?q=(&mode=regex",
+        "/search/facets?q=x&mode=exact&filter=word",
+        "/search/facets?mode=x",
+    ],
+)
 def test_an_invalid_request_for_counts_is_explained(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 400
 
@@ -163,7 +236,7 @@ def test_a_time_range_replaces_another_one() -> None:
     text = QueryText("a since:7d b until:1d", items)
     assert text.with_dates("2026-10", "2026-10") == "a b since:2026-10 until:2026-10"
     assert text.without_dates() == "a b"
-    assert search_url("a b") == "/search?q=a+b"
+    assert text.url("a b") == "/search?q=a+b"
 
 
 def test_filters_of_hostile_names_stay_text(client: TestClient) -> None:

@@ -297,6 +297,7 @@ class History(ToolChanges):
         context: int = 2,
         pattern: Literal["words", "exact", "regex"] = "words",
         ignore_case: bool = False,
+        filter_query: str = "",
         filters: Mapping[str, str | Sequence[str]] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
@@ -306,11 +307,11 @@ class History(ToolChanges):
         """Search messages: words in the query syntax, an exact substring, or a regular expression.
 
         ``ignore_case`` applies to substrings and regular expressions; a search for words always ignores case.
-        ``filters`` are those of the query syntax, by name: source, workspace, role, tool, model, branch …
-        Several values of one name must all match. ``until`` is exclusive. ``progress`` receives the number of
-        scanned messages if the pattern cannot use the index. A redactor replaces secrets. Raises
-        `UsageError` if there is nothing to search for: no word, no filter, no time. Raises
-        `WorkspaceNotFoundError` with the candidates if the workspace is ambiguous.
+        ``filter_query`` has filters in the query syntax. ``filters`` are the same by name: source, workspace,
+        role, tool, model, branch … Several values of one name must all match. ``until`` is exclusive.
+        ``progress`` receives the number of scanned messages if the pattern cannot use the index. A redactor
+        replaces secrets. Raises `UsageError` if there is nothing to search for: no word, no filter, no time.
+        Raises `WorkspaceNotFoundError` with the candidates if the workspace is ambiguous.
         """
         check_page(limit, offset)
         return self._search.sessions(
@@ -321,6 +322,7 @@ class History(ToolChanges):
             context=context,
             pattern=pattern,
             ignore_case=ignore_case,
+            filter_query=filter_query,
             filters=filters or {},
             since=since,
             until=until,
@@ -328,9 +330,16 @@ class History(ToolChanges):
             redactor=redactor,
         )
 
-    def search_facets(self, query: str) -> SearchFacets:
-        """Return how many messages with every word each value of each filter would find."""
-        return self._search.facets(query)
+    def search_facets(
+        self,
+        query: str,
+        *,
+        pattern: Literal["words", "exact", "regex"] = "words",
+        ignore_case: bool = False,
+        filter_query: str = "",
+    ) -> SearchFacets:
+        """Return how many messages with every word, or the pattern, each value of each filter would find."""
+        return self._search.facets(query, pattern=pattern, ignore_case=ignore_case, filter_query=filter_query)
 
     def filter_items(self, query: str) -> list[FilterItem]:
         """Return the valid filters and time limits of a query, with their places in the text."""

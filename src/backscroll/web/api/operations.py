@@ -108,8 +108,19 @@ def _search(history: History, request: Request, values: Values) -> dict[str, Any
             context=values["context"],
             pattern=values["mode"],
             ignore_case=values["ignore_case"],
+            filter_query=values["filter"] or "",
         )
     )
+
+
+def _search_facets(history: History, request: Request, values: Values) -> dict[str, Any]:
+    counts = history.search_facets(
+        values["q"],
+        pattern=values["mode"],
+        ignore_case=values["ignore_case"],
+        filter_query=values["filter"] or "",
+    )
+    return dict(msgspec.to_builtins(counts))
 
 
 def _facets(history: History, request: Request, values: Values) -> dict[str, Any]:
@@ -132,6 +143,18 @@ def _status(history: History, request: Request, values: Values) -> dict[str, Any
 def _string(name: str, description: str, default: str | None, values: Iterable[str]) -> Parameter:
     return Parameter(name=name, description=description, default=default, values=tuple(values))
 
+
+_QUERY = (
+    Parameter(name="q", description="The query, in the query syntax.", is_required=True),
+    _string("mode", "Kind of search.", "words", ("words", "exact", "regex")),
+    Parameter(
+        name="ignore_case",
+        type="boolean",
+        default=False,
+        description="Ignore case in exact and regex; words always do.",
+    ),
+    Parameter(name="filter", description="Only filters, in the query syntax: role:user since:7d."),
+)
 
 OPERATIONS = (
     Operation(
@@ -169,15 +192,8 @@ OPERATIONS = (
         schema="MatchPage",
         handler=_search,
         parameters=(
-            Parameter(name="q", description="The query, in the query syntax.", is_required=True),
-            _string("mode", "Kind of search.", "words", ("words", "exact", "regex")),
+            *_QUERY,
             _string("by", "One result per session, or every message.", "session", ("session", "message")),
-            Parameter(
-                name="ignore_case",
-                type="boolean",
-                default=False,
-                description="Ignore case in exact and regex; words always do.",
-            ),
             Parameter(
                 name="context",
                 type="integer",
@@ -187,6 +203,14 @@ OPERATIONS = (
             ),
             *PAGING,
         ),
+    ),
+    Operation(
+        path="/search/facets",
+        name="getSearchFacets",
+        summary="Count the matching messages of each value of each filter.",
+        schema="SearchFacets",
+        handler=_search_facets,
+        parameters=_QUERY,
     ),
     Operation(
         path="/facets",

@@ -91,6 +91,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         sources="[FacetValue]", workspaces="[FacetValue]", branches="[FacetValue]", models="[FacetValue]",
         tags="[FacetValue]", edited="integer", gone="integer", starred="integer", is_complete="boolean",
     ),
+    "SearchFacets": _object(
+        total="integer", sources="[FacetValue]", workspaces="[FacetValue]", roles="[FacetValue]",
+        kinds="[FacetValue]", models="[FacetValue]", dates="[FacetValue]", is_partial="boolean",
+        is_complete="boolean",
+    ),
     "Workspace": _object(
         path="string", name="string?", host="string?", session_count="integer", updated_at="time?"
     ),

@@ -1,8 +1,10 @@
 """Search results."""
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,7 +12,7 @@ from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.search import InvalidFilter
-from backscroll.web.pages.search_facets import Facets, QueryText, search_url
+from backscroll.web.pages.search_facets import Facets, QueryText
 from backscroll.web.templating import highlighted, render
 from backscroll.web.urls import parse_page, session_url, with_query
 
@@ -26,69 +28,114 @@ Mode = Literal["words", "exact", "regex"]
 _MODES: dict[str, Mode] = {"words": "words", "exact": "exact", "regex": "regex"}
 
 
+class _Search(Struct, frozen=True, kw_only=True):
+    """A search as in its URL. Filters are part of the query if it has words, else separate."""
+
+    query: str
+    mode: Mode
+    filter_query: str = ""
+    is_typing: bool = False  # the last word may be incomplete
+
+    @classmethod
+    def parse(cls, values: Mapping[str, str]) -> "_Search":
+        query, filter_query = (values.get(name, "")[:_MAX_QUERY_CHARS] for name in ("q", "filter"))
+        mode = values.get("mode", "words")
+        if mode not in _MODES:
+            raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
+        if mode == "words" and filter_query:
+            query, filter_query = f"{query} {filter_query}".strip(), ""
+        is_typing = values.get("typing") == "1" and mode == "words"
+        return cls(query=query, mode=_MODES[mode], filter_query=filter_query.strip(), is_typing=is_typing)
+
+    @property
+    def completed(self) -> str:
+        """The query with a prefix, if its last word may be incomplete."""
+        return _completed(self.query) if self.is_typing else self.query
+
+    def text(self, history: History) -> QueryText:
+        """Return the text that the links of filters change."""
+        if self.mode == "words":
+            return QueryText(self.query, history.filter_items(self.query))
+        return QueryText(
+            self.filter_query, history.filter_items(self.filter_query), pattern=(self.query, self.mode)
+        )
+
+    def facets(self, history: History) -> Facets:
+        """Return the counts of the filters. Raises `UsageError` for an invalid pattern."""
+        counts = history.search_facets(
+            self.completed, pattern=self.mode, ignore_case=True, filter_query=self.filter_query
+        )
+        return Facets(self.text(history), counts)
+
+    def facets_url(self) -> str:
+        """Return the address of the counts."""
+        is_completed = self.completed != self.query
+        return with_query("/search/facets", {**self._values(), "typing": 1 if is_completed else ""})
+
+    def page_url(self, page: int) -> str:
+        """Return the address of a page of the results."""
+        return with_query("/search", {**self._values(), "page": page if page > 1 else ""})
+
+    def _values(self) -> dict[str, str]:
+        mode = "" if self.mode == "words" else self.mode
+        return {"q": self.query, "mode": mode, "filter": self.filter_query}
+
+
 def search_page(history: History, request: Request) -> Response:
     """Return the matches of a query, best first."""
-    query, mode, completed = _parse(request)
+    search = _Search.parse(request.query_params)
     page = parse_page(request.query_params.get("page", "1"), _MAX_PAGE)
     result: SearchResult | None = None
     problem = ""
     invalid: list[InvalidFilter] = []
-    if query.strip():
+    if search.query.strip():
         try:
             result = history.search_sessions(
-                completed,
+                search.completed,
                 limit=PAGE_SIZE,
                 offset=(page - 1) * PAGE_SIZE,
-                pattern=mode,
+                pattern=search.mode,
                 ignore_case=True,
+                filter_query=search.filter_query,
             )
-            invalid = history.invalid_filters(query) if mode == "words" else []
+            invalid = history.invalid_filters(search.query) if search.mode == "words" else []
         except UsageError as error:
             problem = error.reason
-    text = QueryText(query, history.filter_items(query) if mode == "words" else [])
-    has_counts = mode == "words" and result is not None and not result.is_relaxed
-    is_inline = completed == query and result is not None and (result.total or 0) <= MAX_INLINE_SESSIONS
+    has_counts = result is not None and not result.is_relaxed
+    # Every match of a pattern must be verified: its counts always follow the page.
+    is_inline = search.mode == "words" and search.completed == search.query
+    is_inline = is_inline and result is not None and (result.total or 0) <= MAX_INLINE_SESSIONS
     return render(
         request,
         "search.html",
-        query_text=query,
-        mode=mode,
+        query_text=search.query,
+        filter_text=search.filter_query,
+        mode=search.mode,
         result=result,
         problem=problem,
         invalid=invalid,
         page=page,
-        active=text.active(),
-        facets=Facets(text, history.search_facets(query)) if has_counts and is_inline else None,
-        facets_url=_facets_url(query, completed) if has_counts else None,
+        active=search.text(history).active(),
+        facets=search.facets(history) if has_counts and is_inline else None,
+        facets_url=search.facets_url() if has_counts else None,
         matches=[_Match(match) for match in result.data] if result is not None else [],
-        previous_url=_page_url(query, mode, page - 1) if page > 1 else None,
-        next_url=_page_url(query, mode, page + 1) if result is not None and result.has_more else None,
+        previous_url=search.page_url(page - 1) if page > 1 else None,
+        next_url=search.page_url(page + 1) if result is not None and result.has_more else None,
     )
 
 
 def facets_page(history: History, request: Request) -> Response:
     """Return only the counts. The search page loads them after the results."""
-    query, mode, completed = _parse(request)
-    if mode != "words" or not query.strip():
-        raise UsageError("Only a search for words has counts.")
-    text = QueryText(query, history.filter_items(query))
+    search = _Search.parse(request.query_params)
+    if not search.query.strip():
+        raise UsageError("The query is empty.")
     return render(
         request,
         "search_facets_page.html",
-        query_text=query,
-        facets=Facets(text, history.search_facets(completed)),
-        results_url=search_url(query),
+        query_text=search.query,
+        facets=search.facets(history),
+        results_url=search.page_url(1),
     )
-
-
-def _parse(request: Request) -> tuple[str, Mode, str]:
-    """Return the query, the kind of search, and the query with a prefix if the last word is incomplete."""
-    query = request.query_params.get("q", "")[:_MAX_QUERY_CHARS]
-    mode = request.query_params.get("mode", "words")
-    if mode not in _MODES:
-        raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
-    is_typing = request.query_params.get("typing") == "1" and mode == "words"
-    return query, _MODES[mode], _completed(query) if is_typing else query
 
 
 def _completed(query: str) -> str:
@@ -101,10 +148,6 @@ def _completed(query: str) -> str:
     if others and len(last) == 1 and last.isascii():
         return query[:-1].rstrip()
     return f"{query}*"
-
-
-def _facets_url(query: str, completed: str) -> str:
-    return with_query("/search/facets", {"q": query, "typing": 1 if completed != query else 0})
 
 
 class _Match:
@@ -121,7 +164,3 @@ class _Match:
     def _message_url(self, position: int) -> str:
         ref = self.match.session_ref
         return f"{session_url(ref, at=position)}#m{position}" if not self.match.is_note else session_url(ref)
-
-
-def _page_url(query: str, mode: str, page: int) -> str:
-    return with_query("/search", {"q": query, "mode": "" if mode == "words" else mode, "page": page})

@@ -13,7 +13,7 @@ from backscroll.web.charts import Bar, bar_chart
 from backscroll.web.pages.sessions import Choice, FilterBox
 from backscroll.web.urls import with_query
 
-__all__ = ["Facets", "QueryText", "search_url"]
+__all__ = ["Facets", "QueryText"]
 
 _MAX_OPEN_VALUES = 6  # of a filter; the others are folded
 _DATES = ("since", "until")
@@ -25,11 +25,26 @@ _NEEDS_QUOTES = re.compile(r"\s")
 
 
 class QueryText:
-    """The text of a query, which links change."""
+    """The text of a query, which links change. With a ``pattern``, the text only has filters."""
 
-    def __init__(self, text: str, items: Sequence[FilterItem]) -> None:
+    def __init__(
+        self, text: str, items: Sequence[FilterItem], pattern: tuple[str, str] | None = None
+    ) -> None:
         self._text = text
         self._items = items
+        self._pattern = pattern  # the pattern and its kind
+
+    def url(self, text: str) -> str:
+        """Return the address of the results of a changed text."""
+        if self._pattern is None:
+            return with_query("/search", {"q": text})
+        pattern, mode = self._pattern
+        return with_query("/search", {"q": pattern, "mode": mode, "filter": text})
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether text or a regular expression is searched, not words."""
+        return self._pattern is not None
 
     def find(self, name: str, values: Iterable[str]) -> FilterItem | None:
         """Return the filter of a name with one of these values."""
@@ -62,7 +77,7 @@ class QueryText:
     def active(self) -> list[tuple[str, str, str]]:
         """Return the filters of the query: name, value and the address without each."""
         return [
-            (f"{'not ' if item.is_excluded else ''}{item.name}", item.value, search_url(self.without(item)))
+            (f"{'not ' if item.is_excluded else ''}{item.name}", item.value, self.url(self.without(item)))
             for item in self._items
         ]
 
@@ -86,6 +101,8 @@ class Facets:
     def __init__(self, text: QueryText, counts: SearchFacets) -> None:
         self._text = text
         self.total = counts.total
+        self.is_partial = counts.is_partial
+        self.is_pattern = text.is_pattern
         boxes = (
             self._box("role", "Role", [_labelled(value, _ROLE_LABELS) for value in counts.roles]),
             self._box("is", "Kind", [_labelled(value, _KIND_LABELS) for value in counts.kinds]),
@@ -97,7 +114,7 @@ class Facets:
         self.presets = [
             (
                 label,
-                search_url(text.without_dates() if text.has_since(value) else text.with_dates(value)),
+                text.url(text.without_dates() if text.has_since(value) else text.with_dates(value)),
                 text.has_since(value),
             )
             for label, value in _PRESETS
@@ -120,20 +137,15 @@ class Facets:
     def _choice(self, name: str, value: FacetValue) -> Choice:
         item = self._text.find(name, (value.value, value.label))
         changed = self._text.without(item) if item is not None else self._text.with_filter(name, value.value)
-        return Choice(value.label, value.value, value.count, search_url(changed), item is not None)
+        return Choice(value.label, value.value, value.count, self._text.url(changed), item is not None)
 
     def _bar(self, value: FacetValue) -> Bar:
         name, is_active = value.value, self._text.is_date(value.value)
         changed = self._text.without_dates() if is_active else self._text.with_dates(name, name)
         title = f"{_date_label(name)}: {pluralize(value.count, 'message')}"
         return Bar(
-            _date_label(name), value.count, title, search_url(changed) if value.count else "", is_active
+            _date_label(name), value.count, title, self._text.url(changed) if value.count else "", is_active
         )
-
-
-def search_url(text: str) -> str:
-    """Return the address of the results of a query."""
-    return with_query("/search", {"q": text})
 
 
 def _labelled(value: FacetValue, labels: dict[str, str]) -> FacetValue:

@@ -5,6 +5,7 @@ const TYPING_MS = 60;
 const COUNTS_MS = 150; // counts wait until the user pauses
 const form = document.querySelector(".big-search");
 const input = form.elements.q;
+const filter = form.elements.filter; // of a search for text; a search for words has its filters in the query
 let controller = new AbortController();
 let timer = 0;
 let countsTimer = 0;
@@ -17,6 +18,7 @@ function address(isTyping) {
   const query = new URLSearchParams();
   if (input.value) query.set("q", input.value);
   if (form.elements.mode.value !== "words") query.set("mode", form.elements.mode.value);
+  if (filter.value) query.set("filter", filter.value);
   if (isTyping) query.set("typing", "1");
   const text = query.toString();
   return text ? `/search?${text}` : "/search";
@@ -92,7 +94,14 @@ input.addEventListener("input", () => {
   clearTimeout(timer);
   timer = setTimeout(update, TYPING_MS, true);
 });
-form.addEventListener("change", (event) => { if (event.target !== input) update(false); });
+form.addEventListener("change", (event) => {
+  if (event.target === input) return;
+  if (form.elements.mode.value === "words") {
+    input.value = [input.value, filter.value].filter(Boolean).join(" ");
+    filter.value = "";
+  }
+  update(false);
+});
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   clearTimeout(timer);
@@ -106,12 +115,15 @@ document.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   // A link in an SVG has no plain href.
-  input.value = new URL(link.getAttribute("href"), location.href).searchParams.get("q") ?? "";
+  const query = new URL(link.getAttribute("href"), location.href).searchParams;
+  input.value = query.get("q") ?? "";
+  filter.value = query.get("filter") ?? "";
   update(false, true);
 });
 addEventListener("popstate", () => {
   const query = new URLSearchParams(location.search);
   input.value = query.get("q") ?? "";
+  filter.value = query.get("filter") ?? "";
   form.elements.mode.value = query.get("mode") ?? "words";
   update(false);
 });

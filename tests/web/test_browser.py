@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -186,6 +187,45 @@ def test_dark_mode_follows_the_system(browser: Browser, address: str) -> None:
     with open_page(browser, address, color_scheme="dark") as tab:
         page = tab.open("/")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(25, 24, 22)"
+
+
+_COLORS = """() => [...document.styleSheets].flatMap(sheet => [...sheet.cssRules])
+  .flatMap(rule => [...(rule.style ?? [])]).filter(name => name.startsWith("--"))
+  .map(name => {
+    const element = document.body.appendChild(document.createElement("i"));
+    element.style.backgroundColor = `var(${name})`;
+    const color = `${name} ${getComputedStyle(element).backgroundColor}`;
+    element.remove();
+    return color;
+  })"""
+
+
+def test_the_switch_and_the_system_choose_the_same_dark_colors(browser: Browser, address: str) -> None:
+    def colors(system: Literal["light", "dark"], *, is_switched: bool) -> list[str]:
+        with open_page(browser, address, color_scheme=system) as tab:
+            page = tab.open("/search")
+            tab.wait_for_scripts()
+            if is_switched:
+                page.get_by_role("button", name="Switch between light and dark").click()
+            found: list[str] = page.evaluate(_COLORS)
+            return found
+
+    dark = colors("dark", is_switched=False)
+    assert len(dark) > 40  # also fonts and sizes, which have no color
+    assert colors("light", is_switched=True) == dark
+    light = colors("light", is_switched=False)
+    assert colors("dark", is_switched=True) == light
+    assert sum(one != other for one, other in zip(light, dark, strict=True)) == 40
+
+
+def test_a_dark_page_is_printed_in_dark_ink(tab: BrowserPage) -> None:
+    page = tab.open("/")
+    tab.wait_for_scripts()
+    page.keyboard.press("t")
+    light_text = page.evaluate("getComputedStyle(document.body).color")
+    page.emulate_media(media="print")
+    assert light_text == "rgb(232, 227, 220)"
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(36, 33, 29)"
 
 
 def test_new_messages_and_sessions_appear_by_themselves(browser: Browser, tmp_path: Path) -> None:

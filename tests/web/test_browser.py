@@ -189,6 +189,26 @@ def test_dark_mode_follows_the_system(browser: Browser, address: str) -> None:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(25, 24, 22)"
 
 
+def test_a_phone_shows_no_key_for_the_palette(browser: Browser, address: str) -> None:
+    with open_page(browser, address, viewport={"width": 390, "height": 800}) as tab:
+        page = tab.open("/")
+        tab.wait_for_scripts()
+        expect(page.locator(".palette-button kbd")).to_be_hidden()
+        page.get_by_text("Go to", exact=True).click()
+        expect(page.locator("#palette")).to_be_visible()
+
+
+def test_the_largest_value_of_a_chart_is_on_one_line(tab: BrowserPage) -> None:
+    page = tab.open("/health")
+    label = page.locator(".value.high").first
+    label.evaluate("element => { element.textContent = '150.0 MB' }")
+    size = label.evaluate(
+        "element => [element.getClientRects().length, element.scrollWidth - element.clientWidth]"
+    )
+    assert size == [1, 0]
+    assert label.evaluate("element => element.offsetHeight") < 20
+
+
 _COLORS = """() => [...document.styleSheets].flatMap(sheet => [...sheet.cssRules])
   .flatMap(rule => [...(rule.style ?? [])]).filter(name => name.startsWith("--"))
   .map(name => {

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from backscroll.history import History
 from backscroll.model.code.commit import BlameLine
 from backscroll.model.text import sanitize
+from backscroll.web.app import create_app
 from backscroll.web.pages.files import MAX_LINE_CHARS, _html_lines
-from tests.web.conftest import OpenHistory, text_of
+from tests.web.conftest import ADDRESS, TOKEN, OpenHistory, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -35,6 +37,18 @@ def _get(client: TestClient, repository: str, path: str, **query: object) -> str
 def _lines(html: str) -> list[str]:
     shown = re.findall(r'<span class="line" id="L\d+"><span [^>]*>\d+</span>(.*?)\n</span>', html)
     return [html_escapes.unescape(re.sub(r"<[^>]*>", "", line)) for line in shown]
+
+
+@pytest.mark.parametrize("path", ["/files", "/commits", "/journal"])
+def test_a_history_without_repositories_is_explained(tmp_path: Path, path: str) -> None:
+    app = create_app(lambda: History(home=tmp_path / "home", roots=[]), TOKEN, auto_sync=False)
+    with TestClient(app, base_url=ADDRESS) as client:
+        page = client.get(path)
+        assert page.status_code == 200
+        assert "No folder of your sessions is a git repository" in text_of(page.text)
+        commit = client.get("/commits/abc")
+        assert commit.status_code == 400
+        assert "No folder of your sessions is a git repository" in text_of(commit.text)
 
 
 def test_a_file_shows_every_line_with_its_session_and_prompt(

@@ -2,16 +2,21 @@
 
 import re
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from backscroll.config import NamedRoot
+from backscroll.history import History
 from backscroll.model import Filter
 from backscroll.render.terminal.humanize import format_cost
+from backscroll.testing.claude_code import Transcript
+from backscroll.web.app import create_app
 from backscroll.web.figures.data import compute_figures
 from backscroll.web.pages.sessions import group_by_date
 from backscroll.web.serving.result_cache import ResultCache
-from tests.web.conftest import CLOCKS, OpenHistory, text_of
+from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory, text_of
 
 
 def test_home_shows_recent_sessions_figures_and_deleted_sessions(
@@ -255,7 +260,7 @@ def test_search_finds_exact_text_and_patterns(client: TestClient, mode: str) -> 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("q=...&mode=words", ""),
+        ("q=...&mode=words", "The query contains no words and is searched as exact text."),
         ("q=(&mode=regex", "regular expression"),
         ("q=role:king+clocks", "is not a filter"),
         ("q=" + "x" * 5000, "Nothing found"),
@@ -266,6 +271,70 @@ def test_odd_queries_are_answered(client: TestClient, query: str, expected: str)
     response = client.get(f"/search?{query}")
     assert response.status_code == 200
     assert expected in text_of(response.text)
+
+
+def test_punctuation_is_found_as_exact_text(client: TestClient) -> None:
+    words = client.get("/search", params={"q": "+=", "mode": "words"}).text
+    exact = client.get("/search", params={"q": "+=", "mode": "exact"}).text
+    found = re.findall(r'row-link" href="([^"]+)', words)
+    assert found == re.findall(r'row-link" href="([^"]+)', exact)
+    assert found
+    assert 'value="words" checked' in words
+    assert 'value="exact" checked' in exact
+
+
+def test_the_number_of_all_matches_of_a_pattern_is_exact(client: TestClient) -> None:
+    text = text_of(client.get("/search?q=clock&mode=exact").text)
+    assert re.search(r"(?<!At least )\b10 sessions", text)
+    assert re.search(r"At least \d+ sessions", text_of(client.get("/search?q=e&mode=exact").text))
+
+
+def test_a_match_in_a_title_is_shown_once(client: TestClient) -> None:
+    html = client.get("/search", params={"q": '"Tests for the clock change"'}).text
+    (match,) = re.findall(r'<li class="row match">(.*?)</li>', html, re.DOTALL)
+    assert text_of(match).count("Tests for the clock change") == 1
+    assert "<mark>" in match
+    assert "title" in text_of(match).split()
+
+
+@pytest.mark.parametrize(
+    ("mode", "title"),
+    [("words", "Query syntax"), ("exact", "Exact text"), ("regex", "Regular expressions")],
+)
+def test_the_help_of_a_search_is_that_of_its_kind(client: TestClient, mode: str, title: str) -> None:
+    for query in ("", "clock"):
+        html = client.get("/search", params={"q": query, "mode": mode}).text
+        help_ = html.partition('<aside class="syntax"')[2].partition("</aside>")[0]
+        assert f"<h2>{title}</h2>" in help_
+        assert ("since:2026-10" in help_) == (mode == "words")
+
+
+def test_a_session_shows_its_cost_and_active_time(client: TestClient, demo_history: OpenHistory) -> None:
+    with demo_history() as history:
+        report = history.statistics.of_session(history.find(CLOCKS))
+        explanation = history.statistics.explain_session(CLOCKS)
+    assert report.total.cost_usd == pytest.approx(explanation.usd)
+    assert report.total.active_seconds
+    text = text_of(client.get(f"/sessions/{CLOCKS}").text)
+    assert f"Cost ${report.total.cost_usd:.2f}" in text
+    assert "Prompts 2" in text
+    assert re.search(r"Active time \d+ min", text)
+
+
+def test_a_session_without_prices_has_no_cost(tmp_path: Path) -> None:
+    Transcript(seed=1, cwd="/home/zoe/ferry").user("When?").assistant("Now.").write(tmp_path / "claude")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text('prices = "missing.toml"\n')
+
+    def open_history() -> History:
+        return History(home=tmp_path / "home", roots=[NamedRoot("claude-code", tmp_path / "claude")])
+
+    with open_history() as history:
+        history.sync()
+    with TestClient(create_app(open_history, TOKEN, auto_sync=False), base_url=ADDRESS) as client:
+        page = client.get("/sessions/1")
+    assert page.status_code == 200
+    assert "Cost" not in text_of(page.text)
 
 
 def test_pages_of_results_have_stable_addresses(client: TestClient) -> None:

@@ -201,7 +201,6 @@ def test_a_date_or_role_is_a_filter_while_it_is_typed(client: TestClient, query:
         {"q": "clock", "mode": "exact", "filter": "no-filter"},
         {"q": "zebra quagga okapi"},
         {"q": ""},
-        {"q": "?"},
     ],
 )
 def test_a_search_without_counts_has_no_filters(client: TestClient, params: dict[str, str]) -> None:
@@ -214,7 +213,6 @@ def test_a_search_without_counts_has_no_filters(client: TestClient, params: dict
     "path",
     [
         "/search/facets",
-        "/search/facets?q=.",
         "/search/facets?q=(&mode=regex",
         "/search/facets?q=x&mode=exact&filter=word",
         "/search/facets?mode=x",

@@ -18,7 +18,13 @@ __all__ = [
     "SearchRanks",
     "SearchResult",
     "SecondMatch",
+    "has_words",
 ]
+
+
+def has_words(query: str) -> bool:
+    """Return whether a query contains words. Punctuation alone can only be found as exact text."""
+    return any(map(str.isalnum, query))
 
 
 class InvalidFilter(Struct, frozen=True):

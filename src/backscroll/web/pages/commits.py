@@ -71,6 +71,8 @@ def repository_of(request: Request, repositories: list[str]) -> str:
     given = request.query_params.get("repo", "")
     if not given and repositories:
         return repositories[0]
+    if not given:
+        raise UsageError("No folder of your sessions is a git repository on this machine.")
     if given not in repositories:
         raise UsageError(f"{given!r} is not a repository with sessions.")
     return given

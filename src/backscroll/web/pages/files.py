@@ -40,7 +40,10 @@ class LineRun(Struct, frozen=True):
 
 def file_page(history: History, request: Request) -> Response:
     """Return a folder of a repository, or a file with the session of each line."""
-    repository = repository_of(request, history.commits.repositories())
+    repositories = history.commits.repositories()
+    if not repositories:
+        return render(request, "commits.html", repositories=[], repository=None)
+    repository = repository_of(request, repositories)
     path = request.query_params.get("path", "").strip("/")
     ref = request.query_params.get("ref", "") or None
     if len(path) > _MAX_PATH_CHARS:

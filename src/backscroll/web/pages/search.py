@@ -11,7 +11,7 @@ from starlette.responses import Response
 from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.model import SearchMatch, SearchResult
-from backscroll.model.search import InvalidFilter
+from backscroll.model.search import InvalidFilter, has_words
 from backscroll.web.pages.search_facets import Facets, QueryText
 from backscroll.web.templating import highlighted, render
 from backscroll.web.urls import parse_page, session_url, with_query
@@ -29,7 +29,10 @@ _MODES: dict[str, Mode] = {"words": "words", "exact": "exact", "regex": "regex"}
 
 
 class _Search(Struct, frozen=True, kw_only=True):
-    """A search as in its URL. Filters are part of the query if it has words, else separate."""
+    """A search as in its URL. Filters are part of a query for words, else separate.
+
+    Punctuation alone is searched as exact text, as on the command line.
+    """
 
     query: str
     mode: Mode
@@ -44,6 +47,8 @@ class _Search(Struct, frozen=True, kw_only=True):
             raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
         if mode == "words" and filter_query:
             query, filter_query = f"{query} {filter_query}".strip(), ""
+        if mode == "words" and query.strip() and not has_words(query):
+            mode = "exact"
         is_typing = values.get("typing") == "1" and mode == "words"
         return cls(query=query, mode=_MODES[mode], filter_query=filter_query.strip(), is_typing=is_typing)
 
@@ -111,6 +116,7 @@ def search_page(history: History, request: Request) -> Response:
         query_text=search.query,
         filter_text=search.filter_query,
         mode=search.mode,
+        is_punctuation=search.mode == "exact" and request.query_params.get("mode", "words") == "words",
         result=result,
         problem=problem,
         invalid=invalid,
@@ -157,6 +163,7 @@ class _Match:
         self.match = match
         self.url = self._message_url(match.message_index)
         self.excerpt = highlighted(match.match, match.highlights, _MAX_SNIPPET_CHARS)
+        self.is_title = match.match == match.title  # the words are only in the title
         second = match.second
         self.second = highlighted(second.match, second.highlights, _MAX_SNIPPET_CHARS) if second else None
         self.second_url = self._message_url(second.message_index) if second else ""

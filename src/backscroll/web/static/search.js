@@ -45,6 +45,7 @@ async function update(isTyping, isNew = false) {
     const page = await fetchPage(address(isTyping), signal);
     if (signal.aborted || !part(page, "results")) return;
     part(document, "results").replaceWith(part(page, "results"));
+    part(document, "syntax").replaceWith(part(page, "syntax"));
     document.title = page.title;
     showCounts(part(page, "facets"), COUNTS_MS);
   } catch (error) {

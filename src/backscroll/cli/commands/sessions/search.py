@@ -18,6 +18,7 @@ from backscroll.cli.output.json_documents import write_search
 from backscroll.cli.output.progress import ProgressBar
 from backscroll.cli.output.terminal import color_option, detect_screen
 from backscroll.cli.query_command import QueryCommand
+from backscroll.model.search import has_words
 from backscroll.render.search_results import match_footer, match_lines
 
 __all__ = ["command"]
@@ -96,7 +97,7 @@ def command(
         raise click.UsageError("--exact and --regex cannot be combined.")
     query = " ".join(words)
     # The index contains only words: punctuation alone needs an exact search.
-    is_punctuation = bool(not exact and not regex and query.strip() and not any(map(str.isalnum, query)))
+    is_punctuation = bool(not exact and not regex and query.strip() and not has_words(query))
     exact = exact or is_punctuation
     with setup.history() as history:
         if not no_sync:

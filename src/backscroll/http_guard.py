@@ -9,7 +9,7 @@ from pathlib import Path
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backscroll.errors import DestinationError
@@ -69,12 +69,16 @@ def is_address(name: str) -> bool:
     return True
 
 
+def _error_text(scope: Scope, status: int, reason: str) -> Response:
+    return PlainTextResponse(f"{reason}\n", status)
+
+
 class Guard:
     """ASGI middleware that rejects requests with another Host, a foreign Origin or a wrong token.
 
     ``is_own_host`` decides on the name in the Host header. With ``has_cookie``, browsers can send the token
     in a cookie; then a write needs the Origin of this server, too. With ``is_reading_open``, only writes need
-    the token. ``open_paths`` never need it.
+    the token. ``open_paths`` never need it. ``error_response`` makes the response of a status and a reason.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Guard:
         has_cookie: bool = False,
         is_reading_open: bool = False,
         open_paths: Collection[str] = (),
+        error_response: Callable[[Scope, int, str], Response] = _error_text,
     ) -> None:
         self._app = app
         self._token = token.encode()
@@ -93,6 +98,7 @@ class Guard:
         self._has_cookie = has_cookie
         self._is_reading_open = is_reading_open
         self._open_paths = frozenset(open_paths)
+        self._error_response = error_response
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -101,30 +107,34 @@ class Guard:
         if scope["type"] != "http":
             return
         refusal = self._refusal(scope, Headers(scope=scope), scope["server"][1])
-        await (refusal or self._app)(scope, receive, send)
+        if refusal is None:
+            await self._app(scope, receive, send)
+            return
+        response = self._error_response(scope, *refusal)
+        if response.status_code == 401:
+            response.headers["WWW-Authenticate"] = "Bearer"
+        await response(scope, receive, send)
 
-    def _refusal(self, scope: Scope, headers: Headers, port: int) -> PlainTextResponse | None:
+    def _refusal(self, scope: Scope, headers: Headers, port: int) -> tuple[int, str] | None:
         host = headers.get("host", "")
         name, _, host_port = host.rpartition(":")
         # DNS rebinding: another site's host name may resolve to this address.
         if headers.getlist("host") != [host] or host_port != str(port) or not self._is_own_host(name.lower()):
-            return PlainTextResponse("This server accepts requests to its own address only.\n", 421)
+            return 421, "This server accepts requests to its own address only."
         origins = headers.getlist("origin")
         if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
-            return PlainTextResponse("Requests from other sites are rejected.\n", 403)
+            return 403, "Requests from other sites are rejected."
         is_read = scope["method"] in _READING_METHODS
         if scope["path"] in self._open_paths or (is_read and self._is_reading_open):
             return None
         if self._is_token(_bearer(headers)):
             return None
         if not self._has_cookie:
-            hint = "A token is required: Authorization: Bearer, then the content of the token file.\n"
-            return PlainTextResponse(hint, 401, {"WWW-Authenticate": "Bearer"})
+            return 401, "A token is required: Authorization: Bearer, then the content of the token file."
         if not self._is_token(_cookie(headers, token_cookie(port))):
-            hint = "Open the address that 'backscroll serve' printed. It contains the token.\n"
-            return PlainTextResponse(hint, 401, {"WWW-Authenticate": "Bearer"})
+            return 401, "Open the address that 'backscroll serve' printed. It contains the token."
         if not is_read and not origins:
-            return PlainTextResponse("Writing requires the Origin header of this server.\n", 403)
+            return 403, "Writing requires the Origin header of this server."
         return None
 
     def _is_token(self, given: str) -> bool:

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from backscroll.history import History
 from backscroll.model import Filter
 from backscroll.render.json import message_document, page_document, search_document
 from backscroll.render.statistics.json import report_document
 from backscroll.web.api.openapi import API_PATH, openapi_document
 from backscroll.web.api.operations import OPERATIONS
-from tests.web.conftest import CLOCKS, TOKEN, OpenHistory
+from backscroll.web.app import create_app
+from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory
 
 EXAMPLES = {
     "listSessions": "/sessions?limit=100",
@@ -180,3 +182,58 @@ def test_a_filter_with_words_is_an_error_in_a_search_for_text(client: TestClient
     response = client.get(f"{API_PATH}{path}?q=clock&mode=exact&filter=since:7d+words")
     assert response.status_code == 400
     assert "Use only filters" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/sessions", {"Host": "evil.example:7433"}, 421),
+        ("GET", "/sessions", {"Origin": "http://evil.example"}, 403),
+        ("POST", "/sessions", {}, 401),
+        ("POST", "/sessions", {"Authorization": f"Bearer {TOKEN}"}, 405),
+        ("DELETE", f"/sessions/{CLOCKS}", {"Authorization": f"Bearer {TOKEN}"}, 405),
+        ("GET", "/nothing", {"Accept": "text/html"}, 404),
+        ("GET", "/sessions?limit=5&limit=6", {}, 400),
+    ],
+)
+def test_every_error_is_a_document(
+    client: TestClient, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    response = client.request(method, API_PATH + path, headers=headers)
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/json"
+    error = response.json()["error"]
+    assert error["status"] == status
+    assert error["message"].endswith(".")
+    assert ("www-authenticate" in response.headers) == (status == 401)
+    assert status != 405 or response.headers["allow"] in ("GET, HEAD", "HEAD, GET")
+
+
+def test_an_unexpected_error_is_a_document(
+    demo_history: OpenHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(demo_history, TOKEN, auto_sync=False)
+    with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
+        monkeypatch.setattr(History, "list_workspaces", lambda self: 1 / 0)
+        response = client.get(f"{API_PATH}/workspaces")
+    assert response.status_code == 500
+    assert response.json() == {"error": {"status": 500, "message": "Internal error (ZeroDivisionError)."}}
+
+
+def test_pages_keep_their_own_errors(client: TestClient) -> None:
+    assert client.get("/nothing").headers["content-type"] == "text/html; charset=utf-8"
+    assert client.post("/health").headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_punctuation_is_searched_as_exact_text(client: TestClient) -> None:
+    words, exact = (get(client, f"/search?q=%2B%3D&mode={mode}")["data"] for mode in ("words", "exact"))
+    assert words == exact
+    assert words
+    assert get(client, "/search/facets?q=%2B%3D")["total"]
+
+
+def test_head_has_the_headers_of_get(client: TestClient) -> None:
+    head, whole = client.head(f"{API_PATH}/workspaces"), client.get(f"{API_PATH}/workspaces")
+    assert head.status_code == 200
+    assert not head.content
+    assert head.headers["content-length"] == whole.headers["content-length"]

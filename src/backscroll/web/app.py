@@ -18,8 +18,8 @@ from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.markdown import markdown_to_html
 from backscroll.web.api.openapi import API_PATH, openapi_document
-from backscroll.web.api.operations import OPERATIONS, error_response, run_operation
-from backscroll.web.errors import HANDLERS, error_page
+from backscroll.web.api.operations import OPERATIONS, run_operation
+from backscroll.web.errors import HANDLERS, error_document, error_page, refusal_response
 from backscroll.web.headers import SecurityHeaders
 from backscroll.web.page_facts import PageFacts, page_facts
 from backscroll.web.pages.annotations import annotate, read_form
@@ -84,6 +84,7 @@ def create_app(
         has_cookie=True,
         is_reading_open=is_reading_open,
         open_paths=[LAUNCH_PATH],
+        error_response=refusal_response,
     )
     return SecurityHeaders(guard)
 
@@ -194,7 +195,7 @@ async def _description(request: Request) -> Response:
 
 
 async def _unknown_operation(request: Request) -> Response:
-    return error_response(404, f"Unknown path. {API_PATH}/openapi.json describes the API.")
+    return error_document(404, f"Unknown path. {API_PATH}/openapi.json describes the API.")
 
 
 def _can_write(token: str, request: Request) -> bool:

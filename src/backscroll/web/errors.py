@@ -5,7 +5,8 @@ import traceback
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Scope
 
 from backscroll.errors import (
     ArchiveError,
@@ -17,9 +18,10 @@ from backscroll.errors import (
     UsageError,
     WorkspaceNotFoundError,
 )
+from backscroll.render.json import encode_json
 from backscroll.web.templating import render
 
-__all__ = ["HANDLERS", "error_page", "status_of"]
+__all__ = ["HANDLERS", "error_document", "error_page", "is_api_path", "refusal_response", "status_of"]
 
 _STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
     (SessionNotFoundError, 404, "Session not found"),
@@ -47,7 +49,28 @@ async def _history_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _page(request, error.status_code, _HTTP_TITLES.get(error.status_code, error.detail), "")
+    title = _HTTP_TITLES.get(error.status_code, error.detail)
+    response = _page(request, error.status_code, title, "")
+    response.headers.update(error.headers or {})  # such as Allow
+    return response
+
+
+def refusal_response(scope: Scope, status: int, reason: str) -> Response:
+    """Return the response to a request that is not allowed."""
+    if is_api_path(scope["path"]):
+        return error_document(status, reason)
+    return PlainTextResponse(f"{reason}\n", status)
+
+
+def is_api_path(path: str) -> bool:
+    """Return whether errors at a path are documents, not pages."""
+    return path.startswith("/api/")
+
+
+def error_document(status: int, message: str) -> Response:
+    """Return an error as JSON."""
+    document = {"error": {"status": status, "message": message}}
+    return Response(encode_json(document), status, media_type="application/json")
 
 
 async def _unexpected_error(request: Request, error: Exception) -> Response:
@@ -66,6 +89,8 @@ def error_page(request: Request, error: Exception) -> Response:
 
 
 def _page(request: Request, status_code: int, title: str, message: str) -> Response:
+    if is_api_path(request.url.path):
+        return error_document(status_code, message or f"{title}.")
     return render(request, "error.html", status_code, title=title, message=message)
 
 

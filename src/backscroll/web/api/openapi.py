@@ -12,6 +12,12 @@ from backscroll.web.api.schemas import SCHEMAS, reference
 __all__ = ["API_PATH", "openapi_document"]
 
 API_PATH = "/api/v1"
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The token of the launch address. Only needed if the server listens on another address"
+    " than that of this machine.",
+}
 
 
 @lru_cache(maxsize=1)
@@ -26,7 +32,8 @@ def openapi_document() -> dict[str, Any]:
         },
         "servers": [{"url": API_PATH}],
         "paths": {operation.path: {"get": _operation(operation)} for operation in OPERATIONS},
-        "components": {"schemas": SCHEMAS},
+        "components": {"schemas": SCHEMAS, "securitySchemes": {"token": _TOKEN}},
+        "security": [{}, {"token": []}],
     }
 
 
@@ -43,6 +50,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     ]
     failures = {
         "400": "A parameter is not valid.",
+        "401": "The token is missing or wrong.",
         "404": "Not found.",
         "503": "The archive is not available.",
     }

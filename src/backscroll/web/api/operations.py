@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +12,7 @@ from starlette.responses import Response
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.model.dates import iso
+from backscroll.model.search import has_words
 from backscroll.model.session import SORT_KEYS
 from backscroll.render.json import (
     encode_json,
@@ -22,10 +23,10 @@ from backscroll.render.json import (
 )
 from backscroll.render.statistics.json import report_document
 from backscroll.web.api.parameters import FILTERS, PAGING, Parameter, filter_of, parse
-from backscroll.web.errors import status_of
+from backscroll.web.errors import error_document, status_of
 from backscroll.web.urls import decode_ref
 
-__all__ = ["OPERATIONS", "Operation", "error_response", "run_operation"]
+__all__ = ["OPERATIONS", "Operation", "run_operation"]
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of one page; then it has fewer messages than the limit
 MAX_CONTEXT_LINES = 20
@@ -48,20 +49,12 @@ class Operation(Struct, frozen=True, kw_only=True):
 def run_operation(operation: Operation, history: History, request: Request) -> Response:
     """Return the response to a request: the document, or an error."""
     try:
-        values = parse(operation.parameters, request.query_params)
+        values = parse(operation.parameters, request.query_params.multi_items())
         document = operation.handler(history, request, values)
-        return _response({**document, "is_complete": document.get("is_complete", history.is_complete)})
+        document["is_complete"] = document.get("is_complete", history.is_complete)
+        return Response(encode_json(document), media_type="application/json")
     except BackscrollError as error:
-        return error_response(status_of(error)[0], error.reason)
-
-
-def error_response(status: int, message: str) -> Response:
-    """Return an error as a document."""
-    return _response({"error": {"status": status, "message": message}}, status)
-
-
-def _response(document: dict[str, Any], status: int = 200) -> Response:
-    return Response(encode_json(document), status, media_type="application/json")
+        return error_document(status_of(error)[0], error.reason)
 
 
 def _sessions(history: History, request: Request, values: Values) -> dict[str, Any]:
@@ -98,6 +91,13 @@ def _messages(history: History, request: Request, values: Values) -> dict[str, A
     }
 
 
+def _kind(values: Values) -> Literal["words", "exact", "regex"]:
+    """Return the kind of search. Punctuation alone is searched as exact text."""
+    kind: Literal["words", "exact", "regex"] = values["mode"]
+    is_punctuation = kind == "words" and values["q"].strip() and not has_words(values["q"])
+    return "exact" if is_punctuation else kind
+
+
 def _search(history: History, request: Request, values: Values) -> dict[str, Any]:
     return search_document(
         history.search_sessions(
@@ -106,7 +106,7 @@ def _search(history: History, request: Request, values: Values) -> dict[str, Any
             offset=values["offset"],
             by=values["by"],
             context=values["context"],
-            pattern=values["mode"],
+            pattern=_kind(values),
             ignore_case=values["ignore_case"],
             filter_query=values["filter"] or "",
         )
@@ -116,7 +116,7 @@ def _search(history: History, request: Request, values: Values) -> dict[str, Any
 def _search_facets(history: History, request: Request, values: Values) -> dict[str, Any]:
     counts = history.search_facets(
         values["q"],
-        pattern=values["mode"],
+        pattern=_kind(values),
         ignore_case=values["ignore_case"],
         filter_query=values["filter"] or "",
     )

@@ -85,13 +85,17 @@ PAGING = (
 )
 
 
-def parse(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of all parameters. Raises `UsageError` for an invalid or unknown one."""
+def parse(parameters: Iterable[Parameter], query: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the values of all parameters. Raises `UsageError` for an invalid, unknown or repeated one."""
     known = {parameter.name: parameter for parameter in parameters}
-    for name in query:
+    given: dict[str, str] = {}
+    for name, text in query:
         if name not in known:
             raise UsageError(f"Unknown parameter {name[:40]!r}. Known: {', '.join(known) or 'none'}.")
-    return {name: parameter.parse(query.get(name)) for name, parameter in known.items()}
+        if name in given:
+            raise UsageError(f"The parameter {name!r} is given twice.")
+        given[name] = text
+    return {name: parameter.parse(given.get(name)) for name, parameter in known.items()}
 
 
 def filter_of(values: Mapping[str, Any]) -> Filter:

@@ -189,6 +189,21 @@ def test_dark_mode_follows_the_system(browser: Browser, address: str) -> None:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(25, 24, 22)"
 
 
+def test_the_diffs_of_a_commit_are_shown_side_by_side(tab: BrowserPage) -> None:
+    page = tab.open("/commits")
+    page.locator(".commit .row-link").first.click()
+    tab.wait_for_scripts()
+    old = page.locator("pre.diff .two > del, pre.diff .two > .same").first
+    assert page.locator("pre.diff").count()
+    whole = old.bounding_box()
+    page.keyboard.press("d")
+    expect(page.get_by_role("button", name="Side by side")).to_have_attribute("aria-pressed", "true")
+    half = old.bounding_box()
+    frame = page.locator("pre.diff").first.bounding_box()
+    assert whole and half and frame
+    assert half["width"] < frame["width"] * 0.55
+
+
 def test_a_phone_shows_no_key_for_the_palette(browser: Browser, address: str) -> None:
     with open_page(browser, address, viewport={"width": 390, "height": 800}) as tab:
         page = tab.open("/")

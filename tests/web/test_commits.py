@@ -49,6 +49,31 @@ def test_a_commit_shows_evidence_and_prompts_with_links(client: TestClient, tide
     assert client.get(prompt[1]).status_code == 200
 
 
+def test_a_commit_shows_its_changed_lines(
+    client: TestClient, tideline: str, demo_history: OpenHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with demo_history() as history:
+        commit = next(
+            one for one in history.list_commits(tideline, limit=30).data if "departures in UTC" in one.subject
+        )
+        files = history.commits.changed_files(commit.sha, tideline)
+    url = f"/commits/{commit.sha}?repo={quote(tideline)}"
+    page = client.get(url).text
+    shown = re.findall(r'<details class="tool file-diff" open><summary><code>([^<]+)</code>', page)
+    assert shown == [file.path for file in files]
+    diff = page.partition('<pre class="diff">')[2].partition("</pre>")[0]
+    assert diff.count("<ins") == files[0].added
+    assert diff.count("<del") == files[0].removed
+    assert 'class="same"' in diff
+    monkeypatch.setattr("backscroll.web.pages.commits.MAX_OPEN_LINES", 0)
+    assert client.get(url).text.count('<details class="tool file-diff"><summary>') == len(files)
+    monkeypatch.setattr("backscroll.web.pages.commits.MAX_DIFF_LINES", 0)
+    without = client.get(url).text
+    assert 'class="diff"' not in without
+    for file in files:
+        assert f"<code>{file.path}</code></a>" in without
+
+
 @pytest.mark.parametrize("repository", ["/", "/etc", "../..", "", "~"])
 def test_only_repositories_with_sessions_are_read(client: TestClient, repository: str) -> None:
     response = client.get("/commits/HEAD", params={"repo": repository})

@@ -200,6 +200,8 @@ def test_a_date_or_role_is_a_filter_while_it_is_typed(client: TestClient, query:
         {"q": "(", "mode": "regex"},
         {"q": "clock", "mode": "exact", "filter": "no-filter"},
         {"q": "zebra quagga okapi"},
+        {"q": "zebraquaggaokapi"},
+        {"q": "zebraquaggaokapi", "mode": "exact"},
         {"q": ""},
     ],
 )

@@ -3,6 +3,7 @@
 process     run git with settings that do not depend on the user's configuration
 repository  find a repository: its checkouts, branch, first commit and remotes
 log         commits, and the lines that each one adds
+diff        the changed lines of a commit
 patch       size of a commit's changes, and an id of its content that a rebase keeps
 files       files and folders, in the checkout or in a commit
 blame       the commit that each line of a file comes from
@@ -10,6 +11,7 @@ hunks       the first-parent history as hunks
 """
 
 from backscroll.git.blame import BlamedLine, blame
+from backscroll.git.diff import read_diff
 from backscroll.git.files import FolderEntry, file_size, list_folder, list_paths, read_file
 from backscroll.git.log import (
     Commit,
@@ -41,6 +43,7 @@ __all__ = [
     "patch_id",
     "read_changes",
     "read_commits",
+    "read_diff",
     "read_file",
     "read_modifications",
     "read_sizes",

@@ -11,7 +11,7 @@ __all__ = ["NAMES", "static_file", "static_url"]
 
 NAMES = (
     "app.css", "icon.svg", "app.js", "charts.js", "health.js", "keys.js", "live.js", "palette.js",
-    "search.js", "session.js", "sessions.js", "theme.js",
+    "commit.js", "search.js", "session.js", "sessions.js", "theme.js",
     "session.css", "diff_layout.js", "diffs.js", "find.js", "message_tools.js", "minimap.js",
 )  # fmt: skip
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

@@ -17,7 +17,7 @@ from backscroll.git.repository import find_commit
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.history.survival_rows import survival_rows
-from backscroll.model import Filter, PaginatedResult, Pagination
+from backscroll.model import Edit, Filter, PaginatedResult, Pagination
 from backscroll.model.code.commit import (
     BlameLine,
     ChangedFile,
@@ -151,6 +151,14 @@ class Commits:
             ChangedFile(file.path, file.added, file.removed, file.path in existing)
             for file in git.read_sizes(opened, sha)
         ]
+
+    def diff(self, sha: str, repository: str | PathLike[str], *, max_lines: int) -> list[Edit]:
+        """Return the changed lines of the text files in a commit, up to a number of lines. A merge has none.
+
+        Raises `RepositoryError` or `CommitNotFoundError`.
+        """
+        opened = git.open_repository(Path(repository))
+        return list(git.read_diff(opened, find_commit(opened, sha), max_lines=max_lines))
 
     def folder(self, path: str, repository: str | PathLike[str], ref: str = "HEAD") -> list[git.FolderEntry]:
         """Return the files and folders in a folder of a commit; none if it is not a folder.

@@ -1,5 +1,7 @@
 """Commits of a repository, and the sessions that led to them."""
 
+from markupsafe import Markup
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -7,6 +9,8 @@ from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.code.commit import CommitSummary
+from backscroll.render.html.diff import DiffHtml
+from backscroll.render.html.highlighting import CodeHighlighter
 from backscroll.web.templating import render
 from backscroll.web.urls import parse_page, with_query
 
@@ -14,6 +18,9 @@ __all__ = ["commit_page", "commits_page", "repository_of"]
 
 PAGE_SIZE = 30
 MAX_FILES = 200
+MAX_DIFF_LINES = 5000
+MAX_OPEN_LINES = 400  # of all changes; those of a larger commit are folded
+MAX_HIGHLIGHTED_CHARS = 50_000  # takes about 0.2 s
 _MAX_PAGE = 100_000
 
 
@@ -48,6 +55,7 @@ def commit_page(history: History, request: Request) -> Response:
     repository = repository_of(request, history.commits.repositories())
     commit = history.get_commit(request.path_params["sha"], repository)
     files = history.commits.changed_files(commit.sha, repository)
+    diffs = _diffs(history, commit.sha, repository)
     return render(
         request,
         "commit.html",
@@ -55,15 +63,29 @@ def commit_page(history: History, request: Request) -> Response:
         commit=commit,
         sessions=_sessions(history, [commit]),
         files=[
-            (file, with_query("/files", {"repo": repository, "path": file.path, "ref": commit.sha}))
+            (
+                file,
+                with_query("/files", {"repo": repository, "path": file.path, "ref": commit.sha}),
+                diffs.get(file.path),
+            )
             for file in files[:MAX_FILES]
         ],
+        has_diffs=bool(diffs),
+        is_open=sum((file.added or 0) + (file.removed or 0) for file in files) <= MAX_OPEN_LINES,
         file_count=len(files),
         turns={
             linked.session_ref: [turn for turn in commit.turns if turn.session_ref == linked.session_ref]
             for linked in commit.sessions
         },
     )
+
+
+def _diffs(history: History, sha: str, repository: str) -> dict[str, Markup]:
+    """Return the changes of each file as HTML, by path."""
+    diff_html = DiffHtml(CodeHighlighter(MAX_HIGHLIGHTED_CHARS))
+    edits = history.commits.diff(sha, repository, max_lines=MAX_DIFF_LINES)
+    # The kind is shown in the list of files.
+    return {edit.path: Markup(diff_html.render([replace(edit, kind="update")])) for edit in edits}
 
 
 def repository_of(request: Request, repositories: list[str]) -> str:

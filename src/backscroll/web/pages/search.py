@@ -106,7 +106,8 @@ def search_page(history: History, request: Request) -> Response:
             invalid = history.invalid_filters(search.query) if search.mode == "words" else []
         except UsageError as error:
             problem = error.reason
-    has_counts = result is not None and not result.is_relaxed
+    active = search.text(history).active()
+    has_counts = result is not None and not result.is_relaxed and bool(result.data or active)
     # Every match of a pattern must be verified: its counts always follow the page.
     is_inline = search.mode == "words" and search.completed == search.query
     is_inline = is_inline and result is not None and (result.total or 0) <= MAX_INLINE_SESSIONS
@@ -121,7 +122,7 @@ def search_page(history: History, request: Request) -> Response:
         problem=problem,
         invalid=invalid,
         page=page,
-        active=search.text(history).active(),
+        active=active,
         facets=search.facets(history) if has_counts and is_inline else None,
         facets_url=search.facets_url() if has_counts else None,
         matches=[_Match(match) for match in result.data] if result is not None else [],

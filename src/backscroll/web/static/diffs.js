@@ -20,11 +20,12 @@ function toggle() {
 }
 
 function firstInView() {
-  const parts = document.querySelectorAll(".window > *, .window pre.diff del, .window pre.diff ins");
+  const parts = document.querySelectorAll(".window > *, pre.diff del, pre.diff ins");
   return [...parts].filter((part) => part.getBoundingClientRect().height).findLast((part) => part.getBoundingClientRect().top < innerHeight / 3);
 }
 
 export function setUpDiffs() {
+  if (!button) return;
   button.hidden = false;
   showState();
   button.addEventListener("click", toggle);

@@ -1,0 +1,4 @@
+// A commit: diffs side by side or inline.
+import { setUpDiffs } from "./diffs.js";
+
+setUpDiffs();

@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from queue import Queue
-from threading import Event
+from threading import Event, Timer
 from typing import Any, Self
 
 import pytest
@@ -110,6 +110,25 @@ def session(setup: Setup) -> Transcript:
     session = Transcript(ONE, seed=1, cwd="/home/zoe/ferry").user("Why is it late?").assistant("Let me see.")
     session.write(setup.claude)
     return session
+
+
+def test_a_change_that_another_process_syncs_before_the_first_event_is_reported(
+    setup: Setup, session: Transcript
+) -> None:
+    stop = Event()
+    timeout = Timer(TIMEOUT_SECONDS, stop.set)
+    with setup.open_history() as history, setup.open_history() as other:
+        history.sync()
+        changes = history.live.watch(stop)
+        setup.append(session.user("And now?"))
+        other.sync()
+        timeout.start()
+        first = next(changes, None)
+        timeout.cancel()
+        stop.set()
+        assert list(changes) == []
+    assert first is not None
+    assert first.added == 1
 
 
 def test_a_written_message_is_reported_and_found(setup: Setup, session: Transcript) -> None:

@@ -54,8 +54,10 @@ class Watcher:
         self._full_check_at = 0.0
 
     def changes(self, stop: Event) -> Iterator[SessionChange]:
-        """Yield changes of sessions from now on, also those that another process syncs."""
-        known = self._archive.events.session_states()
+        """Return the changes of sessions from now on, also those that another process syncs."""
+        return self._changes(self._archive.events.session_states(), stop)
+
+    def _changes(self, known: dict[SessionKey, SessionState], stop: Event) -> Iterator[SessionChange]:
         underived: set[SessionKey] = set()
         for keys in self.touched(stop):
             keys |= underived

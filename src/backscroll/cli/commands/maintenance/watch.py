@@ -33,8 +33,9 @@ def command(setup: Setup, as_json: bool) -> None:
         with setup.history() as history:
             with ProgressBar("Syncing") as bar:
                 history.sync(bar.step, wait=False)
+            changes = history.live.watch()
             click.echo("Watching for changes. Press Ctrl-C to stop.", err=True)
-            for change in history.live.watch():
+            for change in changes:
                 if as_json:
                     sys.stdout.buffer.write(encode_json_line(_document(change)))
                 else:

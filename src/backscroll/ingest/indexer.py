@@ -77,8 +77,7 @@ class Indexer:
             with archive.write_transaction():
                 # Check again: another process may have replaced the index while this one waited.
                 if not _belongs(index, archive):
-                    index.rebuild()
-                    index.write((), watermark=archive.identity)
+                    index.rebuild(archive.identity)
         while jobs := self._next_jobs():
             if self._writer is None:
                 is_small = spooled is None and len(jobs) < SMALL_JOB_COUNT

@@ -69,7 +69,7 @@ class Index:
             return False
         return metadata is not None and metadata.version == VERSION
 
-    def rebuild(self) -> None:
+    def rebuild(self, watermark: str | None = None) -> None:
         """Replace the index by an empty one. Readers of the old one can continue."""
         import shutil  # only needed here: its own imports are slow
 
@@ -85,7 +85,7 @@ class Index:
             writer = _create_writer(open_index(str(self.folder / name), is_new=True), is_small=True)
         except ValueError as error:
             raise OSError(f"cannot write to the index: {error}") from error
-        writer.commit(None)
+        writer.commit(watermark)
         writer.close()
         self._activate(name)
         shutil.rmtree(self.folder / _COPY, ignore_errors=True)

@@ -13,6 +13,7 @@ import click
 from click.testing import CliRunner
 
 from backscroll.cli.app import app
+from tests.forked_process import ForkedProcess, run_forked
 from tests.pseudo_terminal import open_terminal, read_terminal
 
 __all__ = ["Shell", "fits", "shown", "subcommands", "without_varying_parts", "write_reference"]
@@ -232,15 +233,7 @@ def _help(arguments: list[str]) -> str:
 
 
 def _run_in_pipe(command: list[str], folder: Path, environ: dict[str, str]) -> tuple[str, int]:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
+    done = run_forked(command, cwd=folder, env=environ, stderr=subprocess.STDOUT)
     return done.stdout, done.returncode
 
 
@@ -248,9 +241,7 @@ def _run_on_terminal(command: list[str], folder: Path, environ: dict[str, str]) 
     """Run with standard output on a terminal without colors."""
     environ = environ | {"COLUMNS": str(_TERMINAL_WIDTH), "NO_COLOR": "1", "PAGER": "cat", "TERM": "xterm"}
     controller, terminal = open_terminal(columns=_TERMINAL_WIDTH, lines=50)
-    process = subprocess.Popen(
-        command, cwd=folder, env=environ, stdout=terminal, stderr=subprocess.PIPE, encoding="utf-8"
-    )
+    process = ForkedProcess(command, cwd=folder, env=environ, stdout=terminal, stderr=subprocess.PIPE)
     os.close(terminal)
     output = read_terminal(controller)
     _, errors = process.communicate()

@@ -15,6 +15,7 @@ from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import cursor
 from tests.backup.histories import STORE, database_rows, file_contents, make_history, write_sources
+from tests.forked_process import run_forked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
@@ -44,12 +45,7 @@ print(count)
 def restore(
     home: Path, backup: Path, last: int = 0, sessions: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", CODE, str(home), str(backup), str(last), *sessions],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_forked([sys.executable, "-c", CODE, home, backup, str(last), *sessions])
 
 
 def state(folder: Path) -> dict[str, bytes]:
@@ -151,14 +147,16 @@ def test_a_killed_backup_leaves_no_file_and_the_next_one_removes_its_folder(tmp_
     )
     folder = tmp_path / "backups"
     arguments = [sys.executable, "-c", code, str(tmp_path / "home"), str(folder / "backup.zip")]
-    done = subprocess.run([*arguments, "0"], capture_output=True, text=True, check=True)
+    done = run_forked([*arguments, "0"])
+    assert done.returncode == 0, done.stderr
     for last in random.Random(4).sample(range(1, int(done.stdout)), 4):
         shutil.rmtree(folder)
-        subprocess.run([*arguments, str(last)], capture_output=True, check=False)
+        run_forked([*arguments, str(last)])
         for path in folder.glob("*.zip") if folder.exists() else ():
             roots = [NamedRoot("claude-code", tmp_path / "claude-code")]
             assert History(roots=roots, home=tmp_path / "home").validate_backup(path).status == "valid"
-        subprocess.run([*arguments, "0"], capture_output=True, check=True)
+        again = run_forked([*arguments, "0"])
+        assert again.returncode == 0, again.stderr
         # A folder that was just created when the process was killed is empty, and stays.
         left = [path.name for path in folder.iterdir() if path.is_file() or any(path.iterdir())]
         assert left == ["backup.zip"], last

@@ -1,18 +1,16 @@
-"""Run the installed command."""
+"""Run the command in a process of its own."""
 
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
+from tests.forked_process import COMMAND, run_forked
 
 __all__ = ["COMMAND", "Result", "Shell", "backscroll"]
-
-COMMAND = Path(sys.executable).with_name("backscroll")
 
 
 class Result:
@@ -26,15 +24,7 @@ class Result:
 
 def backscroll(*arguments: str | Path, **environ: str) -> Result:
     """Run the command with these arguments and environment variables."""
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environ},
-        check=False,
-        timeout=60,
-    )
-    return Result(done)
+    return Result(run_forked([COMMAND, *arguments], env={**os.environ, **environ}))
 
 
 class Shell:

@@ -1,14 +1,13 @@
-"""Run the installed command in a terminal of a given size."""
+"""Run the command in a terminal of a given size."""
 
 import os
 import re
 import select
-import subprocess
 import termios
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.cli.run_command import COMMAND
+from tests.forked_process import COMMAND, ForkedProcess
 from tests.pseudo_terminal import open_terminal, read_terminal
 
 __all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "uncolored"]
@@ -25,8 +24,8 @@ def in_terminal(
     clean = {
         name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
     }
-    process = subprocess.Popen(
-        [COMMAND, *map(str, arguments)],
+    process = ForkedProcess(
+        [COMMAND, *arguments],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -48,8 +47,8 @@ def type_in_terminal(
     """
     controller, terminal = open_terminal(columns=80, lines=24)
     before = termios.tcgetattr(terminal)
-    process = subprocess.Popen(
-        [COMMAND, *map(str, arguments)],
+    process = ForkedProcess(
+        [COMMAND, *arguments],
         stdin=terminal,
         stdout=terminal if stdout is None else stdout,
         stderr=terminal,

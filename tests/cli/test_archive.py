@@ -10,6 +10,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import COMMAND, Shell
+from tests.forked_process import ForkedProcess
 
 ONE = "10000000-0000-4000-8000-000000000000"
 TWO = "20000000-0000-4000-8000-000000000000"
@@ -24,18 +25,17 @@ class ArchiveShell(Shell):
     def answer(self, reply: str, *arguments: str) -> tuple[int, str]:
         """Run on a terminal, type a reply and return the exit code and the question."""
         controller, terminal = pty.openpty()
-        process = subprocess.Popen(
+        process = ForkedProcess(
             [COMMAND, *self.options, *arguments],
             stdin=terminal,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            text=True,
         )
         os.close(terminal)
         os.write(controller, reply.encode())
         _, question = process.communicate(timeout=60)
         os.close(controller)
-        return process.returncode, question
+        return process.wait(), question
 
 
 @pytest.fixture

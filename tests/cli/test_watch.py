@@ -15,6 +15,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import COMMAND, Shell
+from tests.forked_process import ForkedProcess
 
 TIMEOUT_SECONDS = 20.0
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 class Running:
     """Running command and the lines it prints."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: ForkedProcess) -> None:
         self.process = process
         self.out: Queue[str] = Queue()
         self.err: Queue[str] = Queue()
@@ -75,12 +76,10 @@ class WatchShell(Shell):
 
     @contextmanager
     def start(self, *arguments: str) -> Iterator[Running]:
-        process = subprocess.Popen(
+        process = ForkedProcess(
             [COMMAND, *self.options, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
             env={**os.environ, "TZ": "UTC", "PYTHONUTF8": "1"},
         )
         running = Running(process)

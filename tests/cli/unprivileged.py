@@ -1,4 +1,4 @@
-"""Run the installed command so that file permissions apply, even to root."""
+"""Run the command so that file permissions apply, even to root."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run_command import COMMAND, Result
+from tests.forked_process import run_forked
 
 __all__ = ["run_unprivileged"]
 
@@ -17,8 +18,7 @@ WITHOUT_CAPABILITIES = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--
 
 def run_unprivileged(*arguments: str | Path) -> Result:
     """Run the command. Skip the test if permissions cannot be made to apply."""
-    command = [*_prefix(), str(COMMAND), *map(str, arguments)]
-    return Result(subprocess.run(command, capture_output=True, text=True, check=False, timeout=60))
+    return Result(run_forked([COMMAND, *arguments], prefix=_prefix()))
 
 
 def _prefix() -> tuple[str, ...]:

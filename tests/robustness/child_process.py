@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.forked_process import ForkedProcess
+
 __all__ = ["DRIVER", "ChildProcess", "kill_points"]
 
 # Runs the real command with small batches. Environment variables kill it at an SQL statement, count the
@@ -50,11 +52,10 @@ class ChildProcess:
     """A running command with every process that it started."""
 
     def __init__(self, *arguments: str | Path, **environ: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, *map(str, arguments)],
+        self.process = ForkedProcess(
+            [sys.executable, "-c", DRIVER, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             env={**os.environ, **environ},
             start_new_session=True,
         )
@@ -74,7 +75,7 @@ class ChildProcess:
     def end(self) -> tuple[int, str, str]:
         """Wait for the end and return exit code, output and errors."""
         out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
+        return self.process.wait(), out, err
 
 
 def kill_points(*arguments: str | Path, count: int, seed: int) -> Iterator[tuple[float, int]]:

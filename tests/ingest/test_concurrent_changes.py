@@ -12,14 +12,17 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import Checkpoint, Item, Unit
+from backscroll.readers import jsonl
 from backscroll.sources.claude_code import ClaudeCode
+from backscroll.sources.claude_code.transcript import reader
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor_cli import CursorCli
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
 
 ONE = "10000000-0000-4000-8000-000000000000"
-TURN_COUNT = 480  # more than one read buffer
+TURN_COUNT = 60  # more than one read buffer
+BUFFER_BYTES = 128 * 1024
 LONG_TEXT = "the ferry leaves at seven " * 200
 COPY_ROWS_SCRIPT = """\
 import sqlite3, sys
@@ -29,6 +32,13 @@ for table in sys.argv[3:]:
     db.execute(f"insert or replace into main.{table} select * from later.{table}")
 db.commit()
 """
+
+
+@pytest.fixture(autouse=True)
+def _small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a small transcript be read in several chunks, as a large one is."""
+    monkeypatch.setattr(jsonl, "CHUNK_BYTES", BUFFER_BYTES)
+    monkeypatch.setattr(reader, "MAX_BUFFERED_BYTES", 2 * BUFFER_BYTES)
 
 
 def transcript(turns: int, *, word: str = "Question") -> Transcript:

@@ -2,9 +2,11 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import backscroll
+from tests.python_statements import file_statements, statements
 
 LAYERS = [
     ["lazy_names", "lru_cache"],
@@ -43,13 +45,18 @@ def imported_packages(node: ast.AST) -> list[str]:
     return []
 
 
-def imports() -> Iterator[tuple[Path, str, str]]:
-    """Yield every import of an own package: the file, its package, and the imported package."""
+@cache
+def imports() -> list[tuple[Path, str, str]]:
+    """Return every import of an own package: the file, its package, and the imported package."""
+    return list(_find_imports())
+
+
+def _find_imports() -> Iterator[tuple[Path, str, str]]:
     for file in PACKAGE.rglob("*.py"):
         package = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
         if package in ("__init__", "__main__"):
             continue  # they load History on first use, and run the command
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in file_statements(file):
             for imported in imported_packages(node):
                 yield file, package, imported
 
@@ -101,9 +108,9 @@ def test_few_imports_are_inside_functions() -> None:
     found = {
         (file, node.lineno)
         for file in PACKAGE.rglob("*.py")
-        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for function in file_statements(file)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
+        for node in statements(function)
         if isinstance(node, ast.Import | ast.ImportFrom) and imported_packages(node)
     }
     assert len(found) <= MAX_IMPORTS_IN_FUNCTIONS

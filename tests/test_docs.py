@@ -22,6 +22,7 @@ from backscroll.history import History
 from backscroll.index.query.parser import FILTER_NAMES
 from backscroll.model import STORES, Completeness, Decision, Filter, Role, Status, TimeSource, Visibility
 from tests.commands import Shell, fits, shown, subcommands, without_varying_parts, write_reference
+from tests.python_statements import file_statements
 from tests.test_public_api import METHODS
 
 ROOT = Path(__file__).parent.parent
@@ -335,7 +336,7 @@ def test_no_module_can_use_the_network() -> None:
         "xmlrpc",
     }
     for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in file_statements(file):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:

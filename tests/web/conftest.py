@@ -46,9 +46,9 @@ def client(demo_history: OpenHistory) -> Iterator[TestClient]:
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium, for the tests of one module."""
+    """Chromium, for all tests of the package."""
     with open_browser() as browser:
         yield browser
 

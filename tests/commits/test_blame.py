@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive import Archive
-from backscroll.commits import content
+from backscroll.commits.evidence import content
 from backscroll.commits.lines import hash_lines
 from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
 from backscroll.errors import CommitNotFoundError, RepositoryError, UsageError

@@ -6,8 +6,7 @@ scan          edits, added lines and commits of the messages of a fragment
 sessions      the scans of all sessions, kept up to date in the archive
 commit_graph  the commits of a repository: what they add, ancestors, branches, time windows
 paths         compare paths of edits with paths in a repository
-content       attribute the lines that a commit adds to the sessions that wrote them
-evidence      files, time, workspace, branch and commit calls
+evidence      lines, files, time, workspace and commit calls that link a session to a commit
 score         weights of the evidence and the threshold of a claim
 link          find the sessions of commits
 turns         the turns of a session that led to a commit

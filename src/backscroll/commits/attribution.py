@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph
-from backscroll.commits.content import SLACK_MS, Writer
+from backscroll.commits.evidence.content import SLACK_MS, Writer
 from backscroll.commits.lines import (
     EditText,
     code_lines,

@@ -14,7 +14,7 @@ from backscroll.commits.commit_graph import (
     read_graph,
     read_partial_changes,
 )
-from backscroll.commits.content import Writer, find_writers, select_fragments
+from backscroll.commits.evidence.content import Writer, find_writers, select_fragments
 from backscroll.commits.paths import base_name
 from backscroll.commits.prompts import EditPrompt, find_prompts
 from backscroll.commits.sessions import SessionWork, load_sessions, update_scans

@@ -7,21 +7,18 @@ import msgspec
 
 from backscroll.archive import Archive
 from backscroll.commits.commit_graph import CommitGraph, read_graph
-from backscroll.commits.content import ContentMatch, LineIndex, select_fragments
-from backscroll.commits.evidence import (
+from backscroll.commits.evidence.activity import idle_time
+from backscroll.commits.evidence.commit_calls import (
     CallIndex,
     CallMatch,
-    FileIndex,
-    FileMatch,
-    TrackingIndex,
-    TrackingMatch,
-    WorkspaceIndex,
     call_period,
-    file_period,
-    idle_time,
     named_sessions,
     printed_key,
 )
+from backscroll.commits.evidence.content import ContentMatch, LineIndex, select_fragments
+from backscroll.commits.evidence.files import FileIndex, FileMatch, file_period
+from backscroll.commits.evidence.tracking import TrackingIndex, TrackingMatch
+from backscroll.commits.evidence.workspaces import WorkspaceIndex
 from backscroll.commits.score import (
     MIN_CONTENT,
     MIN_FILES,

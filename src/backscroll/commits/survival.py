@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.commits.attribution import PathIndex
-from backscroll.commits.content import MAX_WRITERS, SLACK_MS, Writer, find_writers
+from backscroll.commits.evidence.content import MAX_WRITERS, SLACK_MS, Writer, find_writers
 from backscroll.commits.lines import code_lines, hash_each, line_weight
 from backscroll.commits.paths import base_name, implied_root, is_inside, normalize, repository_names
 from backscroll.commits.scan import ScannedEdit

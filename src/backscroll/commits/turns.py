@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from backscroll.archive import Archive
-from backscroll.commits.content import SLACK_MS
+from backscroll.commits.evidence.content import SLACK_MS
 from backscroll.commits.lines import line_weight
 from backscroll.commits.paths import implied_root, normalize
 from backscroll.commits.scan import commit_call, message_edits

@@ -1,0 +1,177 @@
+"""Calls of `git commit` that made a commit, and commits that subagents report."""
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from backscroll.commits.evidence.content import SLACK_MS
+from backscroll.commits.scan import CommitCall
+from backscroll.commits.sessions import SessionWork
+from backscroll.git import Commit
+
+__all__ = ["CallIndex", "CallMatch", "call_period", "named_sessions", "printed_key"]
+
+_INFERRED_TIME_MS = 2 * 60_000  # an inferred time of a call is earlier than that of its message
+_PRINTED_HASH, _SUBJECT_IN_TIME, _CALL_IN_TIME, _SUBJECT, _SQUASHED = 1.0, 0.9, 0.6, 0.5, 0.4
+_REPORTED_HASH = 0.8
+_CALL_LATE = 0.3
+_MAX_CALL_MS = 15 * 60 * 1000  # from a call to its commit: hooks and tests may run before
+_MAX_LAST_CALL_MS = 3 * 60 * 1000  # of the last message of a session, whose end is not known
+_PROMPT_MS = 60_000
+_MAX_SUBJECT_MS = 60 * 24 * 3600 * 1000
+_MIN_SUBJECT_CHARS = 8
+_PULL_REQUEST = re.compile(r"\s*\([#!]\d+\)\s*$")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HASH_KEY_CHARS = 7
+
+
+class CallMatch(NamedTuple):
+    """A call of `git commit` that made a commit."""
+
+    strength: float
+    detail: str
+
+
+class CallIndex:
+    """Calls of `git commit` by printed hash, subject and time."""
+
+    def __init__(
+        self, sessions: Sequence[SessionWork], commits: Mapping[str, Commit], shas: Iterable[str]
+    ) -> None:
+        self._ids = {session.id: number for number, session in enumerate(sessions)}
+        self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._by_report: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
+        self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
+        self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
+        self._commits = commits
+        self._shas = shas  # to match
+        for number, session in enumerate(sessions):
+            for call in session.calls:
+                if call.is_report:
+                    for named in call.hashes:
+                        self._by_report[named[:_HASH_KEY_CHARS]].append((named, call, number))
+                    continue
+                for printed in call.hashes:
+                    self._by_hash[printed_key(printed)].append((printed, number))
+                for subject in call.subjects:
+                    self._by_subject[_subject_key(subject)].append((call, number))
+                if not call.subjects and not call.hashes:
+                    self._add_in_time(call, number)
+
+    @cached_property
+    def _times(self) -> list[tuple[int, str]]:
+        """Times and hashes of the commits to match and of those just before. Merges are omitted."""
+        since, until = _period(self._commits[sha] for sha in self._shas)
+        since -= _MAX_CALL_MS // 1000 + 2
+        return sorted(
+            (at * 1000, sha)
+            for sha, commit in self._commits.items()
+            for at in {commit.authored_at, commit.committed_at}  # an amend keeps the time of the author
+            if since <= at <= until and not commit.is_merge
+        )
+
+    @cached_property
+    def _subject_counts(self) -> Counter[str]:
+        """Number of commits by subject."""
+        return Counter(_subject_key(commit.subject) for commit in self._commits.values())
+
+    def _add_in_time(self, call: CommitCall, session: int) -> None:
+        """Assign a call that is known only by its time to the first commit after it."""
+        if call.at is None:
+            return
+        times = self._times
+        first = bisect_left(times, (call.at - 1000, ""))
+        if first < len(times) and _is_in_time(call, times[first][0]):
+            # A commit hook can take minutes. Without one, a commit takes seconds.
+            is_prompt = times[first][0] <= call.at + _PROMPT_MS
+            strength = _CALL_IN_TIME if is_prompt else _CALL_LATE
+            found = self._in_time[times[first][1]]
+            found[session] = max(strength, found.get(session, 0.0))
+
+    def match(self, commit: Commit) -> dict[int, CallMatch]:
+        """Return the sessions that made a commit themselves."""
+        found: dict[int, CallMatch] = {}
+
+        def add(session: int, strength: float, detail: str) -> None:
+            if session not in found or found[session].strength < strength:
+                found[session] = CallMatch(strength, detail)
+
+        for printed, session in self._by_hash.get(printed_key(commit.sha), ()):
+            if commit.sha.startswith(printed):
+                add(session, _PRINTED_HASH, f"git printed {printed}")
+        for id_ in named_sessions(commit.message):
+            if id_ in self._ids:
+                add(self._ids[id_], _PRINTED_HASH, "the message names the session")
+        authored_at, committed_at = commit.authored_at * 1000, commit.committed_at * 1000
+        for named, call, session in self._by_report.get(commit.sha[:_HASH_KEY_CHARS], ()):
+            if commit.sha.startswith(named) and _was_running(call, committed_at):
+                add(session, _REPORTED_HASH, f"a subagent reported {named}")
+        key = _subject_key(commit.subject)
+        for call, session in self._by_subject.get(key, ()):
+            if _is_in_time(call, authored_at):
+                add(session, _SUBJECT_IN_TIME, f"ran git commit with the message '{commit.subject}'")
+            elif _is_before(call, committed_at) and len(key) >= _MIN_SUBJECT_CHARS:
+                others = max(1, self._subject_counts[key])
+                detail = f"ran git commit with the message '{commit.subject}' at another time"
+                add(session, _SUBJECT / others, detail)
+        for line in commit.message.splitlines()[1:]:
+            subject = _subject_key(line.strip().lstrip("*-").strip())
+            if len(subject) >= _MIN_SUBJECT_CHARS:
+                for call, session in self._by_subject.get(subject, ()):
+                    if _is_before(call, committed_at):
+                        add(session, _SQUASHED, f"ran git commit with the message '{line.strip()}'")
+        for session, strength in self._in_time.get(commit.sha, {}).items():
+            add(session, strength, "ran git commit at the time of the commit")
+        return found
+
+
+def _period(commits: Iterable[Commit]) -> tuple[int, int]:
+    """Return the first and last time of an author or commit, in seconds."""
+    times = [at for commit in commits for at in (commit.authored_at, commit.committed_at)]
+    return min(times, default=0), max(times, default=0)
+
+
+def call_period(commits: Iterable[Commit]) -> tuple[int, int]:
+    """Return the time in which a call of `git commit` can have made one of the commits, in milliseconds.
+
+    A call whose printed hash is that of the commit can have any time.
+    """
+    since, until = _period(commits)
+    return since * 1000 - _MAX_SUBJECT_MS - _INFERRED_TIME_MS, until * 1000 + _INFERRED_TIME_MS
+
+
+def printed_key(sha: str) -> str:
+    """Return the start of a hash that every printed one has."""
+    return sha[:_HASH_KEY_CHARS]
+
+
+def named_sessions(message: str) -> list[str]:
+    """Return the ids in the message of a commit that can be those of sessions."""
+    return _UUID.findall(message)
+
+
+def _subject_key(subject: str) -> str:
+    """Return a subject to compare, without the number of a pull request that a forge appends."""
+    if subject.rstrip().endswith(")"):
+        subject = _PULL_REQUEST.sub("", subject)
+    return " ".join(subject.split()).casefold()
+
+
+def _is_in_time(call: CommitCall, authored_at: int) -> bool:
+    """Return whether a commit was made while the call was running. Commits have whole seconds."""
+    if call.at is None:
+        return False
+    until = call.until if call.until is not None else call.at + _MAX_LAST_CALL_MS
+    return call.at - 1000 <= authored_at <= min(until, call.at + _MAX_CALL_MS) + 1000
+
+
+def _was_running(call: CommitCall, committed_at: int) -> bool:
+    """Return whether a commit was made between the start of a subagent and its report."""
+    return call.at is not None and call.at - 1000 <= committed_at <= (call.until or call.at) + 1000
+
+
+def _is_before(call: CommitCall, committed_at: int) -> bool:
+    return call.at is not None and committed_at - _MAX_SUBJECT_MS <= call.at <= committed_at + SLACK_MS

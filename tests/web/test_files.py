@@ -72,7 +72,7 @@ def test_a_file_shows_every_line_with_its_session_and_prompt(
 
 def test_a_commit_leads_to_its_files_as_of_that_commit(client: TestClient, tideline: str) -> None:
     html = client.get(f"/commits/HEAD?repo={quote(tideline)}").text
-    link = re.search(r'<a href="(/files\?[^"]+)">CHANGELOG.md</a>', html)
+    link = re.search(r'<a href="(/files\?[^"]+path=CHANGELOG.md[^"]*)">Sessions behind each line</a>', html)
     assert link is not None
     page = client.get(html_escapes.unescape(link[1])).text
     assert "As of the commit" in page

@@ -32,7 +32,7 @@ PAGES = [
     f"{SESSION}/prompts",
     f"{SESSION}/messages/1/highlighted",
     "/search?q=a&page=x",  # 400
-    "/search/facets?q=a&mode=exact",  # 400
+    "/search/facets?q=",  # 400
     "/sessions/none",  # 404
     f"/sessions/{SESSION_ID[:12]}",  # 303
 ]

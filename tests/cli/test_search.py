@@ -17,6 +17,8 @@ MATCH = {
     "session_ref", "session_id", "session_index", "source", "title", "workspace_name", "message_id",
     "message_index", "role", "timestamp", "match", "highlights", "context", "line_number", "score",
     "match_count",
+    "matches_all",
+    "also",
 }  # fmt: skip
 
 

@@ -111,6 +111,30 @@ def test_the_total_includes_sessions_with_spread_words(index: Index) -> None:
     assert page.total == len(page.hits) == 4
 
 
+def test_sessions_with_some_of_the_words_are_not_in_the_total(index: Index) -> None:
+    index.write(
+        [
+            *(message("ferry late fog", number) for number in range(1, 4)),
+            message("ferry fog", 8),
+            message("late", 8, 1),
+            message("ferry fog and other things", 9),
+        ]
+    )
+    page = index.search(parse("ferry late fog"), limit=20)
+    assert {hit.session: hit.matches_all for hit in page.hits} == {
+        1: True,
+        2: True,
+        3: True,
+        8: True,
+        9: False,
+    }
+    assert (page.total, page.row_count) == (4, 5)
+    relaxed = index.search(parse("ferry late harbor"), limit=20)
+    assert relaxed.is_relaxed
+    assert relaxed.total is None
+    assert not any(hit.matches_all for hit in relaxed.hits)
+
+
 def test_a_session_document_has_prompts_answers_and_title(index: Index) -> None:
     (document,) = session_documents(["First words", "Second words"])
     assert document["session_text"] == "first words second words"

@@ -245,14 +245,14 @@ def test_two_messages_are_shown_if_the_words_are_spread(tmp_path: Path) -> None:
         history.sync()
         (match,) = history.search_sessions("ferry late fog").data
         assert match.match == "The ferry was late"
-        assert match.second is not None
-        assert match.second.match == "It was the fog"
-        assert [match.second.match[start:end] for start, end in match.second.highlights] == ["fog"]
+        assert match.also is not None
+        assert match.also.match == "It was the fog"
+        assert [match.also.match[start:end] for start, end in match.also.highlights] == ["fog"]
         (match,) = history.search_sessions("ferry late").data
-        assert match.second is None
-        assert history.search_sessions("ferry weather").data[0].second is not None
+        assert match.also is None
+        assert history.search_sessions("ferry weather").data[0].also is not None
         (match,) = history.search_sessions("ferry weather role:user").data
-        assert match.second is None, "the weather is in an answer"
+        assert match.also is None, "the weather is in an answer"
 
 
 @pytest.mark.parametrize("query", ["harbor", "harbor fog"])

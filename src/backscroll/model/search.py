@@ -106,7 +106,8 @@ class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
     score: float
     match_count: int  # matching messages of the session
     parent_ref: str | None = None  # of a subagent: the session that started it
-    second: SecondMatch | None = None  # if the words are spread over several messages
+    matches_all: bool = True  # the session has all words, not some
+    also: SecondMatch | None = None  # another message, if the words are spread over several
     ranks: SearchRanks | None = None  # None if messages or a single word were searched
     is_note: bool = False  # the match is in the user's annotations; the message is the first of the session
 
@@ -115,8 +116,9 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     """One page of matches."""
 
     data: tuple[SearchMatch, ...]
-    total: int | None  # None if counting is too expensive
+    total: int | None  # with all words; None if counting is too expensive
     total_at_least: int | None = None
+    row_count: int | None = None  # on all pages, also those with some of the words; None if not counted
     limit: int
     offset: int
     has_more: bool
@@ -128,6 +130,11 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     def is_counted(self) -> bool:
         """Return whether the number of matches is known."""
         return self.total is not None or not self.has_more
+
+    @property
+    def known_row_count(self) -> int:
+        """Return the number of matches on all pages, as far as it is known."""
+        return self.row_count if self.row_count is not None else self.total_at_least or 0
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):

@@ -76,8 +76,8 @@ def _match_document(match: SearchMatch) -> dict[str, Any]:
     document = msgspec.structs.asdict(match) | {"timestamp": iso(match.timestamp)}
     if match.ranks is not None:
         document["ranks"] = msgspec.structs.asdict(match.ranks)
-    if match.second is not None:
-        document["second"] = msgspec.structs.asdict(match.second) | {"timestamp": iso(match.second.timestamp)}
+    if match.also is not None:
+        document["also"] = msgspec.structs.asdict(match.also) | {"timestamp": iso(match.also.timestamp)}
     return document
 
 

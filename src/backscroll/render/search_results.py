@@ -42,10 +42,10 @@ def match_lines(
             yield _INDENT + truncate(_score_line(match), heading_width)
         for line in _snippet_lines(match, width, is_colored=is_colored):
             yield (_MARGIN + line).rstrip()
-        if match.second is not None:
-            second = match.second
-            yield f"{_INDENT}{second.role} #{second.message_index}"
-            text, spans = _shorten(*_clean_line(second.match, second.highlights), width)
+        if match.also is not None:
+            also = match.also
+            yield f"{_INDENT}{also.role} #{also.message_index}"
+            text, spans = _shorten(*_clean_line(also.match, also.highlights), width)
             yield (_MARGIN + (_highlight(text, spans) if is_colored else text)).rstrip()
 
 
@@ -62,11 +62,15 @@ def _score_line(match: SearchMatch) -> str:
 
 
 def match_footer(result: SearchResult) -> str:
-    """Return the range of the page and the duration, such as ``1 to 20 of 46, 4 ms``."""
-    total = result.total if result.total is not None else result.total_at_least
+    """Return the range of the page and the duration, such as ``1 to 20 of 46, 4 ms``.
+
+    If only some of the results have all words, their number follows: ``1 to 20 of 46 (3 with all words)``.
+    """
+    row_count = result.known_row_count
     at_least = "" if result.is_counted else "at least "
+    with_all = f" ({result.total:,} with all words)" if result.total not in (None, row_count) else ""
     last = result.offset + len(result.data)
-    return f"{result.offset + 1} to {last} of {at_least}{total:,}, {result.took_ms:.0f} ms"
+    return f"{result.offset + 1} to {last} of {at_least}{row_count:,}{with_all}, {result.took_ms:.0f} ms"
 
 
 def _snippet_lines(match: SearchMatch, width: int, *, is_colored: bool) -> Iterator[str]:

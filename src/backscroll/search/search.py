@@ -122,12 +122,15 @@ def search_words(
     second = find_second_matches(archive, index, query, spread, locate_forms, redact)
     matches = list(build_matches(archive, found, context))
     page = index.finish_search(search)  # counting ran in the background until here
-    counts = {message_key(hit): hit.match_count for hit in page.hits} if with_counts else {}
+    counted = {message_key(hit): hit for hit in page.hits}
     seen = offset + len(page.hits) if page.hits else 0
     return SearchResult(
         data=tuple(
             replace(
-                match, match_count=counts.get(message_key(each.hit), 1), second=second.get(each.hit.session)
+                match,
+                match_count=counted[message_key(each.hit)].match_count if with_counts else 1,
+                matches_all=counted[message_key(each.hit)].matches_all,
+                also=second.get(each.hit.session),
             )
             for match, each in zip(matches, found, strict=True)
         ),
@@ -135,7 +138,8 @@ def search_words(
         total_at_least=None if page.total is not None else seen,
         limit=limit,
         offset=offset,
-        has_more=0 < seen < page.total if page.total is not None else len(page.hits) == limit,
+        row_count=page.row_count,
+        has_more=0 < seen < page.row_count if page.row_count is not None else len(page.hits) == limit,
         took_ms=round((time.perf_counter() - start) * 1000, 3),
         is_relaxed=page.is_relaxed,
     )

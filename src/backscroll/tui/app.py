@@ -187,7 +187,7 @@ class Backscroll(SessionActionsApp):
         filters = self.list_filter.label
         if self.search_result is not None:
             result = self.search_result
-            count = f"{result.total:,}" if result.total is not None else f"best {len(result.data):,}"
+            count = f"{result.row_count:,}" if result.row_count is not None else f"best {len(result.data):,}"
             parts = [f"{count} found for {self.search_query.strip()!r} in {result.took_ms:.0f} ms", filters]
         else:
             shown, total = self.sessions.entry_count, len(self.list_model.summaries)

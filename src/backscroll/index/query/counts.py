@@ -16,8 +16,10 @@ _MAX_SESSIONS = 1 << 24
 class Counts(Struct, frozen=True):
     """Total and matches per session. The latter stay in Tantivy's format, because there are many."""
 
-    total: int | None  # None if not counted
+    total: int | None  # with every word; None if not counted
     buckets: list[dict[str, int]] = []  # sorted by session
+    row_count: int | None = None  # with those that have some of the words; None if it is the total
+    complete_sessions: frozenset[int] | None = None  # with every word; None if not distinguished
 
     def of(self, session: int) -> int:
         """Return the number of matching messages of a session; 1 if not counted."""

@@ -14,7 +14,8 @@ class HitPage(Struct, frozen=True):
     """One page of hits."""
 
     hits: list[Hit]
-    total: int | None  # sessions or messages; None if not counted
+    total: int | None  # sessions or messages with every word; None if not counted
+    row_count: int | None  # on all pages; None if not counted
     is_relaxed: bool = False  # no message has every word
     with_inflections: bool = False  # words match in other forms too
 
@@ -38,5 +39,19 @@ class PendingSearch:
     def finish(self) -> HitPage:
         """Wait for the counts and return the page with them."""
         counts = self._counts.result() if isinstance(self._counts, BackgroundTask) else self._counts
-        hits = [replace(hit, match_count=counts.of(hit.session)) for hit in self.hits]
-        return HitPage(hits, counts.total, is_relaxed=self.is_relaxed, with_inflections=self.with_inflections)
+        complete = counts.complete_sessions
+        hits = [
+            replace(
+                hit,
+                match_count=counts.of(hit.session),
+                matches_all=not self.is_relaxed if complete is None else hit.session in complete,
+            )
+            for hit in self.hits
+        ]
+        return HitPage(
+            hits,
+            counts.total,
+            counts.total if counts.row_count is None else counts.row_count,
+            is_relaxed=self.is_relaxed,
+            with_inflections=self.with_inflections,
+        )

@@ -23,6 +23,7 @@ class Hit(Struct, frozen=True, gc=False):
     position: int
     score: float
     match_count: int = 1
+    matches_all: bool = True  # the session has every word; known after counting
     ranks: SearchRanks | None = None  # of a session
 
     @property

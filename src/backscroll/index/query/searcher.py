@@ -81,6 +81,7 @@ class _SessionRanking(Struct, frozen=True):
     hits: list[Hit]
     query: tantivy.Query  # every word or, if no message has them, some of the words
     counts: BackgroundTask[Counts] | None  # of messages with every word
+    spread: frozenset[int]  # sessions that have every word, in any messages
     is_relaxed: bool
     with_inflections: bool
 
@@ -176,6 +177,7 @@ class Snapshot:
         known = {hit.session: hit.position for hit in strict}
         any_part = query.any_part(parts)
         relaxed: list[Hit] = []
+        spread: frozenset[int] = frozenset()
         is_complete = query.query.requires_all and strict_query is not None
         if len(strict) < _ENOUGH_STRICT_SESSIONS and not is_complete:
             relaxed = self._relaxed_sessions(query, any_part, by_session, today)
@@ -186,9 +188,12 @@ class Snapshot:
                 self.searcher, query, parts, {hit.session for hit in relaxed[:RERANKED_SESSIONS]}
             )
             relaxed = rerank(relaxed, coverage)
+            total_rarity = sum(rarity(self.searcher, part) for part in parts)
+            spread = frozenset(
+                session for session, share in coverage.items() if share >= total_rarity - _ROUNDING
+            )
             if strict_query is not None:
-                share = 1.0 if len(parts) <= _FEW_PARTS else _MIN_COVERAGE
-                needed = share * sum(rarity(self.searcher, part) for part in parts) - _ROUNDING
+                needed = (1.0 if len(parts) <= _FEW_PARTS else _MIN_COVERAGE) * total_rarity - _ROUNDING
                 known = {
                     session: position
                     for session, position in known.items()
@@ -200,6 +205,7 @@ class Snapshot:
             combine_rankings(strict, relaxed, by_session, known),
             strict_query or any_part,
             counts,
+            spread,
             is_relaxed=strict_query is None,
             with_inflections=with_inflections,
         )
@@ -254,15 +260,18 @@ class Snapshot:
     ) -> Counts:
         """Count the messages with every word or, in sessions without one, those with any of the words."""
         strict = ranking.counts.result() if ranking.counts is not None else Counts(None)
-        strict_sessions = {bucket["key"] for bucket in strict.buckets}
+        strict_sessions = frozenset(bucket["key"] for bucket in strict.buckets)
+        ranked = {hit.session for hit in ranking.hits}
+        complete = strict_sessions | (ranking.spread & ranked)
         others = {hit.session for hit in hits} - strict_sessions
-        added = len({hit.session for hit in ranking.hits} - strict_sessions)
-        total = strict.total + added if strict.total is not None else None
+        total = None if strict.total is None else len(complete)
+        row_count = None if strict.total is None else len(strict_sessions | ranked)
         if not others:
-            return Counts(total, strict.buckets)
+            return Counts(total, strict.buckets, row_count, complete)
         within = query.within(query.any_part(parts), in_sessions(others))
         buckets = [*strict.buckets, *count_by_session(self.searcher, within)]
-        return Counts(total, sorted(buckets, key=lambda bucket: bucket["key"]))
+        buckets.sort(key=lambda bucket: bucket["key"])
+        return Counts(total, buckets, row_count, complete)
 
     def _title_hits(self, query: CompiledQuery, block: _FirstBlock, today: int) -> list[Hit]:
         """Return the sessions with the only word of the query in their title, each with its best message."""

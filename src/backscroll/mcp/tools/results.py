@@ -142,7 +142,8 @@ class MatchItem(Struct, frozen=True, kw_only=True):
     score: float
     match_count: int  # matching messages of the session
     parent_ref: str | None  # of a subagent: the session that started it
-    second: SecondMatchItem | None  # if the words are spread over several messages
+    matches_all: bool  # the session has all words, not some
+    also: SecondMatchItem | None  # another message, if the words are spread over several
     ranks: SearchRanks | None
     is_note: bool  # the match is in the user's notes on the session
 

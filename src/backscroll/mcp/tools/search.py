@@ -57,8 +57,7 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
     )
     found = replace(found, data=tuple(_redact_titles(call, match) for match in found.data))
     lines = [line for match in found.data for line in _match_lines(match)]
-    total_count = found.total if found.total is not None else found.total_at_least or 0
-    total = pluralize(total_count, "session" if arguments.by == "session" else "message")
+    total = pluralize(found.known_row_count, "session" if arguments.by == "session" else "message")
     total = total if found.is_counted else f"at least {total}"
     hints = []
     if arguments.pattern == "words":
@@ -79,7 +78,7 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
     more = more_hint(arguments.offset + len(found.data), has_more=found.has_more)
     if found.data:
         hints.append(f"{len(found.data)} of {total}{more}.")
-    elif arguments.offset and total_count:
+    elif arguments.offset and found.known_row_count:
         hints.append(f"No matches from offset={arguments.offset} on; {total} in total.")
     else:
         hints.append("No matches.")
@@ -173,8 +172,8 @@ def _invalid_filter_text(invalid: InvalidFilter) -> str:
 
 
 def _match_item(match: dict[str, Any]) -> dict[str, Any]:
-    if match["second"] is not None:
-        match = match | {"second": rename(match["second"], _MATCH_NAMES)}
+    if match["also"] is not None:
+        match = match | {"also": rename(match["also"], _MATCH_NAMES)}
     return rename(match, _MATCH_NAMES)
 
 
@@ -191,8 +190,8 @@ def _match_lines(match: SearchMatch) -> list[str]:
     first, *others = [sanitize(line) for line in match.context] or [""]
     role = "note of the user" if match.is_note else match.role
     lines = [header, f"   [{match.message_index}] {role}: {first}", *(f"     {line}" for line in others)]
-    if match.second is not None:
-        lines.append(f"   [{match.second.message_index}] {match.second.role}: {sanitize(match.second.match)}")
+    if match.also is not None:
+        lines.append(f"   [{match.also.message_index}] {match.also.role}: {sanitize(match.also.match)}")
     return lines
 
 

@@ -83,8 +83,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         session_ref="string", session_id="string", session_index="integer?", source="string", title="string?",
         workspace_name="string?", message_id="string", message_index="integer", role=_enum(Role),
         timestamp="time?", match="string", highlights="[array]", context="[string]", line_number="integer",
-        score="number", match_count="integer", parent_ref="string?", second="object?", ranks="object?",
-        is_note="boolean",
+        score="number", match_count="integer", parent_ref="string?", matches_all="boolean",
+        also="object?", ranks="object?", is_note="boolean",
     ),
     "FacetValue": _object(value="string", label="string", count="integer"),
     "Facets": _object(

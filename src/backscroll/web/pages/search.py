@@ -110,7 +110,7 @@ def search_page(history: History, request: Request) -> Response:
     has_counts = result is not None and not result.is_relaxed and bool(result.data or active)
     # Every match of a pattern must be verified: its counts always follow the page.
     is_inline = search.mode == "words" and search.completed == search.query
-    is_inline = is_inline and result is not None and (result.total or 0) <= MAX_INLINE_SESSIONS
+    is_inline = is_inline and result is not None and (result.row_count or 0) <= MAX_INLINE_SESSIONS
     return render(
         request,
         "search.html",
@@ -165,7 +165,7 @@ class _Match:
         self.url = self._message_url(match.message_index)
         self.excerpt = highlighted(match.match, match.highlights, _MAX_SNIPPET_CHARS)
         self.is_title = match.match == match.title  # the words are only in the title
-        second = match.second
+        second = match.also
         self.second = highlighted(second.match, second.highlights, _MAX_SNIPPET_CHARS) if second else None
         self.second_url = self._message_url(second.message_index) if second else ""
 

@@ -130,8 +130,8 @@ def command(
         screen.write_notice(welcome)
         return
     if not found.data:
-        total = found.total or found.total_at_least
-        screen.write_notice([f"No results on this page ({total:,} in total)." if total else "No results."])
+        count = found.known_row_count
+        screen.write_notice([f"No results on this page ({count:,} in total)." if count else "No results."])
         if is_punctuation:
             screen.write_notice(
                 [

@@ -123,6 +123,9 @@ class ForkedProcess:
                 ready = selector.select(max(0.0, deadline - monotonic()))
                 if not ready:
                     self.kill()
+                    self.wait()
+                    for pipe in pipes:
+                        pipe.close()
                     raise subprocess.TimeoutExpired([COMMAND], timeout)
                 for key, _ in ready:
                     data = os.read(key.fd, 1 << 16)

@@ -10,6 +10,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One more than the number of cores: some tests wait for locks or timers.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1)) || echo auto)
 
+# Tests write many small files and sync them to the disk. A file system in memory is faster, if it has 2 GB free.
+MEMORY_DISK := $(shell df -Pm /dev/shm 2>/dev/null | awk '$$6 == "/dev/shm" && $$4 > 2000 { print $$6 }')
+PYTEST := $(if $(MEMORY_DISK),PYTEST_DEBUG_TEMPROOT=$(MEMORY_DISK)) $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+
 # Versions of Claude Code for test-judge; "latest" is the newest.
 JUDGE_VERSIONS ?= 0.2.126 1.0.69 2.0.76 2.1.105 2.1.212 latest
 
@@ -41,7 +45,7 @@ test: $(VENV)/.tested
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy chromium >/dev/null 2>&1; } \
 		|| echo "Chromium is not installed: the browser tests are skipped."
-	@$(BIN)/pytest -q -n $(WORKERS)
+	@$(PYTEST)
 
 # Runs Claude Code itself, without a network, and compares what Backscroll reads with what was said.
 test-judge: $(VENV)/.tested

@@ -192,6 +192,7 @@ def test_dark_mode_follows_the_system(browser: Browser, address: str) -> None:
 def test_the_diffs_of_a_commit_are_shown_side_by_side(tab: BrowserPage) -> None:
     page = tab.open("/commits")
     page.locator(".commit .row-link").first.click()
+    page.locator("pre.diff").first.wait_for()
     tab.wait_for_scripts()
     old = page.locator("pre.diff .two > del, pre.diff .two > .same").first
     assert page.locator("pre.diff").count()

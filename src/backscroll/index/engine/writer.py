@@ -29,6 +29,8 @@ class Writer:
     ) -> None:
         self.is_current = is_current  # False after another process has replaced this index
         self._writer = index.writer(SMALL_HEAP_BYTES if is_small else HEAP_BYTES, _THREADS)
+        # A killed writer may have left files with the names that the next commit chooses.
+        self._writer.garbage_collect_files()
         self._is_committed = True
         self._throttle = Throttle()
 

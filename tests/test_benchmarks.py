@@ -19,7 +19,7 @@ from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import claude_code
 
-PERFORMANCE_PAGE = Path(__file__).parent.parent / "docs/explain/performance.md"
+CONTRIBUTING = Path(__file__).parent.parent / "CONTRIBUTING.md"
 
 
 class SmallContext(BenchmarkContext):
@@ -48,7 +48,7 @@ def sync_result(value: float, *, target_ratio: float | None = None) -> Result:
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_is_a_module_and_is_documented(name: str) -> None:
     assert callable(import_module(f"benchmarks.{name}").measure)
-    assert f"`{name}`" in PERFORMANCE_PAGE.read_text()
+    assert f"`{name}`" in CONTRIBUTING.read_text()
 
 
 def test_a_target_is_met_only_when_the_ratio_to_the_other_program_is_reached() -> None:

@@ -205,18 +205,6 @@ def test_the_diffs_of_a_commit_are_shown_side_by_side(tab: BrowserPage) -> None:
     assert half["width"] < frame["width"] * 0.55
 
 
-def test_keys_lead_to_the_older_and_the_newer_session(tab: BrowserPage) -> None:
-    page = tab.open("/sessions/2")
-    page.locator("#expand").wait_for()  # shown by the script of the page
-    first = page.locator("h1").inner_text()
-    older = page.get_by_role("navigation", name="Other sessions").get_by_role("link").nth(1).inner_text()
-    page.keyboard.press("]")
-    expect(page.locator("h1")).to_have_text(older)
-    page.locator("#expand").wait_for()  # shown by the script of the page
-    page.keyboard.press("[")
-    expect(page.locator("h1")).to_have_text(first)
-
-
 def test_a_phone_shows_no_key_for_the_palette(browser: Browser, address: str) -> None:
     with open_page(browser, address, viewport={"width": 390, "height": 800}) as tab:
         page = tab.open("/")

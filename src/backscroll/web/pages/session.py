@@ -91,7 +91,6 @@ def session_page(history: History, request: Request) -> Response:
         at=at,
         prompts=parts.prompts(given) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
         subagents=history.transcript.subagents(summary),
-        neighbours=_neighbours(history, summary),
         resume=_resume_line(history, summary),
         formats=FORMATS,
         is_live=(summary.platform, summary.id) in history.live_sessions(),
@@ -178,15 +177,6 @@ class _Parts:
             return render_block("prompts.html", prompts=prompts, ref=ref)
 
         return self._cache.get(("prompts", ref), render)
-
-
-def _neighbours(history: History, summary: SessionSummary) -> list[tuple[str, str, SessionSummary]]:
-    """Return the newer and the older session in the list, each with its label and key."""
-    if summary.index is None:
-        return []
-    listed = history.list_sessions(limit=3, offset=max(summary.index - 2, 0)).data
-    labels = {summary.index - 1: ("Newer", "["), summary.index + 1: ("Older", "]")}
-    return [(*labels[one.index], one) for one in listed if one.index in labels]
 
 
 def _read_figures(history: History, summary: SessionSummary) -> list[tuple[str, str, str]]:

@@ -180,7 +180,6 @@ function toggleAll() {
 
 expand.addEventListener("click", toggleAll);
 onKey("e", toggleAll);
-for (const key of ["[", "]"]) onKey(key, () => document.querySelector(`.about [aria-keyshortcuts="${key}"]`)?.click());
 
 windows.addEventListener("toggle", async (event) => {
   if (event.target.open) {

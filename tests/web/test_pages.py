@@ -309,18 +309,6 @@ def test_the_help_of_a_search_is_that_of_its_kind(client: TestClient, mode: str,
         assert ("since:2026-10" in help_) == (mode == "words")
 
 
-def test_a_session_shows_its_cost_and_active_time(client: TestClient, demo_history: OpenHistory) -> None:
-    with demo_history() as history:
-        report = history.statistics.of_session(history.find(CLOCKS))
-        explanation = history.statistics.explain_session(CLOCKS)
-    assert report.total.cost_usd == pytest.approx(explanation.usd)
-    assert report.total.active_seconds
-    text = text_of(client.get(f"/sessions/{CLOCKS}").text)
-    assert f"Cost ${report.total.cost_usd:.2f}" in text
-    assert "Prompts 2" in text
-    assert re.search(r"Active time \d+ min", text)
-
-
 def test_a_session_without_prices_has_no_cost(tmp_path: Path) -> None:
     Transcript(seed=1, cwd="/home/zoe/ferry").user("When?").assistant("Now.").write(tmp_path / "claude")
     (tmp_path / "home").mkdir()

@@ -12,7 +12,6 @@ from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS
 from backscroll.model.text import one_line
 from backscroll.render.session_header import header_fields
-from backscroll.render.terminal.humanize import format_cost, format_duration, format_usd
 from backscroll.web.minimap import read_minimap
 from backscroll.web.serving.rendered_parts import RENDERED_PARTS
 from backscroll.web.templating import render, render_block
@@ -82,7 +81,6 @@ def session_page(history: History, request: Request) -> Response:
         url=session_url(given),
         ref=given,
         fields=[field for field in header_fields(summary, zone=None) if field[0] not in _SHOWN_ELSEWHERE],
-        figures=parts.figures() if parent is None else [],
         window=window,
         minimap=minimap,
         everything=everything,
@@ -165,10 +163,6 @@ class _Parts:
             return render()
         return self._cache.get(("minimap", ref, shown, everything), render)
 
-    def figures(self) -> list[tuple[str, str, str]]:
-        """Return label, value and explanation of prompts, time and cost."""
-        return self._cache.get("figures", lambda: _read_figures(self._history, self._summary))
-
     def prompts(self, ref: str) -> Markup:
         """Return the list of prompts."""
 
@@ -177,27 +171,6 @@ class _Parts:
             return render_block("prompts.html", prompts=prompts, ref=ref)
 
         return self._cache.get(("prompts", ref), render)
-
-
-def _read_figures(history: History, summary: SessionSummary) -> list[tuple[str, str, str]]:
-    try:
-        report = history.statistics.of_session(summary)
-    except UsageError:  # the price table of the user is invalid; the home page says so
-        return []
-    total = report.total
-    cost, origin = format_cost(total), f"At the prices of {report.prices_checked}, with subagents"
-    if not cost and total.reported_usd:
-        cost, origin = format_usd(total.reported_usd), "As the tool reports"
-    found = [
-        ("Prompts", f"{total.prompts:,}" if total.prompts else "", ""),
-        (
-            "Active time",
-            format_duration(total.active_seconds) if total.active_seconds else "",
-            "Without breaks",
-        ),
-        ("Cost", cost, origin),
-    ]
-    return [figure for figure in found if figure[1]]
 
 
 def _read_prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:

@@ -61,9 +61,7 @@ class SearchFacets(Struct, frozen=True, kw_only=True):
     kinds: tuple[FacetValue, ...]  # "error", "edit"
     models: tuple[FacetValue, ...]
     dates: tuple[FacetValue, ...]  # days, months or years in order, also those without messages
-    is_partial: bool = (
-        False  # only the newest messages were compared with the pattern, because of a time limit
-    )
+    is_partial: bool = False  # because of a time limit, only the newest messages were compared
 
 
 class SearchRanks(Struct, frozen=True, gc=False):

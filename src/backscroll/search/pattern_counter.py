@@ -4,12 +4,12 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageKey
+from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.index import Filter, Index, Query
 from backscroll.index.pattern.pattern import Pattern
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
@@ -98,7 +98,7 @@ def _attributes(found: FoundMessage) -> _Match:
     message, summary = found.message.message, found.message.summary
     if found.hit.position == ANNOTATIONS_POSITION:
         last = max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
-        return _Match(found.hit.session, "note", "", False, False, _milliseconds(last))
+        return _Match(found.hit.session, "note", "", False, False, to_milliseconds(last))
     tool = message.tool
     return _Match(
         session=found.hit.session,
@@ -106,7 +106,7 @@ def _attributes(found: FoundMessage) -> _Match:
         model=(message.model or "").lower(),
         is_edit=bool(tool and tool.edits),
         is_error=message.role == "error" or (tool is not None and tool.is_error),
-        at=_milliseconds(message.timestamp),
+        at=to_milliseconds(message.timestamp),
     )
 
 
@@ -121,7 +121,3 @@ def _passes(match: _Match, filter_: Filter) -> bool:
         case "model", name:
             return name.lower() in match.model
     raise ValueError(f"messages are not counted by {filter_.name}:{filter_.value}")
-
-
-def _milliseconds(at: datetime | None) -> int | None:
-    return int(at.timestamp() * 1000) if at is not None else None

@@ -129,7 +129,7 @@ def load_modules(history: History) -> None:
     compile_template("session.html")
     compile_template("search.html")
     history.filter_items("")
-    _ = history.transcript, history.resume, history.statistics  # loaded on first use
+    _ = history.transcript, history.resume  # loaded on first use
 
 
 def _routes() -> list[Route]:

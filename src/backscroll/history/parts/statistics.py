@@ -11,7 +11,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.errors import UsageError
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
-from backscroll.model import Filter, SessionSummary
+from backscroll.model import Filter
 from backscroll.model.statistics import Breakdown, By, Explanation, MostEdited, Report, SeriesGroup, Year
 from backscroll.pricing.prices import PriceTable, with_own
 from backscroll.stats.calendar import midnight
@@ -48,11 +48,6 @@ class Statistics:
         filter = filter or Filter()
         counted = self._stores.archive.statistics(filter)
         return add_up(counted, self.prices, by=by, zone=zone, since=filter.since, until=filter.until)
-
-    def of_session(self, summary: SessionSummary) -> Report:
-        """Return the figures of one session with its subagents. Their responses count once."""
-        only = SessionKey(summary.platform, summary.id)
-        return add_up(self._stores.archive.statistics(Filter(with_unlisted=True), only), self.prices)
 
     def reports(
         self, filter: Filter | None = None, *, by: Sequence[By], zone: tzinfo | None = None

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from backscroll.model import Item
 from backscroll.readers import jsonl, lenient_json
 from backscroll.sources.claude_code.transcript.line_structs import (
@@ -89,7 +87,7 @@ def _decode(raw: bytes) -> Line | None:
     """Decode a message of a subagent; None if it is not one."""
     try:
         message = decoder.decode(raw)
-    except (msgspec.ValidationError, *lenient_json.FAILURES):
+    except lenient_json.FAILURES:
         return None
     is_message = isinstance(message.message, ApiMessage) and message.type in ("user", "assistant")
     return message if is_message else None

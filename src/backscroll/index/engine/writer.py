@@ -14,7 +14,7 @@ from backscroll.index.engine.throttle import Throttle
 
 __all__ = ["Writer"]
 
-HEAP_BYTES = 28_000_000  # about 50 MB in all, with the queue
+HEAP_BYTES = 44_000_000  # 28 MB write smaller segments, and merging them takes 5 % of a first sync
 SMALL_HEAP_BYTES = 15_000_000
 # Several threads would split the heap and write smaller segments, which need more merging. A process that
 # writes much also has other work for the other cores.

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.forked_process import COMMAND, ForkedProcess
 from tests.pseudo_terminal import open_terminal, read_terminal
 
-__all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "uncolored"]
+__all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "without_escapes"]
 
 TIMEOUT_SECONDS = 60.0
 TERMINATE = "terminate"  # in place of keys: sends SIGTERM
@@ -74,5 +74,6 @@ def type_in_terminal(
     return code, output.decode().replace("\r\n", "\n")
 
 
-def uncolored(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+def without_escapes(text: str) -> str:
+    """Remove colors, and the cursor movements that erase a progress line."""
+    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)

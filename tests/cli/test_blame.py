@@ -9,7 +9,7 @@ import pytest
 from backscroll.testing.coding_session import CodingSession
 from backscroll.testing.git_repository import GitRepository
 from tests.cli.run_command import Shell
-from tests.cli.terminal import in_terminal, uncolored
+from tests.cli.terminal import in_terminal, without_escapes
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -60,7 +60,7 @@ def test_a_pipe_gets_lines_with_tabs(shell: Shell) -> None:
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_terminal_shows_groups_that_fit_its_width(shell: Shell, columns: int) -> None:
     arguments = (*shell.options, "blame", "prices.py", "--repo", shell.folder / "shop")
-    lines = uncolored(in_terminal(*arguments, columns=columns)).splitlines()
+    lines = without_escapes(in_terminal(*arguments, columns=columns)).splitlines()
     assert max(map(len, lines)) <= columns
     head, first, empty, second, prompt, *rest = lines
     assert head[9:].startswith("  2026-03-01  (no session)  Ro")

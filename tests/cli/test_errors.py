@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import COMMAND, Shell
-from tests.cli.terminal import in_terminal
+from tests.cli.terminal import in_terminal, without_escapes
 
 ID = "7e551011-0000-4000-8000-0000000000cc"
 HUGE = "9" * 30
@@ -120,7 +120,7 @@ def test_a_root_that_is_a_broken_link_or_empty_is_named_so(empty: Shell) -> None
 def test_recall_wraps_lines_between_words_on_a_terminal(shell: Shell) -> None:
     words = " ".join(f"harbour{number}" for number in range(12))
     Transcript(seed=6).user(words).assistant("done").write(shell.root)
-    lines = in_terminal(*shell.options, "recall", "harbour3").splitlines()
+    lines = without_escapes(in_terminal(*shell.options, "recall", "harbour3")).splitlines()
     shown = [line for line in lines if "harbour" in line]
     assert len(shown) > 1
     assert max(map(len, shown)) <= 80

@@ -20,7 +20,7 @@ from backscroll.index import Index
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
 from tests.cli.syncing_process import SYNC_WITH_POOL, syncing_process
-from tests.cli.terminal import in_terminal, type_in_terminal, uncolored
+from tests.cli.terminal import in_terminal, type_in_terminal, without_escapes
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def open_history(shell: Shell) -> History:
 
 
 def test_the_first_list_at_a_terminal_shows_the_sessions(shell: Shell) -> None:
-    output = uncolored(in_terminal(*shell.options, "list"))
+    output = without_escapes(in_terminal(*shell.options, "list"))
     assert "the first ferry" in output
     shell.run("sync")  # waits for the background process, which a busy machine delays
     assert "incomplete" not in in_terminal(*shell.options, "list")
@@ -48,7 +48,7 @@ def test_a_terminal_gets_an_incomplete_answer_during_the_first_sync(shell: Shell
         assert history.archive_path.parent.exists() or history.is_complete is False
         archive = history.archive_path
     with syncing_process(archive):
-        output = uncolored(in_terminal(*shell.options, "list"))
+        output = without_escapes(in_terminal(*shell.options, "list"))
     assert "Syncing in the background: 30 % done, about 25 s left. " in output
     assert "Results are incomplete until then." in output
     assert "sync --stop" in output

@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, resume
 from tests.cli.run_command import Shell
-from tests.cli.terminal import in_terminal, uncolored
+from tests.cli.terminal import in_terminal, without_escapes
 
 IDS = [f"{number}0000000-0000-4000-8000-000000000000" for number in range(3)]
 
@@ -59,7 +59,7 @@ def test_in_a_pipe_a_message_goes_to_standard_error(shell: Shell, options: list[
 def test_color_always_colors_a_pipe(shell: Shell) -> None:
     colored = shell.run("list", "--color", "always").out
     assert "\x1b[1mAnchor\x1b[0m" in colored
-    assert uncolored(colored) == shell.run("list").out == shell.run("list", "--color", "never").out
+    assert without_escapes(colored) == shell.run("list").out == shell.run("list", "--color", "never").out
 
 
 def test_columns_can_be_chosen(shell: Shell) -> None:

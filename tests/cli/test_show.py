@@ -8,7 +8,7 @@ import pytest
 from backscroll.testing import demo
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import Result, Shell, backscroll
-from tests.cli.terminal import in_terminal, uncolored
+from tests.cli.terminal import in_terminal, without_escapes
 
 ID = "5e551011-0000-4000-8000-0000000000cc"
 
@@ -274,13 +274,13 @@ def test_colors_are_used_on_a_terminal_or_if_requested(shell: ShowShell) -> None
     assert "\x1b[" in in_terminal(*run, lines=200)
     assert "\x1b[" not in in_terminal(*run, lines=200, NO_COLOR="1")
     assert "\x1b[" not in in_terminal(*run, lines=200, TERM="dumb")
-    assert uncolored(shell.show("--color", "always")) == shell.show()
+    assert without_escapes(shell.show("--color", "always")) == shell.show()
 
 
 def test_list_fits_the_width_of_the_terminal(shell: ShowShell) -> None:
     shell.sync()  # prevents a progress bar on a busy machine
     for columns in (40, 80, 200):
-        output = uncolored(in_terminal(*shell.options, "list", "--no-sync", columns=columns))
+        output = without_escapes(in_terminal(*shell.options, "list", "--no-sync", columns=columns))
         head, row = output.splitlines()
         assert head.split()[:3] == ["#", "when", "title"]
         assert len(head) <= columns
@@ -293,7 +293,7 @@ def test_a_gone_session_is_marked_in_the_list(shell: ShowShell) -> None:
     shell.sync()
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.run("list").out.rstrip().endswith("\tgone")
-    assert "  gone  " in uncolored(in_terminal(*shell.options, "list", columns=120))
+    assert "  gone  " in without_escapes(in_terminal(*shell.options, "list", columns=120))
 
 
 def test_candidates_for_a_ref_are_sanitized(shell: ShowShell) -> None:

@@ -8,7 +8,7 @@ import pytest
 from backscroll.testing.coding_session import CodingSession
 from backscroll.testing.git_repository import GitRepository
 from tests.cli.run_command import Shell
-from tests.cli.terminal import in_terminal, uncolored
+from tests.cli.terminal import in_terminal, without_escapes
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -49,7 +49,7 @@ def test_a_pipe_gets_lines_with_tabs(shell: Shell) -> None:
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_terminal_shows_a_table_that_fits(shell: Shell, columns: int) -> None:
     arguments = (*shell.options, "survival", "--repo", shell.folder / "shop")
-    heading, row = uncolored(in_terminal(*arguments, columns=columns)).splitlines()
+    heading, row = without_escapes(in_terminal(*arguments, columns=columns)).splitlines()
     assert len(heading) == len(row) <= columns
     assert heading.split() == ["session", "written", "committed", "alive", "cost", "per", "line"]
     assert row.split()[-5:-2] == ["4", "3", "2"]

@@ -162,13 +162,22 @@ def test_any_text_makes_a_valid_session_document(texts: list[str]) -> None:
 @pytest.mark.parametrize(("strict", "first"), [([5], 5), ([5, 6], 1), ([5, 6, 7], 5)])
 def test_strict_matches_precede_relaxed_ones_if_they_are_no_accident(strict: list[int], first: int) -> None:
     def hits(sessions: list[int]) -> list[Hit]:
-        return [Hit(session, 0, 1.0) for session in sessions]
+        return [Hit(session, 0, 10.0 - rank) for rank, session in enumerate(sessions)]
 
     relaxed = [1, 2, 3]
     positions = dict.fromkeys([*strict, *relaxed], 0)
     ranked = combine_rankings(hits(strict), hits(relaxed), [], positions)
     assert ranked[0].session == first
     assert ranked[0].ranks is not None
+
+
+def test_a_session_that_is_much_better_in_one_ranking_comes_first() -> None:
+    relaxed = [Hit(1, 0, 10.0), Hit(2, 0, 4.0)]
+    by_session = [Hit(2, 0, 10.0), Hit(1, 0, 9.5)]
+    first, second = combine_rankings([], relaxed, by_session, {1: 0, 2: 0})
+    assert (first.session, second.session) == (1, 2)
+    assert first.score == pytest.approx(1 + 0.95)
+    assert second.ranks == SearchRanks(None, 2, 1, message_score=0.4, session_score=1.0)
 
 
 def test_a_filter_ranks_sessions_that_are_far_down_without_it(index: Index) -> None:

@@ -65,11 +65,13 @@ class SearchFacets(Struct, frozen=True, kw_only=True):
 
 
 class SearchRanks(Struct, frozen=True, gc=False):
-    """Ranks of a session, from 1, that its score is computed from. None if it is not in a ranking."""
+    """Ranks of a session, from 1 or None if it is not in a ranking, and the two parts of its score."""
 
     all_words: int | None  # sessions with every word in one message
     some_words: int | None  # sessions with some of the words in a message
     session: int | None  # sessions in which the words were said, in any messages
+    message_score: float = 0.0  # relative to the best session, plus a bonus for all words
+    session_score: float = 0.0  # relative to the best session
 
 
 class SecondMatch(Struct, frozen=True, kw_only=True, gc=False):

@@ -50,15 +50,18 @@ def match_lines(
 
 
 def _score_line(match: SearchMatch) -> str:
-    """Return the score and the ranks that it is computed from."""
-    if match.ranks is None:
-        return f"score {match.score:.3f}"
-    ranks = (
-        ("all words in a message", match.ranks.all_words),
-        ("some words in a message", match.ranks.some_words),
-        ("whole session", match.ranks.session),
+    """Return the score, its parts, and the rank of the session in each ranking."""
+    ranks = match.ranks
+    if ranks is None:
+        return f"score {match.score:.2f}"
+    message_ranks = (("all words", ranks.all_words), ("some words", ranks.some_words))
+    parts = (
+        ("message", ranks.message_score, [f"{name} #{rank}" for name, rank in message_ranks if rank]),
+        ("whole session", ranks.session_score, [f"#{ranks.session}"] if ranks.session else []),
     )
-    return f"score {match.score:.3f}: " + ", ".join(f"{name} #{rank}" for name, rank in ranks if rank)
+    return f"score {match.score:.2f}: " + ", ".join(
+        f"{name} {score:.2f} ({', '.join(found)})" for name, score, found in parts if found
+    )
 
 
 def match_footer(result: SearchResult) -> str:

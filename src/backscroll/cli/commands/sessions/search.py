@@ -47,7 +47,7 @@ WANTED_SESSIONS = 200  # to search, during the first sync
 )
 @page_options
 @click.option("--context", default=2, show_default=True, help="Lines to show around each match.")
-@click.option("--explain", is_flag=True, help="Print each score and, for several words, its ranks.")
+@click.option("--explain", is_flag=True, help="Print each score and, for several words, its parts.")
 @message_filters
 @color_option
 @read_options

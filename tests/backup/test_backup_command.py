@@ -96,7 +96,8 @@ def test_restore_as_json_counts_files_and_sessions(shell: Shell, tmp_path: Path)
     shutil.rmtree(shell.root)
     document = shell.json("backup", "restore", tmp_path / "mine.zip", "--yes")
     assert (document["files_restored"], document["sessions_restored"]) == (1, 1)
-    assert {file["action"] for file in document["files"]} == {"create", "kept"}  # the archive exists
+    assert {file["action"] for file in document["files"]} == {"create"}
+    assert "archive exists" in " ".join(document["warnings"])
 
 
 def test_prune_deletes_after_a_confirmation(shell: Shell, tmp_path: Path) -> None:

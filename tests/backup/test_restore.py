@@ -228,6 +228,46 @@ def test_the_archive_is_restored_where_there_is_none(backup: Path, tmp_path: Pat
     assert len(history.search_sessions("ferry").data) == 1
 
 
+def test_an_archive_with_sessions_is_never_replaced(backup: Path, tmp_path: Path) -> None:
+    with library(tmp_path) as history:
+        history.annotations.tag(history.all_sessions()[0].ref, ["important"])
+        for path in (tmp_path / "claude-code").rglob("*.jsonl"):
+            path.unlink()
+        history.sync()
+        sessions = history.all_sessions()
+        result = history.restore_backup(backup, force=True)
+        assert not any(file.path.endswith("archive.db") for file in result.files)
+        assert any("archive exists" in warning for warning in result.warnings)
+        assert [session.tags for session in history.all_sessions()] == [session.tags for session in sessions]
+        assert {session.id for session in history.all_sessions()} == {session.id for session in sessions}
+
+
+def test_an_empty_archive_is_replaced(backup: Path, tmp_path: Path) -> None:
+    with library(tmp_path) as history:
+        before = history.all_sessions()
+    roots = [NamedRoot(name, tmp_path / name) for name in SOURCES]
+    with History(roots=[NamedRoot("claude-code", tmp_path / "empty")], home=tmp_path / "new") as empty:
+        empty.sync()
+        assert empty.all_sessions() == []
+    with History(roots=roots, home=tmp_path / "new") as history:
+        history.restore_backup(backup)
+        assert history.all_sessions() == before
+
+
+def test_undo_reverts_the_files_if_the_restored_archive_has_changed(backup: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "claude-code")
+    roots = [NamedRoot(name, tmp_path / name) for name in SOURCES]
+    with History(roots=roots, home=tmp_path / "new") as history:
+        history.restore_backup(backup)
+        assert any((tmp_path / "claude-code").rglob("*.jsonl"))
+        history.annotations.tag(history.all_sessions()[0].ref, ["important"])
+        history.close()
+        history.undo_change()
+    assert not any((tmp_path / "claude-code").rglob("*.jsonl"))
+    with History(roots=roots, home=tmp_path / "new") as history:
+        assert "important" in history.all_sessions()[0].tags
+
+
 def test_an_invalid_backup_or_source_is_refused(backup: Path, tmp_path: Path) -> None:
     backup.write_bytes(backup.read_bytes()[:-100])
     with pytest.raises(InvalidBackupError):

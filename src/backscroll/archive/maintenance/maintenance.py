@@ -59,6 +59,11 @@ class Maintenance:
             self._db.execute("pragma secure_delete = off")
         return result
 
+    def is_empty(self) -> bool:
+        """Return whether the archive contains no session and remembers no forgotten one."""
+        tables = ("fragment", "forgotten_session")
+        return not any(self._db.execute(f"select 1 from {table} limit 1").fetchone() for table in tables)  # noqa: S608
+
     def hide_undone_copies(self, sessions: Iterable[SessionKey]) -> None:
         """Stop listing copies of sessions that `undo` removed from the tool."""
         with transaction(self._db):

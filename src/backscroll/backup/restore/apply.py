@@ -190,6 +190,8 @@ def _changes(changed: Iterable[PlannedFile], folder: Path) -> Iterator[FileChang
             before=one.current_hash,
             size=one.file.size,
             label=one.file.kind,
+            # Every command adds to the archive. Undo of the tools' files must not depend on it.
+            is_left_if_changed=one.file.kind == "archive",
         )
 
 

@@ -3,12 +3,14 @@
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from backscroll.archive import Archive
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.restore.options import (
     RestoreOptions,
@@ -22,7 +24,7 @@ from backscroll.backup.restore.session_copies import extract_all, reduce_folder
 from backscroll.backup.snapshot import take_snapshot
 from backscroll.backup.verify import check_files
 from backscroll.changes.files import file_hash
-from backscroll.errors import BackscrollError, ChangeConflictError, RestoreError
+from backscroll.errors import ArchiveError, BackscrollError, ChangeConflictError, RestoreError
 from backscroll.model.safekeeping.backup import (
     BackupFile,
     BackupManifest,
@@ -40,7 +42,10 @@ from backscroll.sources.capability_lookup import capability, required_capability
 
 __all__ = ["PlannedFile", "PlannedInsert", "RestorePlan", "make_plan"]
 
-_ARCHIVE_WARNING = "The archive in the backup is not restored, because an archive exists already."
+_ARCHIVE_WARNING = (
+    "The archive in the backup is not restored, because an archive exists already."
+    " To restore a session that only the backup contains, use --session."
+)
 
 
 class PlannedFile(Struct, frozen=True):
@@ -117,6 +122,12 @@ def make_plan(
         else:
             content, digest = relocations.content(roots[file.root], file)
             one = _compare(replace(one, content=content), digest, options)
+            if file.kind == "archive" and one.action in ("kept", "replace"):
+                # It may contain sessions that were deleted everywhere else, so not even `force` replaces it.
+                if not _is_empty_archive(one.target):
+                    warnings.append(_ARCHIVE_WARNING)
+                    continue
+                one = replace(one, action="replace", reason=None)
             is_same = one.action in ("kept", "replace") and _has_same_rows(one, manifest, options, folder)
             planned.append(replace(one, action="unchanged", reason=None) if is_same else one)
     _check_targets(planned, reader.path)
@@ -179,6 +190,15 @@ def _compare(one: PlannedFile, digest: str, options: RestoreOptions) -> PlannedF
     if options.force:
         return replace(one, action="replace", current_hash=current)
     return replace(one, action="kept", reason="exists and differs", current_hash=current)
+
+
+def _is_empty_archive(path: Path) -> bool:
+    """Return whether an archive contains nothing, as after the first command on a new machine."""
+    try:
+        with closing(Archive(path)) as archive:
+            return archive.maintenance.is_empty()
+    except ArchiveError:  # damaged, or of a newer version
+        return False
 
 
 def _check_targets(planned: Iterable[PlannedFile], backup: Path) -> None:

@@ -55,7 +55,8 @@ def combine_rankings(
         for session, score in _relative_scores(strict).items():
             message_scores[session] = message_scores.get(session, score) + _STRICT_BONUS
     else:
-        message_scores |= {session: 0.0 for session in strict_ranks if session not in message_scores}
+        others = dict.fromkeys(strict_ranks, 0.0) if relaxed else _relative_scores(strict)
+        message_scores = others | message_scores
     only_strict = next(iter(strict_ranks)) if len(strict_ranks) == 1 else None
     ranked = []
     for session, position in positions.items():

@@ -29,7 +29,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
     before: str | None  # SHA-256 of the current file in hex; None: there must be no file
     size: int = 0  # bytes of the new file, estimated: for the free-space check and the printed plan
     label: str = "file"  # for the printed plan: "transcript", "subagent"
-    is_left_if_changed: bool = False  # undo leaves a new file that the tool has changed since
+    is_left_if_changed: bool = False  # undo leaves a new file that has changed since
     # Seconds since 1970, of the new file; of a deleted one, if undo restores it. None: the current time.
     modified_at: float | None = None
 

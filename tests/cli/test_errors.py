@@ -117,6 +117,25 @@ def test_a_root_that_is_a_broken_link_or_empty_is_named_so(empty: Shell) -> None
     assert f"{empty.root} (broken link)\n" in empty.run("list").err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["recall", " "], "The task is empty."), (["search", "ferry", "--context", "-1"], "--context")],
+)
+def test_an_empty_task_and_a_negative_number_are_usage_errors(
+    shell: Shell, arguments: list[str], message: str
+) -> None:
+    result = shell.run(*arguments)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_an_empty_home_is_a_usage_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shell.folder)
+    result = subprocess.run([COMMAND, "--home", "", "list"], capture_output=True, text=True)
+    assert (result.returncode, "--home is empty" in result.stderr) == (2, True)
+    assert not (shell.folder / "archive.db").exists()
+
+
 def test_recall_wraps_lines_between_words_on_a_terminal(shell: Shell) -> None:
     words = " ".join(f"harbour{number}" for number in range(12))
     Transcript(seed=6).user(words).assistant("done").write(shell.root)

@@ -293,6 +293,14 @@ def test_an_invalid_filter_is_reported_if_nothing_matches_all_words(
     assert "not a valid filter" not in shell.run("search", "green since:2000 -role:tool").err
 
 
+@pytest.mark.parametrize("query", ["branch:*", "since:foo ferry", "role:king"])
+def test_an_invalid_value_of_a_filter_is_always_reported(shell: Shell, query: str) -> None:
+    name = query.split()[0]
+    for options in ([], ["--json"]):
+        result = shell.run("search", *options, query)
+        assert f"{name!r} is not a valid filter; searched for it as text.\n" in result.err
+
+
 def test_new_messages_are_found_at_once_and_deleted_ones_stay_searchable(shell: Shell) -> None:
     assert ids(shell.json("search", "lighthouse")) == []
     path = next(shell.root.rglob("2000*.jsonl"))

@@ -9,6 +9,7 @@ from backscroll.index import Index, parse
 from backscroll.index.engine.documents import IndexMessage, IndexSession
 from backscroll.index.engine.encode import encode_message, encode_session
 from backscroll.index.engine.session_text import WINDOW_MESSAGES, prose_in, window_start
+from backscroll.index.query.counts import Counts
 from backscroll.index.query.ranking import Hit
 from backscroll.index.query.session_ranking import combine_rankings, subagents_last
 from backscroll.model.search import SearchRanks
@@ -169,6 +170,17 @@ def test_strict_matches_precede_relaxed_ones_if_they_are_no_accident(strict: lis
     ranked = combine_rankings(hits(strict), hits(relaxed), [], positions)
     assert ranked[0].session == first
     assert ranked[0].ranks is not None
+
+
+def test_two_sessions_with_all_words_are_ordered_by_their_messages_if_all_are_required() -> None:
+    strict = [Hit(1, 0, 9.0), Hit(2, 0, 3.0)]
+    ranked = combine_rankings(strict, [], [], {1: 0, 2: 0})
+    assert [hit.session for hit in ranked] == [1, 2]
+
+
+def test_a_session_without_a_count_has_one_match() -> None:
+    counts = Counts(None, [{"key": 5, "doc_count": 7}])
+    assert [counts.of(session) for session in (3, 5, 9)] == [1, 7, 1]
 
 
 def test_a_session_that_is_much_better_in_one_ranking_comes_first() -> None:

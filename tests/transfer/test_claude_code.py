@@ -13,7 +13,13 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.errors import ChangeConflictError, DestinationError, ToolRunningError, TransferError
+from backscroll.errors import (
+    ChangeConflictError,
+    DestinationError,
+    ToolRunningError,
+    TransferError,
+    WorkspaceNotFoundError,
+)
 from backscroll.model import Filter, SessionSummary
 from backscroll.sources.claude_code.project_key import project_key
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
@@ -450,6 +456,15 @@ def test_undo_without_an_id_reverts_a_whole_workspace(machine: Machine) -> None:
     assert len(machine.history.undo_change()) == 3
     assert machine.state() == before
     assert all(one.is_undone for one in machine.history.list_changes())
+
+
+def test_a_workspace_of_deleted_sessions_is_not_migrated(machine: Machine) -> None:
+    machine.write_session()
+    machine.history.sync()
+    shutil.rmtree(machine.root / "projects")
+    machine.history.sync()
+    with pytest.raises(WorkspaceNotFoundError, match=r"deleted all sessions of .* \(1 session\)"):
+        machine.history.migrate_workspace(machine.old, machine.new, mode="move")
 
 
 def test_undo_refuses_if_the_moved_session_was_continued(machine: Machine) -> None:

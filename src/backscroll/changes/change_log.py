@@ -282,7 +282,7 @@ def _check_unchanged(journal: Journal, folder: Path) -> None:
         current = file_hash(Path(operation.path))
         if current not in (operation.after, operation.before) and not operation.is_left_if_changed:
             raise ChangeConflictError(
-                f"{operation.path} has changed since. Undo would lose that, so nothing was restored.",
+                f"{operation.path} has changed since. Undo would lose that change.",
                 operation.path,
                 hint=rows.MOVE_BACK_HINT,
             )

@@ -72,8 +72,7 @@ def check_rows(database: Path, rows: Sequence[RowChange]) -> None:
             current = _read(db, row)
             if not _is_same(current, row.before) and not _is_same(current, row.after):
                 raise ChangeConflictError(
-                    f"{_name(row)} in {database} has changed since."
-                    " Undo would lose that, so nothing was restored.",
+                    f"{_name(row)} in {database} has changed since. Undo would lose that change.",
                     database,
                     hint=MOVE_BACK_HINT,
                 )

@@ -143,7 +143,7 @@ class _LazyGroup(CommandGroup):
 @click.version_option(__version__, prog_name="backscroll", message="%(prog)s %(version)s")
 @click.option(
     "--home",
-    type=click.Path(path_type=Path, readable=False),
+    type=click.Path(readable=False),
     metavar="DIR",
     help="Folder of the archive. Default: see 'backscroll archive path'. [env: BACKSCROLL_HOME]",
 )
@@ -162,7 +162,7 @@ class _LazyGroup(CommandGroup):
     help="Read the sessions in a backup instead of the archive. For list, search, show and export.",
 )
 @click.pass_context
-def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...], backup: Path | None) -> None:
+def app(ctx: click.Context, home: str | None, roots: tuple[str, ...], backup: Path | None) -> None:
     """Archive, search and resume your sessions with AI coding assistants.
 
     \b
@@ -173,7 +173,9 @@ def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...], backup: P
     """
     if backup is not None and ctx.invoked_subcommand not in _BACKUP_COMMANDS:
         raise click.UsageError(f"--backup can be used with {', '.join(_BACKUP_COMMANDS)} only.")
-    ctx.obj = Setup(home, roots, backup)
+    if home == "":
+        raise click.UsageError("--home is empty. Name a folder.")
+    ctx.obj = Setup(Path(home) if home is not None else None, roots, backup)
 
 
 def run() -> None:

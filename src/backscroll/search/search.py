@@ -1,9 +1,8 @@
 """Word search.
 
-It runs the same stages as `pattern_search`:
+The caller has replaced filters that only the archive can evaluate (`resolve_filters`). Excluded words are
+replaced by the sessions that contain them (`exclude_sessions`). The stages are those of `pattern_search`:
 
-    resolve_filters   replace filters that only the archive can evaluate by session ids
-    exclude_sessions  replace excluded words by the sessions that contain them
     hits              the index returns hits (words) or candidates (pattern)
     load_hit_texts    the archive returns the text of each hit
     locate / verify   find the words in the text, or drop candidates that do not match

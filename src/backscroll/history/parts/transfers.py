@@ -21,6 +21,7 @@ from backscroll.model.safekeeping.transfer import (
     PlannedSession,
     RestoreSessionResult,
 )
+from backscroll.model.text import pluralize
 from backscroll.sources import named
 from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
 from backscroll.transfer.moved_workspaces import find_moved
@@ -87,7 +88,14 @@ class Transfers:
         """
         self.recover()
         originals = self._stores.archive.originals
-        summaries = [one for one in self._sessions_of(workspace) if originals.in_store(one)]
+        found = self._sessions_of(workspace)
+        summaries = [one for one in found if originals.in_store(one)]
+        if not summaries:
+            raise WorkspaceNotFoundError(
+                f"The tools have deleted all sessions of {workspace} ({pluralize(len(found), 'session')}).",
+                str(workspace),
+                hint="Restore one with 'backscroll restore-session REF', then migrate it.",
+            )
         return plan_migration(
             self._stores.archive,
             summaries,

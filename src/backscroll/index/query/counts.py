@@ -24,7 +24,8 @@ class Counts(Struct, frozen=True):
     def of(self, session: int) -> int:
         """Return the number of matching messages of a session; 1 if not counted."""
         index = bisect_left(self.buckets, session, key=lambda bucket: bucket["key"])
-        return self.buckets[index]["doc_count"] if index < len(self.buckets) else 1
+        bucket = self.buckets[index] if index < len(self.buckets) else None
+        return bucket["doc_count"] if bucket is not None and bucket["key"] == session else 1
 
 
 def count_by_session(searcher: tantivy.Searcher, query: tantivy.Query) -> list[dict[str, int]]:

@@ -4,7 +4,7 @@
 
     strict       every word as typed
     inflections  every word in any of its forms
-    any part     some of the words; sessions with more and rarer words come first
+    any part     some of the words
 
 Sessions with the only word of a query in their title precede the others.
 
@@ -50,12 +50,12 @@ FIRST_RANKED_BLOCK = 500
 FIRST_NEWEST_BLOCK = 2000  # larger: consecutive messages are often of the same session
 _BLOCK_GROWTH = 4
 _MIN_COVERAGE = 0.5  # of the words, weighted by rarity, in a session without a strict match
-_FEW_PARTS = 2  # up to so many words, such a session contains all of them
+_MAX_REQUIRED_PARTS = 2  # up to so many words, such a session contains all of them
 _ROUNDING = 1e-6
 _SESSION_DOCUMENTS = 100
 _UNFILTERED_SESSION_DOCUMENTS = 1000  # before a filter is applied
-_ENOUGH_STRICT_SESSIONS = 40  # then no other sessions are added
-_ENOUGH_SAID_SESSIONS = 20
+_MAX_EXTENDED_SESSIONS = 40  # with more strict matches, no other sessions are added
+_MIN_SESSION_TEXT_HITS = 20
 _TITLE_BONUS = 100.0  # more than any message scores for one word
 _CACHED_QUERIES = 4
 _CACHED_WORDS = 1 << 12
@@ -179,7 +179,7 @@ class Snapshot:
         relaxed: list[Hit] = []
         spread: frozenset[int] = frozenset()
         is_complete = query.query.requires_all and strict_query is not None
-        if len(strict) < _ENOUGH_STRICT_SESSIONS and not is_complete:
+        if len(strict) < _MAX_EXTENDED_SESSIONS and not is_complete:
             relaxed = self._relaxed_sessions(query, any_part, by_session, today)
             known = {hit.session: hit.position for hit in relaxed} | known
             if query.has_no_filters:  # found by title, workspace or synonyms alone
@@ -193,7 +193,9 @@ class Snapshot:
                 session for session, share in coverage.items() if share >= total_rarity - _ROUNDING
             )
             if strict_query is not None:
-                needed = (1.0 if len(parts) <= _FEW_PARTS else _MIN_COVERAGE) * total_rarity - _ROUNDING
+                needed = (
+                    1.0 if len(parts) <= _MAX_REQUIRED_PARTS else _MIN_COVERAGE
+                ) * total_rarity - _ROUNDING
                 known = {
                     session: position
                     for session, position in known.items()
@@ -235,7 +237,7 @@ class Snapshot:
         them: a search in all messages for many words is slow.
         """
         any_part = query.without_noise(any_part)
-        if query.has_no_filters and len(by_session) >= _ENOUGH_SAID_SESSIONS:
+        if query.has_no_filters and len(by_session) >= _MIN_SESSION_TEXT_HITS:
             any_part = query.within_scored(any_part, {hit.session for hit in by_session})
         return self._best_per_session(any_part, today)
 

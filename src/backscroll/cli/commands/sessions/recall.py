@@ -45,11 +45,14 @@ def command(
     Examples:
       backscroll recall why did we drop the cache
     """
+    text = " ".join(task)
+    if not text.strip():
+        raise click.UsageError("The task is empty. Describe it in a few words.")
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
         found = history.recall(
-            " ".join(task),
+            text,
             workspace=workspace,
             token_budget=tokens,
             redactor=None if keep_secrets else Redactor(),

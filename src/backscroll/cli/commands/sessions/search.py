@@ -46,7 +46,13 @@ WANTED_SESSIONS = 200  # to search, during the first sync
     help="Show the best match of each session, or every matching message.",
 )
 @page_options
-@click.option("--context", default=2, show_default=True, help="Lines to show around each match.")
+@click.option(
+    "--context",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Lines to show around each match.",
+)
 @click.option("--explain", is_flag=True, help="Print each score and, for several words, its parts.")
 @message_filters
 @color_option
@@ -122,7 +128,15 @@ def command(
             click.echo(
                 f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
             )
+    invalid_filters = [
+        f"{invalid.text!r} is not a valid filter; searched for it as text."
+        for invalid in ([] if exact or regex else history.invalid_filters(query))
+        # An unknown name may be a word with a colon: it is mentioned only if the query did not match.
+        if invalid.similar_name is None or found.is_relaxed or not found.data
+    ]
     if as_json:
+        for note in invalid_filters:
+            click.echo(note, err=True)
         write_search(found)
         return
     screen = detect_screen(color)
@@ -142,11 +156,7 @@ def command(
     notes: list[str] = []
     if found.is_relaxed and found.data:
         notes.append("No message contains all words. These messages contain the most of them.")
-    if (found.is_relaxed or not found.data) and not (exact or regex):
-        notes += [
-            f"{invalid.text!r} is not a valid filter; searched for it as text."
-            for invalid in history.invalid_filters(query)
-        ]
+    notes += invalid_filters
     lines = match_lines(
         found, is_colored=screen.is_colored, width=screen.width or DEFAULT_WIDTH, with_ranks=explain
     )

@@ -8,8 +8,7 @@
 
 Sessions with the only word of a query in their title precede the others.
 
-A search for sessions with more than one word is ranked by `session_ranking`, which combines these stages
-with the documents of whole sessions.
+`session_ranking` ranks sessions for more than one word by these stages and the documents of whole sessions.
 
 Tantivy scores by BM25, with a higher weight for prose than for tool text. The hits then pass through
 `rank_block` (recency), `first_per_session` (grouping) and `take_page`. Ranking works on blocks of fixed
@@ -54,7 +53,7 @@ _MAX_REQUIRED_PARTS = 2  # up to so many words, such a session contains all of t
 _ROUNDING = 1e-6
 _SESSION_DOCUMENTS = 100
 _UNFILTERED_SESSION_DOCUMENTS = 1000  # before a filter is applied
-_MAX_EXTENDED_SESSIONS = 40  # with more strict matches, no other sessions are added
+_MAX_EXTENDED_SESSIONS = 40  # from so many strict matches on, no other sessions are added
 _MIN_SESSION_TEXT_HITS = 20
 _TITLE_BONUS = 100.0  # more than any message scores for one word
 _CACHED_QUERIES = 4
@@ -193,9 +192,8 @@ class Snapshot:
                 session for session, share in coverage.items() if share >= total_rarity - _ROUNDING
             )
             if strict_query is not None:
-                needed = (
-                    1.0 if len(parts) <= _MAX_REQUIRED_PARTS else _MIN_COVERAGE
-                ) * total_rarity - _ROUNDING
+                share = 1.0 if len(parts) <= _MAX_REQUIRED_PARTS else _MIN_COVERAGE
+                needed = share * total_rarity - _ROUNDING
                 known = {
                     session: position
                     for session, position in known.items()

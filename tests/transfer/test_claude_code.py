@@ -458,6 +458,16 @@ def test_undo_without_an_id_reverts_a_whole_workspace(machine: Machine) -> None:
     assert all(one.is_undone for one in machine.history.list_changes())
 
 
+def test_forgetting_a_session_erases_its_undone_copies(machine: Machine) -> None:
+    machine.write_session()
+    (ref,) = [session.ref for session in machine.history.all_sessions()]
+    machine.history.migrate_session(ref, machine.new, mode="copy")
+    machine.history.undo_change()
+    machine.history.archive_admin.forget(ref)
+    assert machine.history.all_sessions(Filter(with_unlisted=True)) == []
+    assert machine.history.search_sessions("rename please").data == ()
+
+
 def test_a_workspace_of_deleted_sessions_is_not_migrated(machine: Machine) -> None:
     machine.write_session()
     machine.history.sync()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from backscroll.archive.session_key import SessionKey
 
-__all__ = ["is_undone_copy", "mark_undone_copies", "undone_fragments"]
+__all__ = ["is_undone_copy", "mark_undone_copies", "undone_copies_of", "undone_fragments"]
 
 
 def mark_undone_copies(db: sqlite3.Connection, sessions: Iterable[SessionKey]) -> None:
@@ -32,3 +32,15 @@ def undone_fragments(db: sqlite3.Connection) -> frozenset[int]:
         "select fragment_id from fragment_session where (platform, session_external_id) in undone_copy"
     )
     return frozenset(id_ for (id_,) in rows)
+
+
+def undone_copies_of(db: sqlite3.Connection, session: SessionKey) -> list[SessionKey]:
+    """Return the undone copies that repeat messages of a session."""
+    rows = db.execute(
+        "select distinct c.platform, c.external_id from undone_copy c"
+        " join fragment_session f on f.platform = c.platform and f.session_external_id = c.external_id"
+        " join message m on m.fragment_id = f.fragment_id"
+        " join string s on s.id = m.copied_from_string_id where c.platform = ? and s.text = ?",
+        session,
+    )
+    return [SessionKey(*row) for row in rows]

@@ -21,7 +21,7 @@ from backscroll.archive.maintenance.status import Status, read_status
 from backscroll.archive.maintenance.verify import verify
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.undone_copies import mark_undone_copies
+from backscroll.archive.undone_copies import mark_undone_copies, undone_copies_of
 from backscroll.model import Problem, SessionSummary
 from backscroll.model.problem import SourceCounts
 from backscroll.model.statistics import MonthGrowth
@@ -53,7 +53,11 @@ class Maintenance:
         self._db.execute("pragma secure_delete = on")
         try:
             with transaction(self._db):
-                result = forget_session(self._db, SessionKey(summary.platform, summary.id))
+                session = SessionKey(summary.platform, summary.id)
+                copies = undone_copies_of(self._db, session)  # no list shows them, so they are erased, too
+                result = forget_session(self._db, session)
+                for copy in copies:
+                    forget_session(self._db, copy)
             self._derive()
         finally:
             self._db.execute("pragma secure_delete = off")

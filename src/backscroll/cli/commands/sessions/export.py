@@ -140,7 +140,7 @@ def command(
     if output == _STANDARD_OUTPUT:
         output = None
     if bool(refs) == every:
-        raise click.UsageError("Pass the sessions to export, or --all.")
+        raise click.UsageError(f"Pass the sessions to export, or --all{', not both' if every else ''}.")
     if refs and has_filters(options):
         raise click.UsageError(
             "Filters select the sessions of --all. Pass either refs, or --all and filters."

@@ -245,7 +245,8 @@ def test_the_archive_of_the_server_itself_is_not_replaced(client: WriteClient, s
     with stage.history() as history:
         history.sync()
     document = client.document("restore_backup", path=path, force=True)
-    assert (document["status"], "The archive is open" in document["reason"]) == ("blocked", True)
+    assert document["status"] == "nothing_to_do"
+    assert "an archive exists already" in document["plan"]["warnings"][0]
 
 
 # Moves and copies

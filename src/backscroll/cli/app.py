@@ -139,11 +139,19 @@ class _LazyGroup(CommandGroup):
                 )
 
 
+def _to_folder(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> Path | None:
+    """Return the value of an option. An empty one, such as an unset variable, is not the current folder."""
+    if value == "":
+        raise click.UsageError("--home is empty. Name a folder.")
+    return Path(value) if value is not None else None
+
+
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="backscroll", message="%(prog)s %(version)s")
 @click.option(
     "--home",
     type=click.Path(readable=False),
+    callback=_to_folder,
     metavar="DIR",
     help="Folder of the archive. Default: see 'backscroll archive path'. [env: BACKSCROLL_HOME]",
 )
@@ -162,7 +170,7 @@ class _LazyGroup(CommandGroup):
     help="Read the sessions in a backup instead of the archive. For list, search, show and export.",
 )
 @click.pass_context
-def app(ctx: click.Context, home: str | None, roots: tuple[str, ...], backup: Path | None) -> None:
+def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...], backup: Path | None) -> None:
     """Archive, search and resume your sessions with AI coding assistants.
 
     \b
@@ -173,9 +181,7 @@ def app(ctx: click.Context, home: str | None, roots: tuple[str, ...], backup: Pa
     """
     if backup is not None and ctx.invoked_subcommand not in _BACKUP_COMMANDS:
         raise click.UsageError(f"--backup can be used with {', '.join(_BACKUP_COMMANDS)} only.")
-    if home == "":
-        raise click.UsageError("--home is empty. Name a folder.")
-    ctx.obj = Setup(Path(home) if home is not None else None, roots, backup)
+    ctx.obj = Setup(home, roots, backup)
 
 
 def run() -> None:

@@ -117,17 +117,12 @@ def make_plan(
             planned.append(replace(one, action="damaged", reason=check.reason))
         elif is_partial and file.is_shared:
             shared.setdefault(file.root, []).append(file)
-        elif is_partial and file.kind == "archive" and one.target.exists():
+        elif file.kind == "archive" and one.target.exists() and (is_partial or not _is_empty(one.target)):
+            # It may contain sessions that were deleted everywhere else, so not even `force` replaces it.
             warnings.append(_ARCHIVE_WARNING)
         else:
             content, digest = relocations.content(roots[file.root], file)
             one = _compare(replace(one, content=content), digest, options)
-            if file.kind == "archive" and one.action in ("kept", "replace"):
-                # It may contain sessions that were deleted everywhere else, so not even `force` replaces it.
-                if not _is_empty_archive(one.target):
-                    warnings.append(_ARCHIVE_WARNING)
-                    continue
-                one = replace(one, action="replace", reason=None)
             is_same = one.action in ("kept", "replace") and _has_same_rows(one, manifest, options, folder)
             planned.append(replace(one, action="unchanged", reason=None) if is_same else one)
     _check_targets(planned, reader.path)
@@ -187,12 +182,12 @@ def _compare(one: PlannedFile, digest: str, options: RestoreOptions) -> PlannedF
         return one
     if current == digest:
         return replace(one, action="unchanged", current_hash=current)
-    if options.force:
+    if options.force or one.file.kind == "archive":  # an archive at the target is empty
         return replace(one, action="replace", current_hash=current)
     return replace(one, action="kept", reason="exists and differs", current_hash=current)
 
 
-def _is_empty_archive(path: Path) -> bool:
+def _is_empty(path: Path) -> bool:
     """Return whether an archive contains nothing, as after the first command on a new machine."""
     try:
         with closing(Archive(path)) as archive:

@@ -139,6 +139,28 @@ def test_the_other_messages_stay_in_order_when_one_is_removed(synced: SyncedArch
     assert ("third", False) in found
 
 
+def test_the_tokens_of_removed_responses_still_count(synced: SyncedArchive) -> None:
+    path = Transcript().user("first").assistant("one").user("second").assistant("two").write(synced.root)
+    synced.sync()
+    tokens, whole = synced.summaries()[0].total_tokens, path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for content in (lines[:2], lines[:1], lines[:2], lines):
+        path.write_bytes(b"".join(content))
+        synced.sync()
+        assert synced.summaries()[0].total_tokens == tokens
+    assert [message.content for message in synced.messages(path.stem)] == ["first", "one", "second", "two"]
+
+
+def test_the_tokens_of_a_response_with_changed_text_count_once(synced: SyncedArchive) -> None:
+    path = Transcript().user("where is the quay?").assistant("behind the dike").write(synced.root)
+    synced.sync()
+    tokens = synced.summaries()[0].total_tokens
+    path.write_text(path.read_text("utf-8").replace("behind the dike", "[removed]"), "utf-8")
+    synced.sync()
+    assert len(synced.messages(path.stem)) == 3
+    assert synced.summaries()[0].total_tokens == tokens
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_response_counts_in_the_same_session_whichever_was_read_first(
     synced: SyncedArchive, is_first: bool

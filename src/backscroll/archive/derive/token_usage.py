@@ -161,7 +161,8 @@ def assign_response_owner(db: sqlite3.Connection) -> None:
         "  left join message m indexed by message_record"
         "   on m.record_hash = o.record_hash and m.fragment_id = o.fragment_id"
         "  where o.response_hash = response.response_hash"
-        "  order by o.fragment_id in (select value from json_each(?)), f.store = 'progress',"
+        "  order by o.fragment_id in (select value from json_each(?)),"
+        "  f.status <> 'current' and m.is_active = 0, f.store = 'progress',"
         "  m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent,"
         f"  m.fragment_id is null and {_COPIES_FROM_HOLDER}, f.external_id, o.fragment_id limit 1)"
         " where response_hash in (select response_hash from repeated)",

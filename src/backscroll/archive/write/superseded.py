@@ -55,7 +55,7 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
             [fragment_id],
         )
         if replacement is not None:
-            _release_responses(db, fragment_id)
+            _release_responses(db, fragment_id, replacement[0])
             db.execute("update message set is_active = 0 where fragment_id = ?", [fragment_id])
             db.execute("delete from edit where fragment_id = ?", [fragment_id])
     return kept
@@ -66,17 +66,24 @@ def _session_of(db: sqlite3.Connection, fragment_id: int) -> SessionKey:
     return SessionKey(*db.execute(query, [fragment_id]).fetchone())
 
 
-def _release_responses(db: sqlite3.Connection, fragment_id: int) -> None:
-    """Delete the responses of a superseded fragment, so that they count in other fragments with them."""
+def _release_responses(db: sqlite3.Connection, fragment_id: int, new_id: int) -> None:
+    """Delete the responses of a superseded fragment that its new fragment repeats or that have no message.
+
+    Other fragments with one of them are compared again: a fragment that still contains a response owns it.
+    """
     rows = db.execute(
         "select o.fragment_id, o.response_hash"
-        " from response r cross join response o on o.response_hash = r.response_hash"
-        " and o.fragment_id <> r.fragment_id where r.fragment_id = ?",
+        " from response r cross join response o on o.response_hash = r.response_hash where r.fragment_id = ?",
         [fragment_id],
     ).fetchall()
     db.executemany("update response set is_copy = null where fragment_id = ? and response_hash = ?", rows)
     db.executemany("update fragment set is_derived = 0 where id = ?", {(other,) for other, _ in rows})
-    db.execute("delete from response where fragment_id = ?", [fragment_id])
+    db.execute(
+        "delete from response where fragment_id = :old and (response_hash in"
+        " (select response_hash from response where fragment_id = :new) or record_hash not in"
+        " (select record_hash from message where fragment_id = :old))",
+        {"old": fragment_id, "new": new_id},
+    )
 
 
 def _restore_unchanged(db: sqlite3.Connection, unit_id: int) -> None:

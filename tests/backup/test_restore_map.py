@@ -91,6 +91,40 @@ def test_a_project_folder_and_the_folders_in_lines_are_renamed(tmp_path: Path) -
     assert [json.loads(line)["project"] for line in log] == [str(new / "ferry"), "/srv/x"]
 
 
+def test_a_session_that_only_the_archive_contains_belongs_to_the_new_folder(tmp_path: Path) -> None:
+    new = tmp_path / "home" / "bea"
+    (new / "ferry").mkdir(parents=True)
+    session = Transcript(cwd="/home/ada/ferry").user("in /home/ada/ferry").assistant("Yes.")
+    session.delegate("look in /home/ada/ferry", "Found.")
+    session.write(tmp_path / "claude-code")
+    with make_history(tmp_path, "claude-code") as history:
+        history.sync()
+    shutil.rmtree(tmp_path / "claude-code" / "projects")
+    backup = back_up(tmp_path, "claude-code")
+    (tmp_path / "new" / "claude-code" / "projects").mkdir(parents=True)
+    with restore(tmp_path, backup, [("/home/ada", str(new))]) as history:
+        history.archive_admin.rebuild()
+        (summary,) = history.all_sessions()
+        assert (summary.is_gone, summary.workspace_path) == (True, str(new / "ferry"))
+        before = said(history.get_session(summary.ref))
+        history.restore_session(summary.ref)
+        history.sync()
+        (summary,) = history.all_sessions()
+        assert (summary.is_gone, summary.workspace_path) == (False, str(new / "ferry"))
+        assert said(history.get_session(summary.ref)) == before
+    files = list((tmp_path / "new" / "claude-code").rglob("*.jsonl"))
+    assert len(files) == 2  # with the subagent
+    for file in files:
+        assert project_key(str(new / "ferry")) in file.parts
+        assert {json.loads(line)["cwd"] for line in file.read_text().splitlines()} == {str(new / "ferry")}
+
+
+def test_maps_of_two_restores_follow_each_other() -> None:
+    first, second = PathMaps([("/a", "/b")]), PathMaps([("/b", "/c"), ("/a", "/d")])
+    both = first.followed_by(second)
+    assert [both.path(path) for path in ("/a/x", "/b/x", "/e")] == ["/c/x", "/c/x", None]
+
+
 def storage_ids(folder: Path) -> set[str]:
     return {path.name for path in (folder / "User" / "workspaceStorage").iterdir()}
 

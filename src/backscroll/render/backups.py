@@ -26,6 +26,7 @@ __all__ = [
     "restore_document",
     "restore_lines",
     "restore_summary",
+    "restored_counts",
     "summary_document",
     "validation_document",
     "validation_lines",
@@ -151,10 +152,13 @@ def restore_summary(result: RestoreResult) -> str:
     """Return the result of a restore in one line."""
     if result.change_id is None:
         return "Nothing to restore."
-    return (
-        f"Restored {pluralize(result.files_restored, 'file')} with"
-        f" {pluralize(result.sessions_restored, 'session')}. Change {result.change_id}."
-    )
+    return f"{restored_counts(result)} Change {result.change_id}."
+
+
+def restored_counts(result: RestoreResult) -> str:
+    """Return the number of restored files and of the sessions that the tools have again."""
+    sessions = f" with {pluralize(result.sessions_restored, 'session')}" if result.sessions_restored else ""
+    return f"Restored {pluralize(result.files_restored, 'file')}{sessions}."
 
 
 def restore_document(result: RestoreResult) -> dict[str, Any]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backscroll.model.code.hooks import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
     from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.safekeeping.changes import ChangePlan
+    from backscroll.model.safekeeping.changes import ChangePlan, Content
     from backscroll.model.safekeeping.path_maps import PathMaps
     from backscroll.model.safekeeping.transfer import (
         ArchivedSession,
@@ -158,6 +158,11 @@ class Relocation(ABC):
     @abstractmethod
     def content(self, path: str, blocks: Iterable[bytes]) -> Iterable[bytes] | None:
         """Return the new content of a file; None if it does not change."""
+
+    def new_content(self, path: str, read: Content) -> Iterable[bytes]:
+        """Return the content of a file with new paths, or the content as it is."""
+        new = self.content(path, read())
+        return read() if new is None else new
 
     @abstractmethod
     def edit_database(self, path: str, connection: Connection) -> None:

@@ -47,7 +47,7 @@ def _plan(archive: Archive, session: SessionSummary, options: RestoreOptions) ->
         raise RestoreError(
             f"{session.ref} is only in the archive of the backup, which --map does not support.",
             session.ref,
-            hint="Restore it without --map. Then run 'backscroll migrate'.",
+            hint="Restore the whole backup with --map. Then run 'backscroll restore-session'.",
         )
     root = archived_session(archive, session).root
     if not options.is_trusted(root):

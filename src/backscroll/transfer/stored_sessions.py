@@ -5,16 +5,20 @@ from functools import partial
 from pathlib import Path
 
 from backscroll.archive import Archive
+from backscroll.archive.storage.originals import Original
 from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model import SessionSummary
+from backscroll.model.safekeeping.backup import BackupFolder
+from backscroll.model.safekeeping.changes import Content
 from backscroll.model.safekeeping.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
 from backscroll.sources import named
-from backscroll.sources.capabilities import CompanionMoves, SessionWriter
+from backscroll.sources.capabilities import CompanionMoves, PathMapping, SessionWriter
 from backscroll.sources.capability_lookup import capability
 from backscroll.transfer.safety import writable_roots
 
 __all__ = ["archived_session", "companions", "stored_session", "writer_of"]
 
+_NO_FILES = BackupFolder((), lambda _: iter(()), ())
 _WITHOUT_MESSAGES = frozenset({"search", "hooks", "prompts", "notes", "usage"})  # of STORES
 
 
@@ -127,9 +131,7 @@ def archived_session(
         id=summary.id,
         root=Path(root),
         files=tuple(
-            ArchivedFile(one.path, one.size, partial(archive.originals.read_file, one))
-            for one in files
-            if one.root == root
+            ArchivedFile(one.path, one.size, _content(archive, one)) for one in files if one.root == root
         ),
         rows=tuple(
             ArchivedRows(one.path, one.key, partial(archive.originals.rows, one, fullest=True))
@@ -139,3 +141,15 @@ def archived_session(
         folder=resumable.folder,
         title=resumable.title,
     )
+
+
+def _content(archive: Archive, original: Original) -> Content:
+    """Return the content of a stored file, with the folders of this machine."""
+    content = partial(archive.originals.read_file, original)
+    maps = archive.originals.folder_maps(original)
+    mapping = capability(named(original.source), PathMapping) if maps else None
+    if mapping is None:
+        return content
+    path = Path(original.path).relative_to(original.root).as_posix()
+    relocation = mapping.relocate(_NO_FILES, maps, original.root, Path(original.root))
+    return partial(relocation.new_content, path, content)

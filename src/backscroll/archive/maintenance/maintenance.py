@@ -10,7 +10,7 @@ from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session
 from backscroll.archive.maintenance.growth import read_growth
-from backscroll.archive.maintenance.relocation import NewUnitPath, relocate_units
+from backscroll.archive.maintenance.relocation import NewRoot, relocate_units
 from backscroll.archive.maintenance.selection import keep_sessions
 from backscroll.archive.maintenance.source_counts import (
     count_current_problems,
@@ -24,6 +24,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.undone_copies import mark_undone_copies, undone_copies_of
 from backscroll.model import Problem, SessionSummary
 from backscroll.model.problem import SourceCounts
+from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.model.statistics import MonthGrowth
 
 __all__ = ["Maintenance"]
@@ -96,9 +97,9 @@ class Maintenance:
         finally:
             complete.unlink(missing_ok=True)
 
-    def relocate(self, new_path: NewUnitPath) -> int:
-        """Change root and path of units in a private copy for another machine. Return their number."""
-        return relocate_units(self._db, new_path)
+    def relocate(self, new_root: NewRoot, maps: PathMaps) -> int:
+        """Change paths in a private copy for another machine; see `relocate_units`."""
+        return relocate_units(self._db, new_root, maps)
 
     def compact(self) -> CompactResult:
         """Reduce the file to its minimum size."""

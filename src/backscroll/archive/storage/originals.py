@@ -12,6 +12,7 @@ from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.raw_rows import has_same_rows, read_rows
 from backscroll.model import STORES, RawRow, SessionSummary
 from backscroll.model.resume import Resumable, Store
+from backscroll.model.safekeeping.path_maps import PathMaps
 from backscroll.model.unit import estimate_bytes
 
 __all__ = ["Original", "Originals"]
@@ -119,6 +120,11 @@ class Originals:
     def read_file(self, original: Original) -> Iterator[bytes]:
         """Read one stored file in blocks. Raises `ArchiveError` if it is damaged."""
         return raw_files.read_file(self._db, original.id, Path(original.path))
+
+    def folder_maps(self, original: Original) -> PathMaps:
+        """Return the folders that a restore onto this machine replaced. The stored file has the old ones."""
+        (pairs,) = self._db.execute("select folder_maps from unit where id = ?", [original.id]).fetchone()
+        return PathMaps(msgspec.json.decode(pairs) if pairs else ())
 
     def write_file(self, original: Original, target: Path) -> None:
         """Write one stored file, byte for byte."""

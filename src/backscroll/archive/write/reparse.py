@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive.session_rows import delete_empty_session
+from backscroll.archive.maintenance.relocation import apply_folder_maps
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_chunk
 from backscroll.archive.storage.delta import read_messages, rebase_fragment_dependents
@@ -64,6 +65,7 @@ def replace_from_original(
                 raise _LessContentError
             if may_be_incomplete and _has_less(_content_sizes(db, unit_id), before, is_file=not original.key):
                 raise _LessContentError
+            apply_folder_maps(db, unit_id)
             for _, *key, closing in replaced:
                 _retain_title(db, [unit_id, *key], closing)
             delta_compress_file(db, unit_id)

@@ -44,7 +44,7 @@ from backscroll.model.stream.closing import is_titled
 if TYPE_CHECKING:
     from backscroll.archive.write.unit_writer import UnitWriter
 
-__all__ = ["MessageObserver", "SessionWriter", "decode_closing", "retain_title"]
+__all__ = ["MessageObserver", "SessionWriter", "decode_closing", "encode_closing", "retain_title"]
 
 CHUNK_MESSAGES = 200
 CHUNK_CHARS = 64 * 1024
@@ -301,7 +301,7 @@ class SessionWriter:
                 closing = closing.applied_to(before)
         self.db.execute(
             "update fragment set closing = ?, message_count = ?, preview = ?, is_derived = 0 where id = ?",
-            [_encode_closing(closing), self._count, self._preview, self._fragment_id],
+            [encode_closing(closing), self._count, self._preview, self._fragment_id],
         )
 
         self._write_last_record(closing)
@@ -341,7 +341,7 @@ def retain_title(db: sqlite3.Connection, body: bytes, fragment_id: int) -> None:
     if before is None or now is None or is_titled(now) or not is_titled(before):
         return
     titled = replace(now, title=before.title, title_source=before.title_source)
-    db.execute("update fragment set closing = ? where id = ?", [_encode_closing(titled), fragment_id])
+    db.execute("update fragment set closing = ? where id = ?", [encode_closing(titled), fragment_id])
 
 
 def _load_closing(db: sqlite3.Connection, fragment_id: int) -> Closing | None:
@@ -354,7 +354,8 @@ def decode_closing(body: bytes) -> Closing | None:
     return msgspec.msgpack.decode(decompress(body), type=Closing) if body else None
 
 
-def _encode_closing(closing: Closing) -> bytes:
+def encode_closing(closing: Closing) -> bytes:
+    """Encode a closing for storage."""
     return compress(msgspec.msgpack.encode(closing))
 
 

@@ -157,7 +157,7 @@ def save_unit(
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " needs_retry = ?, checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?,"
-        " prefix_hash = ?, record_counts = ? where id = ?",
+        " prefix_hash = ?, record_counts = ?, folder_maps = iif(?, folder_maps, null) where id = ?",
         [
             unit.kind,
             unit.fingerprint,
@@ -170,6 +170,7 @@ def save_unit(
             encode(checkpoint.state) if checkpoint else None,
             prefix,
             _encode_counts(counts),
+            is_appended,
             unit_id,
         ],
     )

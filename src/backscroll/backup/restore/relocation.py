@@ -1,17 +1,18 @@
 """Restore onto another machine: new paths of files, and new paths in their contents."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from backscroll.archive import Archive
 from backscroll.backup.reader import BackupReader, FileDamagedError
 from backscroll.backup.restore.options import RestoreOptions, target_root
 from backscroll.backup.restore.session_copies import extract
-from backscroll.errors import ArchiveError
+from backscroll.errors import ArchiveError, RestoreError
 from backscroll.model.safekeeping.backup import BackupFile, BackupFolder, BackupRoot
 from backscroll.model.safekeeping.changes import Content
 from backscroll.readers.file_hash import file_sha256
@@ -21,6 +22,21 @@ from backscroll.sources.capability_lookup import capability
 from backscroll.sources.row_inserts import file_blocks
 
 __all__ = ["Relocations"]
+
+
+class _ArchivedPaths(NamedTuple):
+    """Paths in the archive of a backup."""
+
+    workspaces: tuple[str, ...] = ()
+    files: tuple[tuple[str, str, str], ...] = ()  # source, root and path; also of files that no longer exist
+
+    def paths(self, root: BackupRoot) -> list[str]:
+        """Return the paths of files below a root, relative to it."""
+        return [
+            path[len(root.path) :].replace("\\", "/").strip("/")
+            for source, folder, path in self.files
+            if (source, folder) == (root.source, root.path)
+        ]
 
 
 class Relocations:
@@ -56,7 +72,7 @@ class Relocations:
             return partial(file_blocks, copy), file_sha256(copy)
         if relocation.content(file.path, ()) is None:
             return partial(self._reader.blocks, file), file.sha256
-        content = partial(_new_content, relocation, file.path, partial(self._reader.blocks, file))
+        content = partial(relocation.new_content, file.path, partial(self._reader.blocks, file))
         digest = sha256()
         for block in content():
             digest.update(block)
@@ -66,20 +82,21 @@ class Relocations:
         copy = extract(self._reader, file, self._folder / "mapped-archive.db")
         try:
             with closing(Archive(copy)) as archive:
-                archive.maintenance.relocate(self._new_unit_path)
+                archive.maintenance.relocate(self._new_root, self._options.path_maps)
         except ArchiveError:  # of a newer version; it is restored as it is
             return partial(self._reader.blocks, file), file.sha256
         return partial(file_blocks, copy), file_sha256(copy)
 
-    def _new_unit_path(self, root: str, path: str) -> tuple[str, str] | None:
-        """Return where a unit of the archive is on this machine."""
-        found = next((one for one in self._reader.manifest.roots if one.source and one.path == root), None)
-        relocation = self._of(found) if found is not None else None
-        if found is None or relocation is None:
+    def _new_root(self, source: str, root: str) -> tuple[str, Callable[[str], str]] | None:
+        """Return where the units of a root are on this machine. The backup may contain no files of it."""
+        in_backup = (one for one in self._reader.manifest.roots if (one.source, one.path) == (source, root))
+        found = next(in_backup, BackupRoot(f"{source} {root}", source, root))
+        try:
+            target = target_root(found, self._options)
+        except RestoreError:
             return None
-        relative = path[len(root) :].replace("\\", "/").strip("/")
-        new_root = target_root(found, self._options)
-        return str(new_root), str(new_root.joinpath(*PurePosixPath(relocation.path(relative)).parts))
+        relocation = self._of(found)
+        return (str(target), relocation.path) if relocation is not None else None
 
     def relocate_folder(self, root: BackupRoot, folder: Path, target: Path) -> Path:
         """Move the private copies of a root's files to their new paths in another folder, and edit them."""
@@ -96,7 +113,7 @@ class Relocations:
                 _edit(relocation, name, path)
                 path.replace(moved)
                 continue
-            blocks = _new_content(relocation, name, partial(file_blocks, path))
+            blocks = relocation.new_content(name, partial(file_blocks, path))
             moved.write_bytes(b"".join(blocks))
         return target
 
@@ -107,7 +124,8 @@ class Relocations:
             mapping = capability(named(root.source), PathMapping)
             files = [file for file in self._reader.manifest.files if file.root == root.name]
             by_path = {file.path: file for file in files}
-            folder = BackupFolder(tuple(by_path), partial(self._read, by_path), self._workspaces)
+            paths = dict.fromkeys([*by_path, *self._archived.paths(root)])
+            folder = BackupFolder(tuple(paths), partial(self._read, by_path), self._archived.workspaces)
             self._by_root[root.name] = (
                 mapping.relocate(folder, self._options.path_maps, root.path, target_root(root, self._options))
                 if mapping is not None
@@ -116,25 +134,31 @@ class Relocations:
         return self._by_root[root.name]
 
     def _read(self, files: dict[str, BackupFile], path: str) -> Iterator[bytes]:
-        """Yield the content of a file; a damaged one up to the damage."""
+        """Yield the content of a file; a damaged one up to the damage. A file in the archive has none."""
+        if path not in files:
+            return
         try:
             yield from self._reader.blocks(files[path])
         except FileDamagedError:
             return
 
     @cached_property
-    def _workspaces(self) -> tuple[str, ...]:
-        """The folders of all sessions in the archive of the backup; none if it is missing or damaged."""
+    def _archived(self) -> _ArchivedPaths:
+        """The paths in the archive of the backup; none if it is missing or damaged."""
         file = next((file for file in self._reader.manifest.files if file.kind == "archive"), None)
         if file is None:
-            return ()
+            return _ArchivedPaths()
         try:
             copy = extract(self._reader, file, self._folder / "archive" / "archive.db")
             with closing(Archive(copy)) as archive:
-                found = archive.sessions.workspaces()
+                workspaces = archive.sessions.workspaces()
+                files = archive.originals.units_with_file()
         except (FileDamagedError, ArchiveError):
-            return ()
-        return tuple(workspace.path for workspace in found if workspace.host is None)
+            return _ArchivedPaths()
+        return _ArchivedPaths(
+            tuple(workspace.path for workspace in workspaces if workspace.host is None),
+            tuple((one.source, one.root, one.path) for one in files),
+        )
 
 
 def _edit(relocation: Relocation, path: str, copy: Path) -> None:
@@ -148,8 +172,3 @@ def _edit(relocation: Relocation, path: str, copy: Path) -> None:
         connection.execute("commit")
         if mode == b"wal":
             connection.execute("pragma journal_mode = wal")
-
-
-def _new_content(relocation: Relocation, path: str, read: Content) -> Iterable[bytes]:
-    new = relocation.content(path, read())
-    return read() if new is None else new

@@ -22,7 +22,13 @@ from backscroll.model.safekeeping.backup import (
     RestoreResult,
 )
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.backups import manifest_document, manifest_lines, validation_document, validation_lines
+from backscroll.render.backups import (
+    manifest_document,
+    manifest_lines,
+    restored_counts,
+    validation_document,
+    validation_lines,
+)
 from backscroll.render.terminal.humanize import format_size
 
 __all__ = ["create_backup", "restore_backup", "validate_backup"]
@@ -217,12 +223,8 @@ class _RestorePlan(Plan):
             progress=_progress(call),
         )
         call.history.sync(call.report_progress)
-        text = (
-            f"Restored {pluralize(result.files_restored, 'file')} with"
-            f" {pluralize(result.sessions_restored, 'session')}."
-        )
         undo = shell_command([*call.options.command, "undo", result.change_id or ""])
-        lines = [text, *_restore_lines(result)]
+        lines = [restored_counts(result), *_restore_lines(result)]
         return ToolAnswer("\n".join(lines), _restore_document(result), (f"To revert it, run: {undo}",))
 
 

@@ -23,6 +23,11 @@ class PathMaps:
     def __bool__(self) -> bool:
         return bool(self._parsed)
 
+    def followed_by(self, later: "PathMaps") -> "PathMaps":
+        """Return maps with the effect of these and then the later ones."""
+        own = [(old, later.path(new) or new) for old, new in self.pairs]
+        return PathMaps([*own, *later.pairs])
+
     def path(self, path: str) -> str | None:
         """Return the new path; None if the path is not below an old folder."""
         parts = _parts(path)

@@ -548,3 +548,44 @@ def test_messages_copied_by_a_fork_belong_to_it_until_the_original_session_is_re
     path.unlink()
     synced.sync()
     assert [one.copied_from for one in synced.messages(second.session_id)] == copied
+
+
+@pytest.mark.parametrize("message_count", [1, 3, 450])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_queued_prompt_is_in_its_final_place_however_often_the_file_is_read(
+    synced: SyncedArchive, tmp_path: Path, message_count: int, is_first: bool
+) -> None:
+    """The messages between the queue operation and the delivery do not follow the prompt."""
+    session = Transcript(version="2.1.212")
+    if not is_first:
+        session.user("go").assistant("working")
+    session.queue("enqueue", "and the lamp?")
+    cuts = [len(session.lines())]
+    if is_first:
+        session.user("is it wet?")
+    for number in range(message_count):
+        session.assistant(f"step {number}", tools=[tool_calls.bash("ls")])
+        cuts.append(len(session.lines()))
+        session.result(session.tool_ids[-1], f"result {number}")
+    cuts.append(len(session.lines()))
+    session.queue("dequeue").user("and the lamp?").assistant("on the pier")
+    path = session.write(synced.root)
+    synced.sync()
+    expected, summary = synced.messages(path.stem), synced.summaries()[0]
+    assert sum(message.content == "and the lamp?" for message in expected) == 1
+
+    again = SyncedArchive("claude-code", tmp_path / "root2", tmp_path / "home2")
+    again.root.mkdir()
+    copy = session.write(again.root)
+    whole = copy.read_bytes()
+    for cut in (*cuts[:2], *cuts[-2:], len(whole)):
+        copy.write_bytes(whole[:cut])
+        again.sync()
+    found, summary_again = again.messages(path.stem), again.summaries()[0]
+    assert [message.content for message in found] == [message.content for message in expected]
+    assert [message.tool and message.tool.result for message in found] == [
+        message.tool and message.tool.result for message in expected
+    ]
+    for name in ("title", "first_message_preview", "message_count", "interaction_count", "total_tokens"):
+        assert getattr(summary_again, name) == getattr(summary, name)
+    assert again.archive.maintenance.verify() == []

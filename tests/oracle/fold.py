@@ -66,10 +66,9 @@ class _OpenSession:
 
     def add_message(self, message: Message) -> None:
         """Add a message. One with a known id replaces the earlier one."""
-        early, self.replaced = self.messages.get(self.replaced or ""), None
+        early, self.replaced = self.replaced, None
         if early is not None and message.id not in self.messages:
-            self._replace(early, message)
-            return
+            self.messages.pop(early, None)
         if message.usage is not None and message.response_id is not None:
             self.add_usage(message.response_id, message.usage)
         call = message.tool and message.tool.id

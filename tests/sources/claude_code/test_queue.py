@@ -139,6 +139,15 @@ def test_a_prompt_that_is_read_before_its_delivery_in_another_spelling_is_emitte
     assert "/usage" in texts_of(parsed.messages, "system")
 
 
+def test_a_prompt_that_waits_at_the_end_of_a_read_is_delivered_in_another_spelling(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.212").user("go").queue("enqueue", "/cost")
+    waiting = session.write(tmp_path).stat().st_size
+    path = session.queue("dequeue").command("usage", stdout="$0.10").write(tmp_path)
+    (parsed,) = read_in_two_steps(path, waiting).sessions
+    assert texts_of(parsed.messages, "user") == ["go"]
+    assert "/usage" in texts_of(parsed.messages, "system")
+
+
 def test_a_refused_command_is_emitted_before_the_reason(tmp_path: Path) -> None:
     """Versions up to 2.1.105 write the command only into the queue."""
     session = Transcript(version="2.1.105").user("go").assistant("ok")

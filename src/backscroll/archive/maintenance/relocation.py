@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.write.session_writer import decode_closing, encode_closing
+from backscroll.archive.write.closings import decode_closing, encode_closing
 from backscroll.model import Workspace
 from backscroll.model.safekeeping.path_maps import PathMaps
 

@@ -4,6 +4,7 @@ unit_store.py      UnitStore: known units, and the entry points below
 put_unit.py        store a unit: the steps of the transaction
 unit_writer.py     write the stream of a unit
 session_writer.py  write one session of the stream in chunks
+closings.py        closings of fragments: encode, decode, edit
 message_rows.py    rows of messages and edits
 unit_rows.py       rows of units: checkpoint, record counts, events
 fingerprints.py    fingerprints of units and folders, compared at every refresh

@@ -16,7 +16,7 @@ from backscroll.archive.storage.delta import read_messages, rebase_fragment_depe
 from backscroll.archive.storage.delta_raw import delta_compress_file
 from backscroll.archive.storage.originals import Original
 from backscroll.archive.write import unit_rows
-from backscroll.archive.write.session_writer import decode_closing, retain_title
+from backscroll.archive.write.closings import decode_closing, retain_title
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Closing, Item
 

@@ -5,7 +5,6 @@ memory. A tool call stays in the buffer until its result arrives, up to a limit.
 change to a written message goes into the table `message_update`.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,15 +14,14 @@ from msgspec.structs import replace
 from backscroll.archive.derive.reported_usage import write_reported_usage
 from backscroll.archive.derive.token_usage import UsageRecorder
 from backscroll.archive.storage.codec import (
-    compress,
     decode_chunk,
-    decompress,
     encode_chunk,
     encode_messages,
     hash64,
     hash_record,
 )
 from backscroll.archive.storage.delta import read_message
+from backscroll.archive.write.closings import encode_closing, load_closing
 from backscroll.archive.write.message_rows import insert_messages
 from backscroll.model import (
     ORPHAN_RESULT,
@@ -39,12 +37,11 @@ from backscroll.model import (
     with_result,
 )
 from backscroll.model.message import TYPED_KINDS
-from backscroll.model.stream.closing import is_titled
 
 if TYPE_CHECKING:
     from backscroll.archive.write.unit_writer import UnitWriter
 
-__all__ = ["MessageObserver", "SessionWriter", "decode_closing", "encode_closing", "retain_title"]
+__all__ = ["MessageObserver", "SessionWriter"]
 
 CHUNK_MESSAGES = 200
 CHUNK_CHARS = 64 * 1024
@@ -147,8 +144,8 @@ class SessionWriter:
             self._position_by_call[call_id] = position
             if message.tool is not None and message.tool.result is None:
                 self._open_calls.add(position)
-        if self._preview is None and message.role == "user" and message.kind in TYPED_KINDS:
-            self._preview = message.content.strip()[:PREVIEW_CHARS] or None
+        if self._preview is None:
+            self._preview = _preview(message)
         if len(self._buffer) >= CHUNK_MESSAGES or self._buffer_chars >= CHUNK_CHARS:
             self._flush(keep_open=True)
 
@@ -156,9 +153,9 @@ class SessionWriter:
         """Return the position that a message replaces and the message to store; None if it adds nothing."""
         position = self._position_of_id(message.id) if message.kind != ORPHAN_RESULT else None
         replaced_id, self.replaced_id = self.replaced_id, None
-        if replaced_id is not None and position is None:
-            position = self._position_of_id(replaced_id)
-            self._position_by_id.pop(replaced_id, None)
+        early = self._position_of_id(replaced_id) if replaced_id is not None and position is None else None
+        if early is not None:
+            position = self._remove(early)
         if call_id is not None and (known := self._position_of_call(call_id)) is not None:
             before = self._message_at(known)
             if before.kind == ORPHAN_RESULT:
@@ -226,6 +223,40 @@ class SessionWriter:
         self._replace(
             position, replace(message, tool=with_result(message.tool, result), attachments=attachments)
         )
+
+    def _remove(self, position: int) -> int | None:
+        """Remove a message that was emitted too early. The messages after it move up by one.
+
+        Return the last position if it is free then, in what is stored; None if the buffer became shorter.
+        """
+        removed = self._message_at(position)
+        last_stored = self._first - 1
+        for free in range(position, last_stored):
+            self._replace(free, self._message_at(free + 1))
+        free_position = None
+        if position >= self._first:
+            del self._buffer[position - self._first], self._sizes[position - self._first]
+        elif self._buffer:
+            self._replace(last_stored, self._buffer.pop(0))
+            del self._sizes[0]
+        else:
+            free_position = last_stored
+        if free_position is None:
+            self._count -= 1
+        self._buffer_chars = sum(self._sizes)
+        for positions in (self._position_by_id, self._position_by_call):
+            moved = {key: one - (one > position) for key, one in positions.items() if one != position}
+            positions.clear()
+            positions.update(moved)
+        self._open_calls = {one - (one > position) for one in self._open_calls}
+        if self._preview == _preview(removed):
+            self._preview = self._first_preview(position, self._count - (free_position is not None))
+        return free_position
+
+    def _first_preview(self, start: int, end: int) -> str | None:
+        """Return the preview of the first prompt between two positions."""
+        found = (_preview(self._message_at(position)) for position in range(start, end))
+        return next((preview for preview in found if preview), None)
 
     def _replace(self, position: int, message: Message) -> None:
         if position >= self._first:
@@ -296,7 +327,7 @@ class SessionWriter:
             links = [(self._fragment_id, id_) for id_ in closing.child_ids]
             self.db.executemany("insert or ignore into subagent_link values (?, ?)", links)
         if isinstance(closing, ClosingUpdate):
-            before = _load_closing(self.db, self._fragment_id)
+            before = load_closing(self.db, self._fragment_id)
             if before is not None:
                 closing = closing.applied_to(before)
         self.db.execute(
@@ -335,30 +366,6 @@ class SessionWriter:
         )
 
 
-def retain_title(db: sqlite3.Connection, body: bytes, fragment_id: int) -> None:
-    """Copy the title of an encoded closing into a fragment that has none."""
-    before, now = decode_closing(body), _load_closing(db, fragment_id)
-    if before is None or now is None or is_titled(now) or not is_titled(before):
-        return
-    titled = replace(now, title=before.title, title_source=before.title_source)
-    db.execute("update fragment set closing = ? where id = ?", [encode_closing(titled), fragment_id])
-
-
-def _load_closing(db: sqlite3.Connection, fragment_id: int) -> Closing | None:
-    (body,) = db.execute("select closing from fragment where id = ?", [fragment_id]).fetchone()
-    return decode_closing(body)
-
-
-def decode_closing(body: bytes) -> Closing | None:
-    """Decode a stored closing; None if the fragment has no closing yet."""
-    return msgspec.msgpack.decode(decompress(body), type=Closing) if body else None
-
-
-def encode_closing(closing: Closing) -> bytes:
-    """Encode a closing for storage."""
-    return compress(msgspec.msgpack.encode(closing))
-
-
 def _chunk_ranges(sizes: list[int]) -> Iterator[tuple[int, int]]:
     """Split messages into chunks. A buffer that waited for a result may hold far more than one chunk."""
     begin = chars = 0
@@ -369,6 +376,13 @@ def _chunk_ranges(sizes: list[int]) -> Iterator[tuple[int, int]]:
             begin, chars = end, 0
     if begin < len(sizes):
         yield begin, len(sizes)
+
+
+def _preview(message: Message) -> str | None:
+    """Return the start of a prompt; None for any other message."""
+    if message.role != "user" or message.kind not in TYPED_KINDS:
+        return None
+    return message.content.strip()[:PREVIEW_CHARS] or None
 
 
 def _chars(message: Message) -> int:

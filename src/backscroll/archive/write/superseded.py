@@ -6,7 +6,7 @@ from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents
-from backscroll.archive.write.session_writer import retain_title
+from backscroll.archive.write.closings import retain_title
 from backscroll.model.merge_messages import message_texts
 
 __all__ = ["retain_removed_messages"]

@@ -82,9 +82,9 @@ class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Replacement(Struct, frozen=True):
-    """Announces that the next message replaces an earlier one, of this read or one before it."""
+    """Announces that the next message replaces one that this read or an earlier one emitted too early."""
 
-    message_id: str  # of the replaced message
+    message_id: str  # of the message to remove
 
 
 class UsageReport(Struct, frozen=True):

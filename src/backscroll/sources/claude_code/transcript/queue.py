@@ -44,6 +44,7 @@ class Queue(Struct):
     dequeued: dict[str, QueuedPrompt] = field(default_factory=dict)  # the next user line delivers them
     order: list[str] = field(default_factory=list)  # of all entries; "" for a notification
     withdrawn: dict[str, QueuedPrompt] = field(default_factory=dict)  # taken back by the user
+    pending: dict[str, QueuedPrompt] = field(default_factory=dict)  # waited at the end of an earlier read
 
     def enqueue(self, prompt: QueuedPrompt) -> None:
         key = prompt.text.strip()
@@ -64,7 +65,7 @@ class Queue(Struct):
     def dequeue(self) -> None:
         """Take the oldest entry from the queue."""
         key = self.order.pop(0) if self.order else ""
-        prompt = self.waiting.pop(key, None)
+        prompt = self.waiting.pop(key, None) or self.pending.pop(key, None)
         if prompt is not None:
             self.dequeued[key] = prompt
 
@@ -90,6 +91,7 @@ class Queue(Struct):
         """
         self.withdrawn |= self.waiting
         self.waiting.clear()
+        self.pending.clear()
         self.order = [key for key in self.order if not key]
         emitted = [(id_, key) for key, id_ in self.emitted.items() if key in text]
         for _, key in emitted:
@@ -110,6 +112,7 @@ class Queue(Struct):
         message_ids: list[str] = []
         for part in [key] if is_known else self._split_joined(key) or list(self.dequeued):
             self.dequeued.pop(part, None)
+            self.pending.pop(part, None)
             if self.waiting.pop(part, None) is None and part in self.emitted:
                 message_ids.append(self.emitted.pop(part))
             self.delivered.add(part)
@@ -158,6 +161,7 @@ class Queue(Struct):
         undelivered = self.dequeued | self.waiting
         prompts = [prompt for key, prompt in undelivered.items() if key not in self.emitted]
         self.emitted |= {key: prompt.id for key, prompt in undelivered.items()}
+        self.pending |= self.waiting
         self.waiting.clear()
         return prompts
 

@@ -1,6 +1,7 @@
 """Public names. New ones may be added; removing one breaks programs that use it."""
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 import backscroll
 from backscroll import config, errors, history, model, sources
 from backscroll.errors import BackscrollError
+from backscroll.history import History
 from backscroll.sources import protocols
 from backscroll.sources.protocols import Source
+from backscroll.testing.claude_code import Transcript
 
 MODEL = {
     "STORES", "UNKNOWN_WORKSPACE", "Agent", "Attachment", "Closing", "Completeness", "Decision",
@@ -333,3 +336,36 @@ def test_a_summary_keeps_its_fields() -> None:
         "total_changes", "completeness", "is_gone",
     }  # fmt: skip
     assert set(model.Session.__struct_fields__) >= {"summary", "messages"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda history: history.list_sessions(sort="bogus"),
+        lambda history: history.list_sessions(model.Filter(source="bogus")),
+        lambda history: history.all_sessions(model.Filter(source="bogus")),
+        lambda history: history.export_session("1", "pdf"),
+        lambda history: history.search_sessions("quay", pattern="bogus"),
+        lambda history: history.search_sessions("quay", by="bogus"),
+        lambda history: history.search_sessions("quay", context=-1),
+        lambda history: history.search_sessions("quay", filters={"bogus": "1"}),
+        lambda history: history.search_facets("quay", pattern="bogus"),
+        lambda history: history.statistics.report(by="bogus"),
+        lambda history: history.statistics.report(model.Filter(source="bogus")),
+        lambda history: history.journal.add_note("bogus", "text"),
+        lambda history: history.migrate_session("1", ".", mode="bogus"),
+    ],
+)
+def test_an_invalid_value_is_a_usage_error(tmp_path: Path, call: Callable[[History], object]) -> None:
+    Transcript().user("where is the quay?").write(tmp_path / "claude")
+    with History(roots=[config.NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path) as opened:
+        opened.sync()
+        with pytest.raises(errors.UsageError):
+            call(opened)
+
+
+def test_the_home_may_be_a_text_and_a_text_is_one_tag(tmp_path: Path) -> None:
+    Transcript().user("where is the quay?").write(tmp_path / "claude")
+    with History(roots=[config.NamedRoot("claude-code", tmp_path / "claude")], home=str(tmp_path)) as opened:
+        opened.sync()
+        assert opened.annotations.tag("1", "abc").tags == ("abc",)

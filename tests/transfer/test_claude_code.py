@@ -18,6 +18,7 @@ from backscroll.errors import (
     DestinationError,
     ToolRunningError,
     TransferError,
+    UsageError,
     WorkspaceNotFoundError,
 )
 from backscroll.model import Filter, SessionSummary
@@ -512,3 +513,49 @@ def test_an_undone_copy_is_hidden_until_it_comes_back(machine: Machine) -> None:
     path.write_bytes(content)
     machine.history.sync()
     assert {one.ref for one in machine.history.all_sessions()} == {f"claude-code:{ONE}", copied.new_ref}
+
+
+# Restore after a move
+
+
+def test_a_session_that_was_moved_is_not_restored_to_its_old_folder(machine: Machine) -> None:
+    session = Transcript(cwd=str(machine.old)).user("mend the gate").assistant("Done.")
+    session.delegate("look", "Found.").write(machine.root)
+    machine.history.sync()
+    machine.history.migrate_session(session.session_id, machine.new, mode="move")
+    moved = machine.state()
+    assert machine.history.restore_session(session.session_id).change is None
+    machine.history.undo_change()
+    assert machine.history.restore_session(session.session_id).change is None
+    machine.history.migrate_session(session.session_id, machine.new, mode="move")
+    machine.history.sync()
+    shutil.rmtree(machine.project(machine.new))
+    machine.history.sync()
+    machine.history.restore_session(session.session_id)
+    assert machine.state() == moved
+
+
+def test_both_parts_of_a_session_in_two_folders_are_restored(machine: Machine) -> None:
+    first = Transcript(cwd=str(machine.old)).user("mend the gate").assistant("Done.")
+    second = Transcript(cwd=str(machine.new), seed=9).user("and the fence").assistant("Mended.")
+    files = [first.write(machine.root), machine.project(machine.new) / f"{first.session_id}.jsonl"]
+    files[1].parent.mkdir()
+    files[1].write_bytes(second.lines().replace(second.session_id.encode(), first.session_id.encode()))
+    before = machine.state()
+    machine.history.sync()
+    for file in files:
+        file.unlink()
+    machine.history.sync()
+    machine.history.restore_session(first.session_id)
+    assert machine.state() == before
+
+
+@pytest.mark.parametrize("mode", ["Copy", "bogus", ""])
+def test_an_unknown_mode_changes_nothing(machine: Machine, mode: Any) -> None:
+    session = Transcript(cwd=str(machine.old)).user("mend the gate").assistant("Done.")
+    session.write(machine.root)
+    machine.history.sync()
+    before = machine.state()
+    with pytest.raises(UsageError, match="Use one of: copy, move"):
+        machine.history.migrate_session(session.session_id, machine.new, mode=mode)
+    assert machine.state() == before

@@ -4,7 +4,7 @@
     parts/             transcript, search, annotations, statistics, exports, resume and more
     stores.py          the archive and the index of one home
     index_access.py    build, update and query the index
-    paging.py          limits of a page of results
+    arguments.py       checks of arguments
     retention.py       sessions that the tools will delete
     session_refs.py    find a session by ref
     workspaces.py      find a workspace by name

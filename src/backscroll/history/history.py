@@ -13,7 +13,7 @@ from backscroll import model, sources
 from backscroll.archive.errors import is_archive_failure, to_archive_error
 from backscroll.config import Machine, NamedRoot, Settings, this_machine
 from backscroll.errors import BackscrollError
-from backscroll.history.paging import check_page
+from backscroll.history.arguments import check_choice, check_filter, check_page
 from backscroll.history.parts import load_part
 from backscroll.history.retention import find_retentions
 from backscroll.history.session_refs import find_session, find_session_to_change, find_subagent
@@ -69,10 +69,10 @@ class History(ToolChanges):
         self,
         *,
         roots: Sequence[NamedRoot] = (),
-        home: Path | None = None,
+        home: AnyPath | None = None,
         machine: Machine | None = None,
     ) -> None:
-        self._stores = Stores(roots, home, machine or this_machine())
+        self._stores = Stores(roots, Path(home) if home is not None else None, machine or this_machine())
         self._is_synced = False
 
     # Open and close
@@ -159,7 +159,8 @@ class History(ToolChanges):
         Times and numbers are sorted in descending order, texts in ascending order.
         """
         check_page(limit, offset)
-        filter = filter or model.Filter()
+        check_choice("sort key", sort, model.SortKey)
+        filter = check_filter(filter)
         total = self._stores.archive.sessions.count(filter)
         data = self._stores.archive.sessions.page(
             filter, limit=limit, offset=offset, sort=sort, is_reversed=is_reversed
@@ -169,11 +170,11 @@ class History(ToolChanges):
 
     def session_facets(self, filter: Filter | None = None) -> SessionFacets:
         """Return how many sessions each value of each filter would list, with the other filters unchanged."""
-        return self._stores.archive.facets.of_sessions(filter or model.Filter())
+        return self._stores.archive.facets.of_sessions(check_filter(filter))
 
     def all_sessions(self, filter: Filter | None = None) -> list[SessionSummary]:
         """Return all matching sessions, newest first."""
-        return self._stores.archive.sessions.page(filter or model.Filter(), limit=-1, offset=0)
+        return self._stores.archive.sessions.page(check_filter(filter), limit=-1, offset=0)
 
     def live_sessions(self) -> set[tuple[str, str]]:
         """Return platform and id of the sessions that are running now."""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         MigrateResult,
         RestoreSessionResult,
     )
-    from backscroll.model.search import SearchMatch, SearchResult
+    from backscroll.model.search import SearchMatch, SearchRanks, SearchResult, SecondMatch
     from backscroll.model.session import (
         AgentSession,
         Completeness,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Pagination,
         Session,
         SessionSummary,
+        SortKey,
     )
     from backscroll.model.stream.closing import (
         STORES,
@@ -147,9 +148,12 @@ __all__ = [
     "Retention",
     "Role",
     "SearchMatch",
+    "SearchRanks",
     "SearchResult",
+    "SecondMatch",
     "Session",
     "SessionSummary",
+    "SortKey",
     "Status",
     "SubagentLink",
     "TimeSource",
@@ -183,13 +187,14 @@ __getattr__ = lazy_names(
         " is_uuid record_id_of",
         ".problem": "PROBLEM_CODES Fault Problem",
         ".sync": "Retention",
-        ".search": "SearchMatch SearchResult",
+        ".search": "SearchMatch SearchRanks SearchResult SecondMatch",
         ".stream.closing": "STORES Agent Closing CopiedLines TrackedFile Visibility",
         ".stream.items": "Checkpoint ClosingUpdate Item Opening RawRow RecordCounts Replacement ReportedState"
         " ReportedTotals SubagentLink TitleHint ToolResult UsageReport",
         ".stream.tool_calls": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
         " with_result",
-        ".session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary",
+        ".session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary"
+        " SortKey",
         ".safekeeping.transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
         ".unit": "Unit",
         ".workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",

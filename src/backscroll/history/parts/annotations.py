@@ -23,10 +23,10 @@ class Annotations:
         self._stores = stores
 
     def tag(self, ref: str, add: Sequence[str] = (), *, remove: Sequence[str] = ()) -> SessionSummary:
-        """Add and remove tags."""
+        """Add and remove tags. A text is one tag."""
         summary = self._session(ref)
         self._stores.archive.annotations.update_tags(
-            _key(summary), add=map(_checked_tag, add), remove=map(_checked_tag, remove)
+            _key(summary), add=_checked_tags(add), remove=_checked_tags(remove)
         )
         return self._indexed(summary)
 
@@ -78,6 +78,10 @@ class Annotations:
 
 def _key(summary: SessionSummary) -> SessionKey:
     return SessionKey(summary.platform, summary.id)
+
+
+def _checked_tags(tags: Sequence[str]) -> list[str]:
+    return [_checked_tag(tag) for tag in ([tags] if isinstance(tags, str) else tags)]
 
 
 def _checked_tag(text: str) -> str:

@@ -7,6 +7,7 @@ from backscroll.export.file_names import file_names
 from backscroll.export.formats import Exporter
 from backscroll.export.secret_report import find_secrets
 from backscroll.export.write_files import Exported, write_one
+from backscroll.history.arguments import check_choice
 from backscroll.history.stores import Stores
 from backscroll.model import SessionSummary
 from backscroll.model.export import Format, FoundSecret, SecretCategory
@@ -32,6 +33,7 @@ class Exports:
         everything: bool = False,
     ) -> Iterator[str]:
         """Stream a session in a format."""
+        check_choice("format", format, Format)
         exporter = Exporter(self._stores.archive, format, redactor, everything=everything)
         exporter.learn([summary])
         return exporter.stream(summary)
@@ -53,6 +55,7 @@ class Exports:
         Raises `DestinationError` before anything is written if a file exists, unless ``force`` replaces it or
         ``missing`` skips it.
         """
+        check_choice("format", format, Format)
         exporter = Exporter(self._stores.archive, format, redactor, everything=everything)
         return exporter.write(summaries, folder, force=force, missing=missing, progress=progress)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from backscroll import git
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.git.repository import find_commit
+from backscroll.history.arguments import check_choice
 from backscroll.history.parts.commits import Commits
 from backscroll.history.parts.search import Search
 from backscroll.history.session_refs import find_session
@@ -166,6 +167,7 @@ class Journal:
         self, kind: NoteKind, text: str, repository: Folder = ".", *, folder: Folder | None = None
     ) -> JournalNote:
         """Append a reflection or a captured context to the file of today."""
+        check_choice("kind of note", kind, NoteKind)
         writer, _ = self._open(repository, folder)
         return writer.add_note(kind, text, datetime.now(UTC))
 

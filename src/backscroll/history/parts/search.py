@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from backscroll import search
 from backscroll.errors import UsageError
+from backscroll.history.arguments import check_choice
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Query, parse
-from backscroll.index.query.parser import filter_items, invalid_filters
+from backscroll.index.query.parser import FILTER_NAMES, filter_items, invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.model.export import SecretLocation
@@ -53,6 +54,12 @@ class Search:
         redactor: Redactor | None,
     ) -> SearchResult:
         """Return one page of matches."""
+        check_choice("kind of search", pattern, Kind)
+        check_choice("unit of results", by, By)
+        for name in filters:
+            check_choice("filter", name, FILTER_NAMES)
+        if context < 0:
+            raise UsageError(f"The number of context lines must not be negative: {context}.")
         archive = self._stores.archive
         workspace = filters.get("workspace", "*")
         if isinstance(workspace, str) and "*" not in workspace:
@@ -112,6 +119,7 @@ class Search:
 
     def facets(self, query: str, *, pattern: Kind, ignore_case: bool, filter_query: str) -> SearchFacets:
         """Return how many messages that match each value of each filter would find."""
+        check_choice("kind of search", pattern, Kind)
         archive = self._stores.archive
         parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
         if pattern == "words":

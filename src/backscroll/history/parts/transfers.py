@@ -6,6 +6,7 @@ from pathlib import Path
 
 from backscroll.archive.session_key import SessionKey
 from backscroll.errors import ChangeConflictError, WorkspaceNotFoundError
+from backscroll.history.arguments import check_choice
 from backscroll.history.session_refs import find_session_to_change, find_top_session
 from backscroll.history.stores import Stores
 from backscroll.history.sync import sync
@@ -60,6 +61,7 @@ class Transfers:
 
         ``with_running`` also plans sessions that a running process has open; `blocking_processes` returns it.
         """
+        check_choice("mode", mode, Mode)
         self.recover()
         archive = self._stores.archive
         summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
@@ -86,6 +88,7 @@ class Transfers:
 
         ``with_running`` as for `plan_sessions`. Raises `WorkspaceNotFoundError` if no session belongs to it.
         """
+        check_choice("mode", mode, Mode)
         self.recover()
         originals = self._stores.archive.originals
         found = self._sessions_of(workspace)

@@ -22,6 +22,7 @@ from backscroll.sources.claude_code.resume import blocking_processes
 from backscroll.sources.claude_code.retention import retention_days
 from backscroll.sources.claude_code.writing.fork import Fork
 from backscroll.sources.claude_code.writing.path_map import PathMap
+from backscroll.sources.claude_code.writing.restored_files import distinct_transcripts, has_content
 from backscroll.sources.claude_code.writing.session_files import (
     complete_lines,
     file_hash,
@@ -51,9 +52,15 @@ def plan_restore(session: ArchivedSession) -> SessionPlan:
     others = [path for path in find_transcripts(session.root, session.id) if str(path) not in _paths(session)]
     if others:
         raise ChangeConflictError(f"{session.ref} is in the store already: {others[0]}", others[0])
-    transcript = Path(transcripts[0].path)
-    archived = [*session.files, *_archived_sides(session)]
-    missing = {file.path: file for file in archived if not _has_content(Path(file.path))}
+    kept = distinct_transcripts(transcripts, session.folder)
+    transcript = Path(kept[0].path)
+    dropped = {Path(file.path).parent for file in transcripts} - {Path(file.path).parent for file in kept}
+    archived = [
+        file
+        for file in (*session.files, *_archived_sides(session))
+        if dropped.isdisjoint(Path(file.path).parents)
+    ]
+    missing = {file.path: file for file in archived if not has_content(Path(file.path))}
     files = [_restored(file, transcript) for file in missing.values()]
     plan = ChangePlan(what=f"Restore {session.ref}", sessions=(session.ref,), files=tuple(files))
     return SessionPlan(plan, session.id)
@@ -78,10 +85,6 @@ def _side_content(unit: ArchivedRows, path: str) -> Iterator[bytes]:
 
 def _paths(session: ArchivedSession) -> set[str]:
     return {file.path for file in session.files}
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
 
 
 def _restored(file: ArchivedFile, transcript: Path) -> FileChange:

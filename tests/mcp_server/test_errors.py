@@ -194,7 +194,7 @@ def test_empty_results_have_a_reason(mcp_client: McpClient) -> None:
     assert "There is no position 9999. The last position is 15." in past_end
     assert "No message with these roles" in mcp_client.text("get_session", ref="7804cbb7", roles=["thinking"])
     assert mcp_client.text("export_session", ref="7804cbb7", from_char=10**9) == "End of the session."
-    assert mcp_client.text("list_sessions", since="2030") == "None of 0 sessions."
+    assert mcp_client.text("list_sessions", since="2030") == "No session matches."
 
 
 def test_an_unknown_tool_is_a_protocol_error(mcp_client: McpClient) -> None:

@@ -61,6 +61,22 @@ def test_an_existing_entry_is_replaced() -> None:
     assert again == with_member(COMMENTED, "mcpServers", "backscroll", ENTRY)
 
 
+def test_an_entry_for_a_server_over_http_is_replaced(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    path = tmp_path / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    entry = {"url": "http://127.0.0.1:8/mcp", "headers": {"Authorization": "Bearer x"}, "env": {"A": "1"}}
+    path.write_text(json.dumps({"mcpServers": {"backscroll": entry}}))
+    change = plan_install(CLIENTS["cursor"], machine, ["backscroll", "mcp"])
+    assert json.loads(change.after or b"")["mcpServers"]["backscroll"] == {
+        "env": {"A": "1"},
+        "command": "backscroll",
+        "args": ["mcp"],
+    }
+    assert '-   "url": …' in change.lines
+    assert "Bearer" not in "".join(change.lines)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -129,7 +129,7 @@ def test_a_call_waits_while_the_archive_is_locked_briefly(tmp_path: Path) -> Non
         started_at = time.monotonic()
         Timer(1.0, other.close).start()
         server.call(2, "list_sessions", limit=1)
-        assert server.read_response()["result"]["content"][0]["text"].startswith("None of 0 sessions.")
+        assert server.read_response()["result"]["content"][0]["text"].startswith("No session matches.")
         assert time.monotonic() - started_at >= 0.9
 
 

@@ -14,7 +14,9 @@ from backscroll.history import History
 from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.quoting import NOTICE
 from backscroll.mcp.server import tool_list
+from backscroll.mcp.tools.message_pages import Page, page_item, page_lines
 from backscroll.mcp.tools.registry import TOOLS
+from backscroll.model import Message, Origin
 from tests.mcp_server.server_client import McpClient, start_stdio_server
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "mcp" / "tools.json"
@@ -347,6 +349,28 @@ def test_a_message_that_was_cut_has_the_arguments_to_read_it(
         "get_session", ref="7804cbb7", position=int(position), count=1, max_chars=int(max_chars)
     )
     assert "cut_chars" not in whole["messages"][0]
+
+
+def test_the_rest_of_a_very_long_message_is_read_call_by_call() -> None:
+    text = "".join(f"{number:07}," for number in range(12_000))
+    message = Message(id="1", role="user", content=text, origin=Origin("a", "line 1"))
+    read, arguments = "", {"max_chars": 2000, "from_char": 0}
+    for _ in range(10):
+        item = page_item(message, 7, tool_chars=0, **arguments)
+        page = Page([item], None, 7, 8, arguments["from_char"], arguments["max_chars"])
+        *_, last = page_lines(page)
+        found = re.search(r"position=7, count=1, max_chars=(\d+)(?:, from_char=(\d+))?$", last)
+        if found is None:
+            break
+        if found[2]:
+            read += item["content"]
+        arguments = {"max_chars": int(found[1]), "from_char": int(found[2] or 0)}
+    assert read + item["content"] == text
+    arguments["from_char"] = len(text)
+    item = page_item(message, 7, tool_chars=0, **arguments)
+    assert list(page_lines(Page([item], None, 7, 8, len(text))))[-1] == (
+        "[7] has no text from character 96000 on."
+    )
 
 
 def test_a_session_is_described_with_decisions_and_subagents(mcp_client: McpClient) -> None:

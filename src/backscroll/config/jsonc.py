@@ -5,7 +5,7 @@ Only the given member or element changes. All other characters of the file stay 
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -61,10 +61,10 @@ def parse(text: str) -> dict[str, Any]:
     return parsed
 
 
-def with_member(text: str, group: str, name: str, value: Any) -> str:
+def with_member(text: str, group: str, name: str, value: Any, *, obsolete: Collection[str] = ()) -> str:
     """Return the text with a member added to the object ``group``, which is created if necessary.
 
-    An existing member is updated: its fields that are not in ``value`` are kept.
+    An existing member is updated: its fields that are not in ``value`` are kept, except ``obsolete`` ones.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if _is_blank(text):
@@ -80,7 +80,7 @@ def with_member(text: str, group: str, name: str, value: Any) -> str:
         return _insert_member(text, group_object, name, value, newline=newline)
     current = json.loads(_strip_comments(text[member.value : member.end]))
     if isinstance(current, dict) and isinstance(value, dict):
-        value = {**current, **value}
+        value = {key: one for key, one in current.items() if key not in obsolete} | value
     if current == value:
         return text
     indent = _indent_at(text, member.start)

@@ -15,6 +15,7 @@ __all__ = ["CLIENTS", "Client", "plan_install", "plan_uninstall", "server_entry"
 
 _SERVERS_KEY = "mcpServers"
 _SERVER_NAME = "backscroll"
+_HTTP_FIELDS = ("type", "url", "headers", "headersHelper", "oauth")  # of an entry for a server over HTTP
 
 
 class Client(Struct, frozen=True):
@@ -59,7 +60,11 @@ def server_entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
 def plan_install(client: Client, machine: Machine, command: Sequence[str]) -> SettingsChange:
     """Return the change that adds the server to a client's settings."""
     entry = server_entry(client, command)
-    return _plan(client, machine, lambda text: with_member(text, _SERVERS_KEY, _SERVER_NAME, entry))
+    return _plan(
+        client,
+        machine,
+        lambda text: with_member(text, _SERVERS_KEY, _SERVER_NAME, entry, obsolete=_HTTP_FIELDS),
+    )
 
 
 def plan_uninstall(client: Client, machine: Machine) -> SettingsChange:
@@ -98,6 +103,7 @@ def _changed_lines(before: Mapping[str, Any] | None, after: Mapping[str, Any] | 
         if key in old:
             lines.append(f"-   {json.dumps(key)}: …")
         lines.append(f"+   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    lines += [f"-   {json.dumps(key)}: …" for key in old if key not in after]
     if not lines:
         return ()
     mark = "+" if before is None else " "

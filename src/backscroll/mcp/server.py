@@ -157,7 +157,8 @@ class McpServer:
         except (BackscrollError, OSError, InternalError) as error:
             failure = failure_for(error)
             document = failure.document(error, is_redacted=self.options.is_redacted)
-            raise MCPError(failure.code, f"{document['message']}. {document['next']}", document) from error
+            text = f"{document['message'].removesuffix('.')}. {document['next']}"
+            raise MCPError(failure.code, text, document) from error
 
     def _error_result(self, failure: Failure, error: Exception) -> types.CallToolResult:
         document = failure.document(error, is_redacted=self.options.is_redacted)

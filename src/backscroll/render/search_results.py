@@ -8,7 +8,7 @@ from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.terminal.humanize import SUBAGENT_MARK, format_age, short_id
 from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 
-__all__ = ["match_footer", "match_lines"]
+__all__ = ["known_total", "match_footer", "match_lines"]
 
 _MAX_WIDTH = 300
 _MIN_WIDTH = 12
@@ -70,10 +70,17 @@ def match_footer(result: SearchResult) -> str:
     If only some of the results have all words, their number follows: ``1 to 20 of 46 (3 with all words)``.
     """
     row_count = result.known_row_count
-    at_least = "" if result.is_counted else "at least "
     with_all = f" ({result.total:,} with all words)" if result.total not in (None, row_count) else ""
     last = result.offset + len(result.data)
-    return f"{result.offset + 1} to {last} of {at_least}{row_count:,}{with_all}, {result.took_ms:.0f} ms"
+    total = known_total(row_count, last, is_counted=result.is_counted, has_more=result.has_more)
+    return f"{result.offset + 1} to {last} of {total}{with_all}, {result.took_ms:.0f} ms"
+
+
+def known_total(row_count: int, last: int, *, is_counted: bool, has_more: bool) -> str:
+    """Return the number of results as far as it is known. ``last`` is the number of the last one shown."""
+    if is_counted:
+        return f"{row_count:,}"
+    return f"more than {last:,}" if has_more and row_count <= last else f"at least {row_count:,}"
 
 
 def _snippet_lines(match: SearchMatch, width: int, *, is_colored: bool) -> Iterator[str]:

@@ -14,7 +14,7 @@ from backscroll.model import Message, SessionSummary
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.json import message_document
 
-__all__ = ["Page", "page_hints", "page_lines", "read_page"]
+__all__ = ["Page", "page_hints", "page_item", "page_lines", "read_page"]
 
 MAX_PAGE_CHARS = 60_000
 TOOL_CHARS_DIVISOR = 4  # tool calls get a quarter of the characters of text
@@ -32,6 +32,9 @@ class Page(Struct, frozen=True):
     next_position: int | None
     start: int
     message_count: int  # of all roles and branches of the session
+    from_char: int = 0  # where each text begins
+    max_chars: int = MAX_MESSAGE_CHARS  # of each text
+    tool_chars: int = MAX_MESSAGE_CHARS  # of each text of a tool call
 
 
 def read_page(
@@ -57,13 +60,13 @@ def read_page(
     positions = range(start, message_count)
     for position, message in _select(call, summary, positions, roles=roles, with_inactive=with_inactive):
         redacted = call.redact_message(message, summary.ref, position)
-        item = _item(redacted, position, max_chars=max_chars, tool_chars=tool_chars, from_char=from_char)
+        item = page_item(redacted, position, max_chars=max_chars, tool_chars=tool_chars, from_char=from_char)
         size = len(msgspec.json.encode(item))
         if items and (size > remaining_chars or len(items) == count):
-            return Page(items, position, start, message_count)
+            return Page(items, position, start, message_count, from_char, max_chars, tool_chars)
         items.append(item)
         remaining_chars -= size
-    return Page(items, None, start, message_count)
+    return Page(items, None, start, message_count, from_char, max_chars, tool_chars)
 
 
 def _select(
@@ -76,7 +79,7 @@ def _select(
             yield position, message
 
 
-def _item(
+def page_item(
     message: Message, position: int, *, max_chars: int, tool_chars: int, from_char: int
 ) -> dict[str, Any]:
     """Return a message as a document, with texts cut to `max_chars` or `tool_chars`."""
@@ -113,11 +116,20 @@ def page_lines(page: Page) -> Iterator[str]:
         if item["attachments"]:
             yield f"    attached: {', '.join(map(_attachment_text, item['attachments']))}"
         if item["cut_chars"]:
-            max_chars = min(max(item["full_chars"], MIN_MESSAGE_CHARS), MAX_MESSAGE_CHARS)
-            arguments = f"position={item['position']}, count=1, max_chars={max_chars}"
-            if item["full_chars"] > MAX_MESSAGE_CHARS:
-                arguments += f", then from_char={MAX_MESSAGE_CHARS}"
-            yield f"[{item['position']}] … {pluralize(item['cut_chars'], 'more character')}: {arguments}"
+            more = pluralize(item["cut_chars"], "more character")
+            yield f"[{item['position']}] … {more}: {_arguments_for_rest(page, item)}"
+        elif page.from_char and not (item["content"] or item["tool_result"]):
+            yield f"[{item['position']}] has no text from character {page.from_char} on."
+
+
+def _arguments_for_rest(page: Page, item: dict[str, Any]) -> str:
+    """Return the arguments that show the rest of a message, or all of it if that is one call."""
+    shown_until = page.from_char + (page.tool_chars if item["tool_name"] else page.max_chars)
+    is_whole = not page.from_char and shown_until < MAX_MESSAGE_CHARS
+    wanted = item["full_chars"] - (0 if is_whole else shown_until)
+    max_chars = min(max(wanted, MIN_MESSAGE_CHARS), MAX_MESSAGE_CHARS)
+    arguments = f"position={item['position']}, count=1, max_chars={max_chars}"
+    return arguments if is_whole else f"{arguments}, from_char={shown_until}"
 
 
 def page_hints(page: Page) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from backscroll.model.search import InvalidFilter, RecallResult
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.json import search_document
 from backscroll.render.recall import recall_document, recall_lines
+from backscroll.render.search_results import known_total
 from backscroll.render.statistics.json import report_document
 from backscroll.render.terminal.humanize import short_id
 from backscroll.render.token_estimate import CHARS_PER_TOKEN, estimate_tokens
@@ -57,7 +58,8 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
     )
     found = replace(found, data=tuple(_redact_titles(call, match) for match in found.data))
     lines = [line for match in found.data for line in _match_lines(match)]
-    total = pluralize(found.known_row_count, "session" if arguments.by == "session" else "message")
+    noun = "session" if arguments.by == "session" else "message"
+    total = pluralize(found.known_row_count, noun)
     total = total if found.is_counted else f"at least {total}"
     hints = []
     if arguments.pattern == "words":
@@ -77,7 +79,9 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
         hints.append("Stopped after the time limit. A longer pattern is faster.")
     more = more_hint(arguments.offset + len(found.data), has_more=found.has_more)
     if found.data:
-        hints.append(f"{len(found.data)} of {total}{more}.")
+        last = arguments.offset + len(found.data)
+        known = known_total(found.known_row_count, last, is_counted=found.is_counted, has_more=found.has_more)
+        hints.append(f"{len(found.data)} of {known} {noun}{'' if known == '1' else 's'}{more}.")
     elif arguments.offset and found.known_row_count:
         hints.append(f"No matches from offset={arguments.offset} on; {total} in total.")
     else:

@@ -45,9 +45,14 @@ def list_sessions(call: Call, arguments: ListSessions) -> ToolAnswer:
     page = call.history.list_sessions(filter, limit=arguments.limit, offset=arguments.offset)
     summaries = [call.redact_summary(summary) for summary in page.data]
     lines = [title_line(summary) for summary in summaries]
-    shown = f"{arguments.offset + 1} to {arguments.offset + len(lines)} of" if lines else "None of"
-    more = more_hint(arguments.offset + len(lines), has_more=page.pagination.has_more)
-    hint = f"{shown} {pluralize(page.pagination.total, 'session')}{more}."
+    total = pluralize(page.pagination.total, "session")
+    if lines:
+        more = more_hint(arguments.offset + len(lines), has_more=page.pagination.has_more)
+        hint = f"{arguments.offset + 1} to {arguments.offset + len(lines)} of {total}{more}."
+    elif page.pagination.total:
+        hint = f"No sessions from offset={arguments.offset} on; {total} in total."
+    else:
+        hint = "No session matches."
     document = {
         "data": [_session_item(summary) for summary in summaries],
         "pagination": msgspec.structs.asdict(page.pagination),

@@ -85,7 +85,8 @@ def _explain(tool: Tool, given: Mapping[str, Any], others: Iterable[Tool]) -> st
         if field.required and name not in call:
             if name not in given:
                 problems.append(f"Missing parameter '{name}': {_describe(schemas[name])}.")
-            call[name] = _PLACEHOLDER
+            is_list = next(_options(schemas[name])).get("type") == "array"
+            call[name] = [_PLACEHOLDER] if is_list else _PLACEHOLDER
     encoded = msgspec.json.encode(call).decode()
     if len(encoded) <= MAX_CALL_CHARS:
         problems.append(f"Nearest valid call: {tool.name} {encoded}")
@@ -147,7 +148,8 @@ def _describe(schema: Mapping[str, Any]) -> str:
             return "true or false"
         case "array":
             allowed = _allowed_values(option["items"])
-            return f"a list with values from: {', '.join(allowed)}" if allowed else "a list of texts"
+            texts = "a list of one or more texts" if option.get("minItems") else "a list of texts"
+            return f"a list with values from: {', '.join(allowed)}" if allowed else texts
     if "maxLength" not in option:
         return "a text"
     return f"a text of {option.get('minLength', 0)} to {option['maxLength']} characters"

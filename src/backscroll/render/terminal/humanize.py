@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 SUBAGENT_MARK = "⤷ "  # before the title
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 _AGE_UNITS = (("y", 31_557_600), ("mo", 2_629_800), ("w", 604_800), ("d", 86_400), ("h", 3600), ("min", 60))
 
@@ -94,11 +95,11 @@ def format_percent(share: float) -> str:
 
 
 def short_id(id_: str, parent_ref: str | None = None) -> str:
-    """Return the first 8 characters of an id, or a whole id of the form ``inline-…``.
+    """Return the first 8 characters of a hexadecimal id. Any other id stays whole: its start is not unique.
 
     Some ids of subagents start with the id of their session. They are shortened to ``SESSION/REST``.
     """
     parent_id = (parent_ref or "").partition(":")[2]
     if parent_id and id_.startswith(f"{parent_id}-"):
         return sanitize(f"{parent_id[:8]}/{id_.removeprefix(f'{parent_id}-')}")
-    return sanitize(id_ if id_.startswith("inline-") else id_[:8])
+    return sanitize(id_[:8] if set(id_[:8]) <= _HEX_DIGITS else id_)

@@ -74,3 +74,17 @@ def test_a_resize_keeps_the_position(demo_home: Path) -> None:
         assert ui.app.transcript.current_block == before
 
     run_ui(demo_home, script)
+
+
+@pytest.mark.parametrize("width", [15, 30])
+def test_the_first_and_last_line_use_the_width_of_an_enlarged_terminal(demo_home: Path, width: int) -> None:
+    async def script(ui: UiDriver) -> None:
+        await ui.wait_until(lambda: ui.lines()[0].endswith(" %"), "a position in the status line")
+        before = ui.lines()[0], ui.lines()[-1]
+        assert "S Source" in before[1]
+        await ui.pilot.resize_terminal(width, 24)
+        await ui.wait_until(lambda: ui.lines()[-1].endswith("? Help q Quit"), "all of a short footer")
+        await ui.pilot.resize_terminal(100, 24)
+        await ui.wait_until(lambda: (ui.lines()[0], ui.lines()[-1]) == before, "the lines as before")
+
+    run_ui(demo_home, script, size=(100, 24))

@@ -171,7 +171,9 @@ class Backscroll(SessionActionsApp):
         self.update_footer()
         self.update_status()  # a narrow terminal shows the position only with the transcript
 
-    def on_resize(self) -> None:
+    @on(KeyFooter.Resized)
+    def _footer_resized(self) -> None:
+        # `App.on_resize` would be too early: it runs before the app and the screen have the new size.
         self.update_footer()
         self.update_status()
 

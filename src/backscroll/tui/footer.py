@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rich.style import Style
 from rich.text import Text
+from textual.message import Message
 from textual.widgets import Static
 
 from backscroll.render.terminal.width import cell_width
@@ -55,6 +56,12 @@ class KeyFooter(Static):
 
     DEFAULT_CSS = "KeyFooter { height: 1; }"
     COMPONENT_CLASSES = {"keys--key"}  # noqa: RUF012
+
+    class Resized(Message):
+        """The footer, which is as wide as the terminal, has a new size."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
     def show_keys(self, panel: str, width: int) -> None:
         """Show as many keys of a panel as fit. Help and Quit are shown always, except in the input line."""

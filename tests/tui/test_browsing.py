@@ -9,6 +9,7 @@ from textual.events import Key
 from textual.widgets import Input
 
 from backscroll.history import History
+from backscroll.tui.session_list.panel import PREVIEW_DELAY_SECONDS
 from tests.tui.ui_driver import UiDriver, run_ui
 
 
@@ -290,6 +291,24 @@ def test_o_changes_the_order_of_the_list(demo_home: Path) -> None:
         await ui.wait_for_text("46 sessions · longest")
 
     run_ui(demo_home, script)
+
+
+@pytest.mark.parametrize("size", [(140, 40), (80, 24)])
+def test_a_change_of_the_order_keeps_the_session_being_read(demo_home: Path, size: tuple[int, int]) -> None:
+    async def script(ui: UiDriver) -> None:
+        app = ui.app
+        await ui.press("j", "enter")
+        await ui.wait_for_text("write a CHANGELOG.md entry")
+        shown = app.shown_session
+        assert shown is not None
+        await ui.press("o")
+        await ui.wait_for_text("46 sessions · oldest")
+        await ui.pilot.pause(2 * PREVIEW_DELAY_SECONDS)
+        assert app.shown_session == shown
+        assert "write a CHANGELOG.md entry" in ui.text
+        assert app.sessions.selected_ref == shown.ref
+
+    run_ui(demo_home, script, size=size)
 
 
 def test_the_help_opens_and_closes(demo_home: Path) -> None:

@@ -88,3 +88,38 @@ def test_the_first_and_last_line_use_the_width_of_an_enlarged_terminal(demo_home
         await ui.wait_until(lambda: (ui.lines()[0], ui.lines()[-1]) == before, "the lines as before")
 
     run_ui(demo_home, script, size=(100, 24))
+
+
+def test_a_narrow_terminal_shows_the_results_of_a_search_that_starts_in_a_transcript(demo_home: Path) -> None:
+    async def script(ui: UiDriver) -> None:
+        await ui.press("enter")
+        await ui.wait_for_text("I want a page about my year")
+        await ui.press("slash")
+        await ui.type_text("clocks")
+        await ui.wait_for_text("▌503 in the night the clocks went back")
+        await ui.press("enter", "j")
+        await ui.wait_for_text("▌Departures two hours late on the board")
+        await ui.press("enter")
+        await ui.wait_until_gone("Departures two hours late on the board\n")
+        assert ui.app.transcript.has_focus
+        await ui.press("f", "escape")  # leaves the input, not the transcript
+        await ui.wait_until(lambda: ui.app.transcript.has_focus, "the focus in the transcript")
+        assert ui.app.is_transcript_open
+
+    run_ui(demo_home, script, size=(80, 24))
+
+
+def test_a_narrow_terminal_shows_the_list_after_choosing_a_workspace_in_a_transcript(demo_home: Path) -> None:
+    async def script(ui: UiDriver) -> None:
+        await ui.press("enter")
+        await ui.wait_for_text("I want a page about my year")
+        await ui.press("w")
+        await ui.wait_for_text("Filter by workspace:")
+        await ui.type_text("saltern")
+        await ui.press("enter")
+        await ui.wait_for_text("of 46 sessions · saltern")
+        await ui.wait_until(lambda: ui.lines()[1].startswith("▌"), "the list")
+        await ui.press("w", "escape")
+        assert ui.app.sessions.has_focus
+
+    run_ui(demo_home, script, size=(80, 24))

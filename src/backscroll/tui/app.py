@@ -112,12 +112,13 @@ class Backscroll(SessionActionsApp):
 
     def action_go_back(self) -> None:
         """Leave the input or the transcript; else clear the search; else clear the filter."""
-        if self.input_line.has_focus and not self.input_line.value:
+        if self.input_line.has_focus and self.is_finding:
             self.close_input()
-            self.sessions.focus()
+            self.focus_transcript()
         elif self.input_line.has_focus or self.transcript.has_focus:
-            self.is_transcript_open = False
-            self.sessions.focus()
+            if not self.input_line.value:
+                self.close_input()
+            self.focus_list()
         elif self.search_query:
             self.search_query = ""
             self.close_input()
@@ -130,11 +131,9 @@ class Backscroll(SessionActionsApp):
     def action_switch_panel(self) -> None:
         """Move the focus to the other panel."""
         if self.transcript.has_focus:
-            self.is_transcript_open = False
-            self.sessions.focus()
+            self.focus_list()
         elif self.is_wide or self.shown_session is not None:
-            self.is_transcript_open = True
-            self.transcript.focus()
+            self.focus_transcript()
 
     def on_key(self, event: events.Key) -> None:
         """Move the selection with the arrow keys while the input has the focus."""
@@ -168,6 +167,7 @@ class Backscroll(SessionActionsApp):
         self.query_one("#status", Static).update(text)
 
     def on_descendant_focus(self) -> None:
+        self.show_focused_panel()
         self.update_footer()
         self.update_status()  # a narrow terminal shows the position only with the transcript
 

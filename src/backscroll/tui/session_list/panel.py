@@ -21,7 +21,7 @@ from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.panel import TranscriptApp
 from backscroll.tui.worker import OpenHistory
 
-__all__ = ["SEARCH_DELAY_SECONDS", "SessionListApp", "Welcome", "as_prefix_query"]
+__all__ = ["PREVIEW_DELAY_SECONDS", "SEARCH_DELAY_SECONDS", "SessionListApp", "Welcome", "as_prefix_query"]
 
 Welcome = Callable[[History], Iterable[str]]  # returns the lines to show if there are no sessions
 
@@ -139,6 +139,8 @@ class SessionListApp(TranscriptApp):
 
     @on(SessionList.Selected)
     def _entry_selected(self) -> None:
+        if self.is_reading:
+            return  # only the list has changed
         if self._preview_timer is not None:
             self._preview_timer.stop()
         if self.is_wide or self.is_transcript_open:
@@ -151,9 +153,8 @@ class SessionListApp(TranscriptApp):
 
     @on(SessionList.Opened)
     def _entry_opened(self) -> None:
-        self.is_transcript_open = True
         self.open_selected()
-        self.transcript.focus()
+        self.focus_transcript()
 
     def open_selected(self) -> None:
         """Show the transcript of the selected session, at the matching message if there is a search."""
@@ -180,6 +181,7 @@ class SessionListApp(TranscriptApp):
         self.query_one("#input-bar").add_class("-visible")
         self.input_line.value = {"search": self.search_query, "filter": self.list_filter.text}.get(mode, "")
         self.set_focus(self.input_line)  # not deferred: the next key may already be in the queue
+        self.show_focused_panel()
         if mode == "search":
             # Open the index while the user types the first letter. No session matches this filter.
             self.run_in_worker(
@@ -202,14 +204,14 @@ class SessionListApp(TranscriptApp):
 
     @on(Input.Submitted, "#input-bar Input")
     def _input_submitted(self, event: Input.Submitted) -> None:
-        if self._input_mode == "find":
+        if self.is_finding:
             self.close_input()
             if self.shown_session is not None and event.value.strip():
                 self.show_transcript(self.shown_session.ref, query=event.value.strip())
                 self.action_go_to_match(1)
-            self.transcript.focus()
+            self.focus_transcript()
             return
-        self.sessions.focus()
+        self.focus_list()
         if not event.value.strip():
             self.close_input()
 
@@ -292,8 +294,8 @@ class SessionListApp(TranscriptApp):
 
         def apply(value: str | None) -> None:
             if value is not None:
+                self.focus_list()
                 self.change_filter(**{field: value or None})
-                self.sessions.focus()
 
         self.push_screen(ChoiceDialog(f"Filter by {field}:", choices), apply)
 
@@ -307,9 +309,39 @@ class SessionListApp(TranscriptApp):
             self.show_notice("Search results are always sorted by relevance.")
             return
         self.list_order = ORDERS[(ORDERS.index(self.list_order) + 1) % len(ORDERS)]
-        self.show_list(keep_selection=False)
+        self.show_list(keep_selection=self.is_reading)
 
     # --- visible panels -----------------------------------------------------------------------------------
+
+    def focus_list(self) -> None:
+        """Move the focus to the list, also while a dialog is open."""
+        self.screen_stack[0].set_focus(self.sessions)
+        self.show_focused_panel()
+
+    def focus_transcript(self) -> None:
+        """Move the focus to the transcript, also while a dialog is open."""
+        self.screen_stack[0].set_focus(self.transcript)
+        self.show_focused_panel()
+
+    def show_focused_panel(self) -> None:
+        """Show the panel that has the focus, if the terminal is too narrow for both."""
+        self.is_transcript_open = self._is_transcript_focused
+
+    @property
+    def is_finding(self) -> bool:
+        """Return whether the input finds text in the transcript."""
+        return self._input_mode == "find"
+
+    @property
+    def is_reading(self) -> bool:
+        """Return whether the user reads a session, or finds text in it. A change of the list keeps it."""
+        return self._is_transcript_focused and self.shown_session is not None
+
+    @property
+    def _is_transcript_focused(self) -> bool:
+        """Return whether the focus is in the transcript, or in the input that finds text in it."""
+        focused = next((screen.focused for screen in self.screen_stack[:1]), None)
+        return focused is self.transcript or (focused is self.input_line and self.is_finding)
 
     @property
     def is_wide(self) -> bool:

@@ -140,7 +140,7 @@ METHODS = {
     "events": ["since"],
     "export_session": ["ref", "format", "redactor", "everything"],
     "find": ["ref"],
-    "find_in_session": ["summary", "query"],
+    "find_in_session": ["summary", "query", "requires_all"],
     "find_workspace": ["name"],
     "get_agent_session": ["ref"],
     "get_commit": ["sha", "repository", "progress"],

@@ -346,9 +346,14 @@ class History(ToolChanges):
         """Return the valid filters and time limits of a query, with their places in the text."""
         return self._search.filter_items(query)
 
-    def find_in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
-        """Return ref and position of the messages of a session and its subagents that match a query."""
-        return self._search.in_session(summary, query)
+    def find_in_session(
+        self, summary: SessionSummary, query: str, *, requires_all: bool = False
+    ) -> list[tuple[str, int]]:
+        """Return ref and position of the messages of a session and its subagents that match a query.
+
+        If no message has all words, those with some of them match, unless ``requires_all``.
+        """
+        return self._search.in_session(summary, query, requires_all=requires_all)
 
     def invalid_filters(self, query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""

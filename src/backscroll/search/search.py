@@ -167,9 +167,12 @@ def _locate_words(
 
 
 def find_positions(
-    archive: Archive, index: Index, query: Query, summary: SessionSummary
+    archive: Archive, index: Index, query: Query, summary: SessionSummary, *, requires_all: bool = False
 ) -> list[tuple[str, int]]:
-    """Return ref and position of the messages of a session and its subagents that match a query."""
+    """Return ref and position of the messages of a session and its subagents that match a query.
+
+    If no message has all words, those with some of them match, unless ``requires_all``.
+    """
     refs = archive.sessions.ids_with_subagents(summary)
     within = replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(refs)),))))
     found: list[tuple[str, int]] = []
@@ -177,7 +180,7 @@ def find_positions(
         page = index.start_search(
             within, limit=_POSITIONS_PAGE_SIZE, offset=len(found), by="message", with_counts=False
         )
-        if not page.hits:
+        if not page.hits or (requires_all and page.is_relaxed):
             break
         found += [(refs[hit.session], hit.position) for hit in page.hits]
     return sorted((ref, position) for ref, position in found if position != ANNOTATIONS_POSITION)

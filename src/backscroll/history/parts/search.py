@@ -7,6 +7,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from backscroll import search
 from backscroll.errors import UsageError
 from backscroll.history.arguments import check_choice
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from backscroll.model.search import FilterItem, InvalidFilter, SearchFacets
     from backscroll.redact.redactor import Redactor
 
-__all__ = ["Search", "highlighter"]
+__all__ = ["Search", "all_words_check", "highlighter"]
 
 Kind = Literal["words", "exact", "regex"]
 _MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
@@ -133,14 +135,16 @@ class Search:
 
         return self._stores.index.query(run)
 
-    def in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
-        """Return ref and position of the messages of a session and its subagents that match a query."""
-        index = self._stores.index.index
+    def in_session(self, summary: SessionSummary, query: str, *, requires_all: bool) -> list[tuple[str, int]]:
+        """Return ref and position of the messages of a session and its subagents that match a query.
+
+        If no message has all words, those with some of them match, unless ``requires_all``.
+        """
+        index, archive = self._stores.index.index, self._stores.archive
         if not index.is_usable():
             return []
-        return find_positions(
-            self._stores.archive, index, resolve_filters(self._stores.archive, parse(query)), summary
-        )
+        parsed = resolve_filters(archive, parse(query))
+        return find_positions(archive, index, parsed, summary, requires_all=requires_all)
 
     def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
         """Scan a session for named secrets, so that the redactor also replaces them without a name."""
@@ -186,3 +190,15 @@ def highlighter(query: str) -> Callable[[str], list[tuple[int, int]]] | None:
     if not parsed.words:
         return None
     return lambda text: [(span.start, span.end) for span in find_spans(text, parsed, with_inflections=True)]
+
+
+def all_words_check(query: str) -> Callable[[str], bool] | None:
+    """Return a function that checks whether a text has all words of a query; None if there are less than two.
+
+    Stop words do not count.
+    """
+    parsed = parse(query)
+    single_words = [replace(parsed, clauses=(clause,)) for clause in parsed.content_words]
+    if len(single_words) < 2:
+        return None
+    return lambda text: all(find_spans(text, word, with_inflections=True).terms for word in single_words)

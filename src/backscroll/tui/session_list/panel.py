@@ -207,7 +207,7 @@ class SessionListApp(TranscriptApp):
         if self.is_finding:
             self.close_input()
             if self.shown_session is not None and event.value.strip():
-                self.show_transcript(self.shown_session.ref, query=event.value.strip())
+                self.show_transcript(self.shown_session.ref, query=event.value.strip(), requires_all=True)
                 self.action_go_to_match(1)
             self.focus_transcript()
             return

@@ -101,6 +101,12 @@ class Layout:
         count_before = bisect_right(indexes, position, key=lambda index: self.blocks[index].location[1])
         return indexes[count_before - 1] if count_before else None
 
+    def is_loaded(self, location: Location) -> bool:
+        """Return whether the block of a message is final: blocks that are added later do not change it."""
+        ref, position = location
+        indexes = self._message_indexes.get(ref, [])
+        return bool(indexes) and position <= self.blocks[indexes[-1]].location[1]
+
     def block_at(self, y: int) -> int:
         """Return the index of the block at a line."""
         return min(max(bisect_right(self._tops, y) - 1, 0), max(len(self.blocks) - 1, 0))

@@ -22,21 +22,40 @@ MARKER_STYLES = {"prompt": "heading"}  # other markers have the style of their k
 EXPANDED_MARKER, FOLDED_MARKER = "▾ ", "▸ "
 
 MatchFinder = Callable[[str], list[tuple[int, int]]]  # returns the spans of all matches in a text
+WordsCheck = Callable[[str], bool]  # returns whether a text has all words
 StyledSpan = tuple[int, int, str]  # start, end, style name
 
 
-def _highlighter(query: str) -> MatchFinder | None:
-    from backscroll.history.parts.search import highlighter  # start-up: loads the index
+def _text_search(query: str) -> tuple[MatchFinder | None, WordsCheck | None]:
+    from backscroll.history.parts.search import all_words_check, highlighter  # start-up: loads the index
 
-    return highlighter(query)
+    return highlighter(query), all_words_check(query)
 
 
 class RowMatches:
     """Finds the words of a query in rows. Needs no styles: a search can finish before they are loaded."""
 
     def __init__(self, query: str) -> None:
-        find = _highlighter(query) if query.strip() else None
+        find, self._has_all_words = _text_search(query) if query.strip() else (None, None)
         self.in_text: MatchFinder = lru_cache(maxsize=MAX_CACHED_LINES)(find) if find else lambda _: []
+
+    def matching_rows(self, layout: Layout, index: int) -> list[int]:
+        """Return the offsets of the rows of a block to stop at.
+
+        For a query with several words, these are the lines that have all of them. If there is no such line,
+        it is the first one with a match.
+        """
+        rows = layout.block_rows(index)
+        offsets = [offset for offset, row in enumerate(rows) if self.in_row(layout, row)]
+        if self._has_all_words is None:
+            return offsets
+        first_rows: dict[tuple[str, int], int] = {}  # by line, which may be wrapped
+        for offset in offsets:
+            first_rows.setdefault((rows[offset].part, rows[offset].body_line), offset)
+        complete = [
+            offset for offset in first_rows.values() if self._has_all_words(_line(layout, rows[offset]))
+        ]
+        return complete or offsets[:1]
 
     def in_row(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
         """Return the spans of the matches in a row."""
@@ -49,9 +68,19 @@ class RowMatches:
         if row.part != "body" or block.body is None:
             return []
         row_end = row.start + len(row.text)
-        matches = self.in_text(block.body[row.body_line][0][:MAX_HIGHLIGHTED_CHARS])
+        matches = self.in_text(_body_line(row, block))
         clipped = ((max(start, row.start), min(end, row_end)) for start, end in matches)
         return [(start - row.start, end - row.start) for start, end in clipped if start < end]
+
+
+def _line(layout: Layout, row: Row) -> str:
+    """Return the whole line that a row is a part of."""
+    block = layout.blocks[row.block_index]
+    return _body_line(row, block) if row.part == "body" else row.text
+
+
+def _body_line(row: Row, block: Block) -> str:
+    return block.body[row.body_line][0][:MAX_HIGHLIGHTED_CHARS] if block.body is not None else ""
 
 
 class Painter:

@@ -3,6 +3,7 @@
 import time
 from abc import abstractmethod
 
+from msgspec import Struct
 from textual import on
 from textual.timer import Timer
 
@@ -22,25 +23,40 @@ RELOAD_DELAY_FACTOR = 4  # times the duration of the latest load, so that long s
 MISSING_SESSION = "This session is no longer in the archive."
 
 
+class FindRequest(Struct, frozen=True):
+    """A query for matches in a session."""
+
+    ref: str
+    query: str
+    requires_all: bool = False  # of the words, in one message
+
+
 class TranscriptApp(WorkerApp):
     """An app that shows the transcript of a session."""
 
     shown_session: SessionSummary | None = None
     _load_id = 0  # of the latest load; results of earlier ones are discarded
     _loading_ref: str | None = None  # ref of the latest load, until its first blocks are shown
-    _find_request: tuple[str, str] = ("", "")  # ref and query
+    _find_request = FindRequest("", "")
     _matches: tuple[Location, ...] | None = ()  # of the find request; None until they are known
-    _queued_match_step = 0  # requested while the matches were unknown
+    _queued_match_step = 0  # requested before the matches were known or their blocks were loaded
     _preview_timer: Timer | None = None
     _reload_timer: Timer | None = None
     _load_seconds = 0.0  # duration of the latest load
 
     def show_transcript(
-        self, ref: str, *, target: Location | None = None, query: str = "", keep_position: bool = False
+        self,
+        ref: str,
+        *,
+        target: Location | None = None,
+        query: str = "",
+        requires_all: bool = False,
+        keep_position: bool = False,
     ) -> None:
         """Show a session at a target, with the words of a query highlighted.
 
-        A session that is already shown is loaded again only with `keep_position`.
+        With `requires_all`, a message matches only if it has all words. A session that is already shown is
+        loaded again only with `keep_position`.
         """
         self.transcript.highlight(query)
         if self.shown_session is not None and not keep_position and self._is_shown(ref):
@@ -49,7 +65,7 @@ class TranscriptApp(WorkerApp):
                 self._loading_ref = None
             if target is not None:
                 self.transcript.go_to(target)
-            self._find_matches(self.shown_session.ref, query)
+            self._find_matches(FindRequest(self.shown_session.ref, query, requires_all))
             return
         self._load_id += 1
         self._loading_ref = ref
@@ -71,9 +87,10 @@ class TranscriptApp(WorkerApp):
                 self._loading_ref = None
                 self.shown_session = summary
                 self.transcript.begin_load(target=target, keep_position=keep_position)
-                self._find_matches(summary.ref, query)
+                self._find_matches(FindRequest(summary.ref, query, requires_all))
             self.transcript.add_blocks(blocks)
             self.update_status()
+            self._go_to_queued_match()
 
         def load(history: History) -> SessionSummary | None:
             if self._load_id != load_id:
@@ -90,6 +107,7 @@ class TranscriptApp(WorkerApp):
                 self._load_seconds = time.monotonic() - start_time
                 self.transcript.finish_load()
                 self.update_status()
+                self._go_to_queued_match()
 
         self.run_in_worker("read", load, finish)
 
@@ -101,8 +119,13 @@ class TranscriptApp(WorkerApp):
     def reload_transcript(self) -> None:
         """Load the shown session again. The position is kept."""
         if self.shown_session is not None:
-            _, query = self._find_request
-            self.show_transcript(self.shown_session.ref, query=query, keep_position=True)
+            request = self._find_request
+            self.show_transcript(
+                self.shown_session.ref,
+                query=request.query,
+                requires_all=request.requires_all,
+                keep_position=True,
+            )
 
     def schedule_reload(self) -> None:
         """Reload a live session soon. Frequent calls are combined into one reload."""
@@ -133,33 +156,32 @@ class TranscriptApp(WorkerApp):
 
     # --- matches ------------------------------------------------------------------------------------------
 
-    def _find_matches(self, ref: str, query: str) -> None:
-        request = ref, query
+    def _find_matches(self, request: FindRequest) -> None:
         if self._find_request == request:
             return
         self._find_request, self._queued_match_step = request, 0
-        self._matches = None if query else ()
-        if not query:
+        self._matches = None if request.query else ()
+        if not request.query:
             return
 
         def take_matches(matches: list[Location]) -> None:
             if self._find_request == request:
                 self._matches = tuple(matches)
                 self.update_status()
-                if self._queued_match_step:
-                    self.action_go_to_match(self._queued_match_step)
+                self._go_to_queued_match()
 
         def find(history: History) -> list[Location]:
-            is_current = self._find_request == request
-            return history.find_in_session(history.find(ref), query) if is_current else []
+            if self._find_request != request:
+                return []
+            summary = history.find(request.ref)
+            return history.find_in_session(summary, request.query, requires_all=request.requires_all)
 
         # Delayed, because the user may still be typing.
         self.set_timer(FIND_DELAY_SECONDS, lambda: self.run_in_worker("find", find, take_matches))
 
     def action_go_to_match(self, step: int) -> None:
         """Go to the next match, or the previous one if `step` is negative."""
-        _, query = self._find_request
-        if not query:
+        if not self._find_request.query:
             self.show_notice(
                 "No search is active. Press / to search all sessions, or f in a transcript to find text."
             )
@@ -170,9 +192,19 @@ class TranscriptApp(WorkerApp):
         self._queued_match_step = 0
         if self.transcript.go_to_match(step, self._matches):
             return
-        self.show_notice(
-            "No more matches in this session." if self._matches else "No matches in this session."
-        )
+        if self._matches and step > 0 and not self.transcript.is_complete:
+            self._queued_match_step = step
+            return
+        if self._matches:
+            self.show_notice("No more matches in this session.")
+        elif self._find_request.requires_all and len(self._find_request.query.split()) > 1:
+            self.show_notice("No message in this session has all words.")
+        else:
+            self.show_notice("No matches in this session.")
+
+    def _go_to_queued_match(self) -> None:
+        if self._queued_match_step and self._matches is not None:
+            self.action_go_to_match(self._queued_match_step)
 
     # --- bodies of tool calls -----------------------------------------------------------------------------
 

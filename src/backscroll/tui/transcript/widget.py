@@ -188,18 +188,21 @@ class Transcript(ScrollView, can_focus=True):
     def go_to_match(self, step: int, locations: Sequence[Location]) -> bool:
         """Go to the next line with a match, in the current block or in the block of a location.
 
-        Go backward if `step` is negative. Return False if there is no such line.
+        Go backward if `step` is negative. Return False if there is no such line, or if it is not loaded yet.
         """
         layout = self.text_layout
         if not layout.blocks:
             return False
+        is_whole = self.is_complete or self._next_layout is not None
+        loaded = (location for location in locations if is_whole or layout.is_loaded(location))
+        matching = {layout.find_block(location) for location in loaded}
         current = layout.block_at(self.cursor)
-        lines = [line for line in self._match_lines(current) if (line - self.cursor) * step > 0]
+        lines = self._match_lines(current) if current in matching else []
+        lines = [line for line in lines if (line - self.cursor) * step > 0]
         if lines:
             line = min(lines) if step > 0 else max(lines)
             self._move_cursor(line, with_context=True)
             return True
-        matching = {layout.find_block(location) for location in locations}
         indexes = [index for index in matching if index is not None and (index - current) * step > 0]
         if not indexes:
             return False
@@ -207,10 +210,9 @@ class Transcript(ScrollView, can_focus=True):
         return True
 
     def _match_lines(self, index: int) -> list[int]:
-        """Return the lines of a block that contain a match."""
+        """Return the lines of a block to stop at."""
         top = self.text_layout.first_line(index) - self.text_layout.gap_above(index)
-        rows = enumerate(self.text_layout.block_rows(index))
-        return [top + offset for offset, row in rows if self._matches.in_row(self.text_layout, row)]
+        return [top + offset for offset in self._matches.matching_rows(self.text_layout, index)]
 
     def highlight(self, query: str) -> None:
         """Highlight the words of a query."""

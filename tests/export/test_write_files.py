@@ -46,8 +46,9 @@ def test_file_names_are_unique() -> None:
 def test_an_existing_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("mine")
-    with pytest.raises(DestinationError, match="exists"):
+    with pytest.raises(DestinationError, match=r"exists.*--force") as caught:
         write_one(["new"], path)
+    assert "--force" not in caught.value.reason  # only a hint: other interfaces do not have the option
     assert path.read_text() == "mine"
     write_one(["new"], path, force=True)
     assert path.read_text() == "new"

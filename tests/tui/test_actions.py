@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.widgets import Input
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.tui.app import Backscroll
+from backscroll.tui.dialogs import ExportDialog
 from tests.tui.ui_driver import UiDriver, run_ui
 
 SESSION = "5e551011-0000-4000-8000-0000000000a1"
@@ -68,25 +70,71 @@ def test_tags_can_be_added_and_removed(demo_home_copy: Path) -> None:
         assert history.annotations.tags() == {"later": 1}
 
 
-def test_an_export_does_not_overwrite_an_existing_file(demo_home: Path, tmp_path: Path) -> None:
-    target = tmp_path / "year.html"
+async def export_to(ui: UiDriver, path: Path) -> None:
+    await ui.press("e")
+    await ui.wait_for_text("Export to file:")
+    await ui.press("ctrl+u")
+    await ui.type_text(str(path))
+    await ui.press("enter")
 
-    async def export(ui: UiDriver) -> None:
-        await ui.press("e")
-        await ui.wait_for_text("Export to file:")
-        await ui.press("ctrl+u")
-        await ui.type_text(str(target))
-        await ui.press("enter")
+
+def test_an_export_replaces_an_existing_file_only_after_a_second_enter(
+    demo_home: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "year.html"
+    target.write_text("mine", encoding="utf-8")
 
     async def script(ui: UiDriver) -> None:
-        await export(ui)
-        await ui.wait_until(target.exists, "an exported file")
+        await export_to(ui, target)
+        await ui.wait_for_text("Press Enter again to replace it.")
+        assert "--force" not in ui.text
+        assert isinstance(ui.app.focused, Input)
+        assert ui.app.focused.value == str(target)
+        assert target.read_text(encoding="utf-8") == "mine"
+        await ui.press("enter")
         await ui.wait_for_text("Wrote")
-        await export(ui)
-        await ui.wait_for_text("exists")
+        await ui.wait_until_gone("Export to file:")
 
     run_ui(demo_home, script)
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_another_path_cancels_the_offer_to_replace_a_file(demo_home: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "year.md", tmp_path / "year.md2.md"
+    for target in (first, second):
+        target.write_text("mine", encoding="utf-8")
+
+    async def script(ui: UiDriver) -> None:
+        await export_to(ui, first)
+        await ui.wait_for_text("Press Enter again to replace it.")
+        dialog = ui.app.screen
+        assert isinstance(dialog, ExportDialog)
+        assert dialog._existing_path == str(first)
+        await ui.type_text("2.md")
+        await ui.press("enter")
+        await ui.wait_until(lambda: dialog._existing_path == str(second), "an offer for the other path")
+
+    run_ui(demo_home, script)
+    assert {target.read_text(encoding="utf-8") for target in (first, second)} == {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("missing/year.md", "does not exist."), ("year.doc", "Unknown format.")]
+)
+def test_an_export_that_fails_keeps_the_dialog_open(
+    demo_home: Path, tmp_path: Path, name: str, reason: str
+) -> None:
+    async def script(ui: UiDriver) -> None:
+        await export_to(ui, tmp_path / name)
+        await ui.wait_for_text(reason)
+        assert "Export to file:" in ui.text
+        await ui.press("ctrl+u")
+        await ui.type_text(str(tmp_path / "year.md"))
+        await ui.press("enter")
+        await ui.wait_for_text("Wrote")
+
+    run_ui(demo_home, script)
+    assert (tmp_path / "year.md").exists()
 
 
 def test_y_copies_the_ref_in_the_list_and_the_message_in_the_transcript(demo_home: Path) -> None:
@@ -171,6 +219,26 @@ def test_a_program_that_cannot_be_started_leaves_the_ui_usable(
     run_ui(home, script, roots=roots)
 
 
+@pytest.mark.parametrize(
+    ("last_command", "notice"),
+    [("exit 3", "claude exited with code 3."), ("kill -9 $$", "claude was ended by signal 9.")],
+)
+def test_a_resumed_program_that_fails_shows_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_command: str, notice: str
+) -> None:
+    home, roots = make_resumable_archive(tmp_path, monkeypatch)
+    record_suspensions(monkeypatch)
+    program = tmp_path / "bin" / "claude"
+    program.write_text(f"#!/bin/sh\n{last_command}\n")
+    program.chmod(0o755)
+
+    async def script(ui: UiDriver) -> None:
+        await ui.press("r")
+        await ui.wait_for_text(notice)
+
+    run_ui(home, script, roots=roots)
+
+
 def test_ctrl_c_in_the_resumed_program_returns_to_the_ui(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +276,27 @@ def test_a_session_deleted_from_the_archive_shows_a_notice_and_leaves_the_list(t
         await ui.wait_for_text("This session is no longer in the archive.")
 
     run_ui(home, script, roots=roots)
+
+
+@pytest.mark.parametrize("search_query", ["", "ferry"])
+@pytest.mark.parametrize("keys", [("s",), ("e", "enter"), ("r",)])
+def test_an_action_on_a_deleted_session_reloads_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], search_query: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home, roots = make_archive(tmp_path, "Why is the ferry late?")
+
+    async def script(ui: UiDriver) -> None:
+        await ui.wait_for_text("1 found" if search_query else "1 session")
+        await ui.wait_for_text("Answer to: Why is the ferry late?")
+        with History(home=home, roots=roots) as history:
+            history.archive_admin.forget(ui.app.sessions.selected_ref or "")
+        await ui.press(*keys)
+        await ui.wait_for_text("This session is no longer in the archive.")
+        await ui.wait_until(lambda: ui.app.sessions.entry_count == 0, "an empty list")
+        assert "Export to file:" not in ui.text
+
+    run_ui(home, script, roots=roots, search_query=search_query)
 
 
 def test_new_messages_appear_live_and_the_selection_is_kept(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def _existing_files(paths: list[Path], force: bool, *, missing: bool = False) ->
         if not force and not missing:
             skip = "--missing to skip existing files or " if len(paths) > 1 else ""
             raise DestinationError(
-                f"{path} exists. Nothing was written. Use {skip}--force to replace it.", path
+                f"{path} exists. Nothing was written.", path, hint=f"Use {skip}--force to replace it."
             )
         if not force:
             existing.add(path)

@@ -6,13 +6,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from backscroll.errors import BackscrollError
+from backscroll.errors import BackscrollError, SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, Format
@@ -20,7 +20,7 @@ from backscroll.model.sync import SyncStatus
 from backscroll.model.text import pluralize
 from backscroll.render.terminal.humanize import format_remaining
 from backscroll.tui.clipboard import copy_with_program
-from backscroll.tui.dialogs import TextDialog
+from backscroll.tui.dialogs import ExportDialog, TextDialog
 from backscroll.tui.session_list.panel import SessionListApp
 
 if TYPE_CHECKING:
@@ -171,18 +171,20 @@ class SessionActionsApp(SessionListApp):
             return
         try:
             with self.suspend():
-                error = _run_in_foreground(command)
+                outcome = _run_in_foreground(command)
         except SuspendNotSupported:
             self.show_notice(
                 f"The UI cannot be suspended. Run this in another terminal: {command.shell_line}"
             )
             return
-        if error is not None:
-            self.show_notice(
-                f"Cannot run {command.argv[0]}: {error.strerror or error}. To try it yourself, run:"
-                f" {command.shell_line}",
-                is_warning=True,
-            )
+        program = command.argv[0]
+        if isinstance(outcome, OSError):
+            reason = f"Cannot run {program}: {outcome.strerror or outcome}."
+            self.show_notice(f"{reason} To try it yourself, run: {command.shell_line}", is_warning=True)
+        elif outcome != 0:
+            reason = f"exited with code {outcome}" if outcome > 0 else f"was ended by signal {-outcome}"
+            hint = f"To see its messages, run: {command.shell_line}"
+            self.show_notice(f"{program} {reason}. {hint}", is_warning=True)
         self.refresh()
 
     def action_export(self) -> None:
@@ -192,25 +194,41 @@ class SessionActionsApp(SessionListApp):
         summary = self.current_session
         if summary is None:
             return
-        name = file_name(summary)
 
-        def export(path: str | None) -> None:
-            if not path or not path.strip():
-                return
-            target = Path(path.strip()).expanduser()
-            formats: list[Format] = [one for one in FORMATS if target.suffix == f".{one}"]
-            if not formats:
+        def write(path: str, is_forced: bool) -> None:
+            target, format_ = Path(path), _format_of(path)
+            with suppress(RuntimeError):  # no such user
+                target = target.expanduser()
+            if format_ is None:
                 endings = ", ".join(f".{one}" for one in FORMATS)
-                self.show_notice(f"Unknown format. End the file name with one of {endings}.", is_warning=True)
+                dialog.show_error(f"Unknown format. End the file name with one of {endings}.")
                 return
 
-            def write(history: History) -> Path:
-                return history.exports.write_file(history.export_session(summary.ref, formats[0]), target)
+            def export(history: History) -> Path:
+                chunks = history.export_session(summary.ref, format_)
+                return history.exports.write_file(chunks, target, force=is_forced)
 
-            self.run_in_worker("write", write, lambda written: self.show_notice(f"Wrote {written}"))
+            def show_failure(error: BackscrollError | OSError) -> None:
+                if isinstance(error, SessionNotFoundError) or not dialog.is_attached:
+                    close()
+                    self.show_error(error)
+                    return
+                can_replace = target.is_file() and not target.is_symlink() and not is_forced
+                reason = error.reason if isinstance(error, BackscrollError) else str(error)
+                dialog.show_error(reason, existing_path=path if can_replace else None)
 
-        hint = "Format by file ending: md, html, json, jsonl, txt · Esc to cancel"
-        self.push_screen(TextDialog("Export to file:", name, hint), export)
+            def show_written(written: Path) -> None:
+                close()
+                self.show_notice(f"Wrote {written}")
+
+            self.run_in_worker("write", export, show_written, on_error=show_failure)
+
+        def close() -> None:
+            if dialog.is_attached:
+                dialog.dismiss(None)
+
+        dialog = ExportDialog(file_name(summary), write)
+        self.push_screen(dialog)
 
     def action_toggle_star(self) -> None:
         """Add or remove the star of the session."""
@@ -250,20 +268,24 @@ class SessionActionsApp(SessionListApp):
             self.reload_transcript()
 
 
-def _run_in_foreground(command: "Command") -> OSError | None:
-    """Run a program and wait for it. Return the error if it cannot be started.
+def _format_of(path: str) -> Format | None:
+    """Return the export format of a file name, or None if it is unknown."""
+    return next((one for one in FORMATS if Path(path).suffix == f".{one}"), None)
+
+
+def _run_in_foreground(command: "Command") -> OSError | int:
+    """Run a program and wait for it. Return its exit code, or the error if it cannot be started.
 
     An exception must not leave `suspend`: the UI would stay suspended.
     """
     environ = {**os.environ, **command.environ}
     handler = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl+C is for the program, not for the UI
     try:
-        subprocess.run(command.argv, cwd=command.folder, env=environ, check=False)
+        return subprocess.run(command.argv, cwd=command.folder, env=environ, check=False).returncode
     except OSError as error:
         return error
     finally:
         signal.signal(signal.SIGINT, handler)
-    return None
 
 
 def _start_resource_tracker() -> None:

@@ -23,14 +23,15 @@ MIN_NOTICE_SECONDS = 5.0
 READ_CHARS_PER_SECOND = 15.0
 
 T = TypeVar("T")
+OnError = Callable[[BackscrollError | OSError], None]
 
 
 class JobDone(Message):
     """A worker has finished a job."""
 
-    def __init__(self, future: "Future[Any]", on_result: Callable[[Any], None]) -> None:
+    def __init__(self, future: "Future[Any]", on_result: Callable[[Any], None], on_error: OnError) -> None:
         super().__init__()
-        self.future, self.on_result = future, on_result
+        self.future, self.on_result, self.on_error = future, on_result, on_error
 
 
 class CallRequested(Message):
@@ -51,13 +52,26 @@ class WorkerApp(App[None]):
         self._closed_workers: list[Future[None]] = []
         self.closing = Event()
 
-    def run_in_worker(self, name: str, work: Callable[[History], T], on_result: Callable[[T], None]) -> None:
-        """Run `work` in the named worker, then `on_result` on the UI thread. Errors are shown as notices."""
+    def run_in_worker(
+        self,
+        name: str,
+        work: Callable[[History], T],
+        on_result: Callable[[T], None],
+        *,
+        on_error: OnError | None = None,
+    ) -> None:
+        """Run `work` in the named worker, then `on_result` on the UI thread.
+
+        An error is passed to `on_error`, by default `show_error`.
+        """
         if self.closing.is_set():
             return  # a timer fired during shutdown
         if name not in self._history_workers:
             self._history_workers[name] = HistoryWorker(name, self._open_history)
-        self._history_workers[name].submit(work, lambda future: self._post(JobDone(future, on_result)))
+        on_error = on_error or self.show_error
+        self._history_workers[name].submit(
+            work, lambda future: self._post(JobDone(future, on_result, on_error))
+        )
 
     def call_on_ui_thread(self, callback: Callable[[], None]) -> None:
         """Call a function on the UI thread, without waiting for it. Used in workers."""
@@ -72,13 +86,17 @@ class WorkerApp(App[None]):
         try:
             result = event.future.result()
         except (BackscrollError, OSError) as error:
-            self.show_notice(str(error), is_warning=True)
+            event.on_error(error)
             return
         event.on_result(result)
 
     @on(CallRequested)
     def _call_requested(self, event: CallRequested) -> None:
         event.callback()
+
+    def show_error(self, error: BackscrollError | OSError) -> None:
+        """Show an error of a job as a notice."""
+        self.show_notice(str(error), is_warning=True)
 
     def show_notice(self, text: str, *, is_warning: bool = False) -> None:
         """Show a text for as long as it takes to read it."""

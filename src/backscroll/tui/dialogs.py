@@ -1,6 +1,6 @@
-"""Modal dialogs: help, a choice from a list, a text input."""
+"""Modal dialogs: help, a choice from a list, a text input, an export."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 from textual import events, on
@@ -11,10 +11,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from backscroll.model.text import one_line
+from backscroll.model.text import one_line, sanitize
 from backscroll.tui.session_list.model import Choice
 
-__all__ = ["HELP_SECTIONS", "ChoiceDialog", "HelpDialog", "TextDialog"]
+__all__ = ["HELP_SECTIONS", "ChoiceDialog", "ExportDialog", "HelpDialog", "TextDialog"]
 
 MAX_OPTIONS = 500
 ALL_OPTION_ID = "*"
@@ -156,3 +156,44 @@ class TextDialog(ModalScreen[str | None]):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
+
+
+class ExportDialog(TextDialog):
+    """Path of a file to write. After an error, the dialog stays open and shows it."""
+
+    def __init__(self, path: str, write: Callable[[str, bool], None]) -> None:
+        """Call `write` with the path, and with True if an existing file may be replaced."""
+        hint = "Format by file ending: md, html, json, jsonl, txt · Esc to cancel"
+        super().__init__("Export to file:", path, hint)
+        self._write = write
+        self._is_writing = False
+        self._existing_path: str | None = None  # Enter replaces this file
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog small"):
+            yield Label(self._title, markup=False)
+            yield Input(self._value, select_on_focus=False, compact=True)
+            yield Label(markup=False, id="export-error")
+            yield Label(self._hint, markup=False, classes="hint")
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.prevent_default()  # `TextDialog` would close
+        path = event.value.strip()
+        if not path:
+            self.dismiss(None)
+        elif not self._is_writing:
+            self._is_writing = True
+            self._write(path, path == self._existing_path)
+
+    @on(Input.Changed)
+    def _path_changed(self, event: Input.Changed) -> None:
+        if event.value.strip() != self._existing_path:
+            self._existing_path = None
+
+    def show_error(self, text: str, *, existing_path: str | None = None) -> None:
+        """Show why the file was not written. For an existing file, offer to replace it."""
+        self._is_writing = False
+        self._existing_path = existing_path
+        offer = " Press Enter again to replace it." if existing_path is not None else ""
+        self.query_one("#export-error", Label).update(sanitize(text + offer))

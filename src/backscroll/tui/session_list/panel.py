@@ -109,6 +109,12 @@ class SessionListApp(TranscriptApp):
 
         self.run_in_worker("list", load, show)
 
+    def refresh_list(self) -> None:
+        """Load the session list again, and the search results if there are any."""
+        self.reload_list()
+        if self.search_result is not None:
+            self.search(keep_selection=True)
+
     def show_list(self, *, keep_selection: bool = True) -> None:
         """Show the search results, or the sessions that match the filter if there is no search."""
         now = datetime.now(UTC)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from textual import on
 from textual.timer import Timer
 
-from backscroll.errors import SessionNotFoundError
+from backscroll.errors import BackscrollError, SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.tui.base import WorkerApp
@@ -143,12 +143,21 @@ class TranscriptApp(WorkerApp):
         self.shown_session = self._loading_ref = None
         self.transcript.show_block(Block("header", session_location(ref), body=((MISSING_SESSION, "dim"),)))
         # Also as a notice, because the preview of the next session soon replaces the block.
+        self._report_missing()
+
+    def show_error(self, error: BackscrollError | OSError) -> None:
+        if isinstance(error, SessionNotFoundError):
+            self._report_missing()
+        else:
+            super().show_error(error)
+
+    def _report_missing(self) -> None:
         self.show_notice(MISSING_SESSION, is_warning=True)
-        self.reload_list()
+        self.refresh_list()
 
     @abstractmethod
-    def reload_list(self) -> None:
-        """Load the session list again."""
+    def refresh_list(self) -> None:
+        """Load the session list again, and the search results if there are any."""
 
     @abstractmethod
     def update_status(self) -> None:

@@ -7,6 +7,7 @@ transcript    one session as foldable blocks
 base          run work in workers and return results to the UI thread
 worker        background thread with its own history
 dialogs       help, choice, text input
+panels        focus and visible panels
 footer        keys of the focused panel
 clipboard     copy with a program of the system
 colors        theme styles

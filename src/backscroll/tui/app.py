@@ -86,6 +86,7 @@ class Backscroll(SessionActionsApp):
         with Horizontal(id="input-bar"):
             yield Static("Search", markup=False)
             yield Input(compact=True, select_on_focus=False, placeholder=INPUT_PLACEHOLDER)
+        yield Static(id="search-note", markup=False)
         with Horizontal(id="panes"):
             yield SessionList()
             yield Transcript()
@@ -95,7 +96,7 @@ class Backscroll(SessionActionsApp):
         theme = THEMES[self._initial_theme or _detect_theme()]
         if self.theme != theme:
             self.theme = theme
-        self.sessions.focus()
+        self.focus_list()
         self.load_list()
         if self.search_query:
             self.search()
@@ -168,6 +169,7 @@ class Backscroll(SessionActionsApp):
 
     def on_descendant_focus(self) -> None:
         self.show_focused_panel()
+        self.update_search_note()
         self.update_footer()
         self.update_status()  # a narrow terminal shows the position only with the transcript
 
@@ -189,7 +191,8 @@ class Backscroll(SessionActionsApp):
         filters = self.list_filter.label
         if self.search_result is not None:
             result = self.search_result
-            count = f"{result.row_count:,}" if result.row_count is not None else f"best {len(result.data):,}"
+            shown_count = f"best {len(result.data):,}" if result.has_more else f"{len(result.data):,}"
+            count = f"{result.row_count:,}" if result.row_count is not None else shown_count
             parts = [f"{count} found for {self.search_query.strip()!r} in {result.took_ms:.0f} ms", filters]
         else:
             shown, total = self.sessions.entry_count, len(self.list_model.summaries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -15,10 +16,11 @@ from backscroll.history.arguments import check_choice
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Query, parse
-from backscroll.index.query.parser import FILTER_NAMES, filter_items, invalid_filters
+from backscroll.index.query.parser import FILTER_NAMES, Clause, SessionIds, filter_items, invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.model.export import SecretLocation
+from backscroll.model.search import has_words
 from backscroll.search.matches import By, LearnSecrets, RedactText
 from backscroll.search.search import find_positions, resolve_filters, search_words
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Search", "all_words_check", "highlighter"]
 
 Kind = Literal["words", "exact", "regex"]
+_MAX_EXACT_POSITIONS = 1000
 _MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
 
 
@@ -141,10 +144,27 @@ class Search:
         If no message has all words, those with some of them match, unless ``requires_all``.
         """
         index, archive = self._stores.index.index, self._stores.archive
-        if not index.is_usable():
+        if not index.is_usable() or not query.strip():
             return []
+        if not has_words(query):
+            return self._exact_in_session(summary, query.strip())
         parsed = resolve_filters(archive, parse(query))
         return find_positions(archive, index, parsed, summary, requires_all=requires_all)
+
+    def _exact_in_session(self, summary: SessionSummary, text: str) -> list[tuple[str, int]]:
+        archive = self._stores.archive
+        within = Query((Clause((SessionIds(frozenset(archive.sessions.ids_with_subagents(summary))),)),))
+        found = search.search_pattern(
+            archive,
+            self._stores.index.index,
+            search.compile_pattern(text, "exact", ignore_case=False),
+            within,
+            limit=_MAX_EXACT_POSITIONS,
+            offset=0,
+            by="message",
+            context=0,
+        )
+        return sorted((match.session_ref, match.message_index) for match in found.data)
 
     def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
         """Scan a session for named secrets, so that the redactor also replaces them without a name."""
@@ -185,7 +205,13 @@ def _check_words(query: str, parsed: Query) -> None:
 
 
 def highlighter(query: str) -> Callable[[str], list[tuple[int, int]]] | None:
-    """Return a function that finds the words of a query in a text; None if the query has no words."""
+    """Return a function that finds the words of a query in a text; None if the query has only filters.
+
+    A query without words is found as exact text.
+    """
+    if query.strip() and not has_words(query):
+        exact = re.compile(re.escape(query.strip()))
+        return lambda text: [match.span() for match in exact.finditer(text)]
     parsed = parse(query)
     if not parsed.words:
         return None

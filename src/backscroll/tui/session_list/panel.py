@@ -14,16 +14,20 @@ from textual.widgets import Input, Static
 
 from backscroll.history import History
 from backscroll.model import SearchResult, SessionSummary
+from backscroll.model.search import has_words
+from backscroll.model.text import sanitize
 from backscroll.tui.dialogs import ChoiceDialog
+from backscroll.tui.panels import PanelApp
 from backscroll.tui.session_list.entry import match_entry, session_entry
 from backscroll.tui.session_list.model import ORDERS, ListFilter, Order, SessionListModel
+from backscroll.tui.session_list.search_notes import describe_search, find_invalid_filters
 from backscroll.tui.session_list.widget import SessionList
-from backscroll.tui.transcript.panel import TranscriptApp
 from backscroll.tui.worker import OpenHistory
 
 __all__ = ["PREVIEW_DELAY_SECONDS", "SEARCH_DELAY_SECONDS", "SessionListApp", "Welcome", "as_prefix_query"]
 
 Welcome = Callable[[History], Iterable[str]]  # returns the lines to show if there are no sessions
+Found = tuple[str, SearchResult, Sequence[str]]  # query, first page, invalid filters
 
 FIRST_PAGE_SESSIONS = 60  # more than a screen shows
 FIRST_PAGE_MATCHES = 20
@@ -52,7 +56,7 @@ def as_prefix_query(query: str) -> str:
     return f"{query}*"
 
 
-class SessionListApp(TranscriptApp):
+class SessionListApp(PanelApp):
     """An app with a session list."""
 
     def __init__(self, open_history: OpenHistory, welcome: Welcome) -> None:
@@ -66,7 +70,7 @@ class SessionListApp(TranscriptApp):
         self.search_query = ""
         self.search_result: SearchResult | None = None
         self._found_query = ""  # of the results: as typed, or with the last word as a prefix
-        self._input_mode = "search"  # a key of INPUT_LABELS
+        self._invalid_filters: Sequence[str] = ()  # of the results
         self._search_id = 0  # of the latest search; results of earlier ones are discarded
         self._search_timer: Timer | None = None
 
@@ -162,6 +166,17 @@ class SessionListApp(TranscriptApp):
         self.open_selected()
         self.focus_transcript()
 
+    def action_go_to_match(self, step: int) -> None:
+        """Go to the next match. In a list of results, first open the selected session at its match."""
+        if self.search_result is None or self.is_transcript_focused or (self.is_wide and self.has_matches):
+            super().action_go_to_match(step)
+        elif self.sessions.selected_ref is None:
+            self.show_notice("The search has no results.")
+        elif self.is_wide:
+            self.open_selected()
+        else:
+            self._entry_opened()
+
     def open_selected(self) -> None:
         """Show the transcript of the selected session, at the matching message if there is a search."""
         entry = self.sessions.selected_entry
@@ -173,16 +188,11 @@ class SessionListApp(TranscriptApp):
 
     # --- the input line -----------------------------------------------------------------------------------
 
-    @property
-    def input_line(self) -> Input:
-        """Return the input for search, filter and find."""
-        return self.query_one("#input-bar Input", Input)
-
     def action_open_input(self, mode: str) -> None:
         """Start to search, to filter, or to find text in the open transcript."""
         if mode == "filter" and self.transcript.has_focus:
             mode = "find"
-        self._input_mode = mode
+        self.input_mode = mode
         self.query_one("#input-bar Static", Static).update(INPUT_LABELS[mode])
         self.query_one("#input-bar").add_class("-visible")
         self.input_line.value = {"search": self.search_query, "filter": self.list_filter.text}.get(mode, "")
@@ -198,9 +208,9 @@ class SessionListApp(TranscriptApp):
     def _input_changed(self, event: Input.Changed) -> None:
         if not self.input_line.has_focus:
             return
-        if self._input_mode == "filter":
+        if self.input_mode == "filter":
             self.change_filter(text=event.value)
-        elif self._input_mode == "search":
+        elif self.input_mode == "search":
             self.search_query = event.value
             # Cancel the preview, too: loading it would delay the search.
             for timer in (self._search_timer, self._preview_timer):
@@ -220,6 +230,9 @@ class SessionListApp(TranscriptApp):
         self.focus_list()
         if not event.value.strip():
             self.close_input()
+        elif self.input_mode == "search" and not has_words(event.value):
+            self.search_query = event.value
+            self.search()
 
     def close_input(self) -> None:
         """Hide the input line."""
@@ -228,28 +241,34 @@ class SessionListApp(TranscriptApp):
     def search(self, *, keep_selection: bool = False) -> None:
         """Search for the current query and show the first page. Results of earlier searches are discarded.
 
-        If no message has all words as typed, the last one may be unfinished and is searched as a prefix.
+        If no message has all words as typed, the last one may be unfinished and is searched as a prefix. A
+        query without words is searched as exact text, which is slower: only after the user has typed it.
         """
         self._search_id += 1
         search_id, query = self._search_id, self.search_query
-        if not any(map(str.isalnum, query)):  # empty, or the start of an excluded word: "-"
-            if self.search_result is not None:
-                self.search_result = None
+        if not query.strip() or (self.is_typing and not has_words(query)):
+            is_found = self.search_result is not None and self._found_query == query
+            if self.search_result is not None and not is_found:
+                self.search_result, self._invalid_filters = None, ()
                 self.show_list(keep_selection=False)
+            self.update_search_note()
             return
 
-        def show(found: tuple[str, SearchResult] | None) -> None:
+        def show(found: Found | None) -> None:
             if found is not None and self._search_id == search_id:
-                self._found_query, self.search_result = found
+                self._found_query, self.search_result, self._invalid_filters = found
                 self.show_list(keep_selection=keep_selection)
+                self.update_search_note()
 
-        def load(history: History) -> tuple[str, SearchResult] | None:
+        def load(history: History) -> Found | None:
             page = self._search_job(search_id, query, FIRST_PAGE_MATCHES, 0)(history)
-            prefix_query = as_prefix_query(query)
-            if page is None or prefix_query == query or (page.data and not page.is_relaxed):
-                return (query, page) if page is not None else None
-            by_prefix = self._search_job(search_id, prefix_query, FIRST_PAGE_MATCHES, 0)(history)
-            return (prefix_query, by_prefix) if by_prefix is not None else None
+            found_query, prefix_query = query, as_prefix_query(query)
+            if page is not None and prefix_query != query and (not page.data or page.is_relaxed):
+                found_query = prefix_query
+                page = self._search_job(search_id, prefix_query, FIRST_PAGE_MATCHES, 0)(history)
+            if page is None:
+                return None
+            return found_query, page, find_invalid_filters(history, query, page)
 
         self.run_in_worker("search", load, show)
 
@@ -262,9 +281,27 @@ class SessionListApp(TranscriptApp):
         def load(history: History) -> SearchResult | None:
             if self._search_id != search_id:
                 return None
-            return history.search_sessions(query, limit=limit, offset=offset, context=0, filters=filters)
+            return history.search_sessions(
+                query if has_words(query) else query.strip(),
+                limit=limit,
+                offset=offset,
+                context=0,
+                pattern="words" if has_words(query) else "exact",
+                filters=filters,
+            )
 
         return load
+
+    def update_search_note(self) -> None:
+        """Show what is unusual about the query, in a line below the input."""
+        if not self.is_running:
+            return
+        note = describe_search(
+            self.search_query, self.search_result, self._invalid_filters, is_typing=self.is_typing
+        )
+        line = self.query_one("#search-note", Static)
+        line.update(sanitize(note))
+        line.display = bool(note)
 
     @on(SessionList.EndReached)
     def _load_next_page(self) -> None:
@@ -316,49 +353,3 @@ class SessionListApp(TranscriptApp):
             return
         self.list_order = ORDERS[(ORDERS.index(self.list_order) + 1) % len(ORDERS)]
         self.show_list(keep_selection=self.is_reading)
-
-    # --- visible panels -----------------------------------------------------------------------------------
-
-    def focus_list(self) -> None:
-        """Move the focus to the list, also while a dialog is open."""
-        self.screen_stack[0].set_focus(self.sessions)
-        self.show_focused_panel()
-
-    def focus_transcript(self) -> None:
-        """Move the focus to the transcript, also while a dialog is open."""
-        self.screen_stack[0].set_focus(self.transcript)
-        self.show_focused_panel()
-
-    def show_focused_panel(self) -> None:
-        """Show the panel that has the focus, if the terminal is too narrow for both."""
-        self.is_transcript_open = self._is_transcript_focused
-
-    @property
-    def is_finding(self) -> bool:
-        """Return whether the input finds text in the transcript."""
-        return self._input_mode == "find"
-
-    @property
-    def is_reading(self) -> bool:
-        """Return whether the user reads a session, or finds text in it. A change of the list keeps it."""
-        return self._is_transcript_focused and self.shown_session is not None
-
-    @property
-    def _is_transcript_focused(self) -> bool:
-        """Return whether the focus is in the transcript, or in the input that finds text in it."""
-        focused = next((screen.focused for screen in self.screen_stack[:1]), None)
-        return focused is self.transcript or (focused is self.input_line and self.is_finding)
-
-    @property
-    def is_wide(self) -> bool:
-        """Return whether the terminal is wide enough for list and transcript side by side."""
-        return not any(screen.has_class("-narrow") for screen in self.screen_stack[:1])
-
-    @property
-    def is_transcript_open(self) -> bool:
-        """Return whether a narrow terminal shows the transcript instead of the list."""
-        return any(screen.has_class("-transcript-open") for screen in self.screen_stack[:1])
-
-    @is_transcript_open.setter
-    def is_transcript_open(self, value: bool) -> None:
-        self.screen_stack[0].set_class(value, "-transcript-open")

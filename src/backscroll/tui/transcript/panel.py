@@ -188,6 +188,11 @@ class TranscriptApp(WorkerApp):
         # Delayed, because the user may still be typing.
         self.set_timer(FIND_DELAY_SECONDS, lambda: self.run_in_worker("find", find, take_matches))
 
+    @property
+    def has_matches(self) -> bool:
+        """Return whether the transcript has a query whose matches are known or being searched."""
+        return bool(self._find_request.query)
+
     def action_go_to_match(self, step: int) -> None:
         """Go to the next match, or the previous one if `step` is negative."""
         if not self._find_request.query:

@@ -32,16 +32,26 @@ class Exporter:
         self._everything = everything
 
     def learn(self, summaries: Sequence[SessionSummary], progress: Progress | None = None) -> None:
-        """Scan sessions and their subagents for secrets. Call this before `stream`."""
+        """Scan sessions and their subagents for secrets. Call this before `stream`.
+
+        For a subagent, the whole session is scanned: it can name a secret that the subagent uses.
+        """
         if self._redactor is None:
             return
         total, done = sum(map(work_units, summaries)), 0
         for summary in summaries:
-            for one in (summary, *(agent for agent, _ in self._agents(summary))):
+            for one in self._with_relatives(summary):
                 self._redactor.scan(self._archive.messages.of_session(one))
             done += work_units(summary)
             if progress is not None:
                 progress(done, total)
+
+    def _with_relatives(self, summary: SessionSummary) -> list[SessionSummary]:
+        """Return a session with its subagents; for a subagent, the whole session that it belongs to."""
+        if summary.parent_ref is None:
+            return [summary, *(agent for agent, _ in self._agents(summary))]
+        sessions = self._archive.sessions
+        return list(sessions.by_ids(sessions.ids_with_subagents(summary, with_parent=True)).values())
 
     def write(
         self,

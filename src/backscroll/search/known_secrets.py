@@ -31,7 +31,11 @@ _MAX_MESSAGES = 1000
 def learn_named_secrets(
     archive: Archive, index: Index, redactor: "Redactor", sessions: Collection[int]
 ) -> None:
-    """Scan the messages of some sessions that mention a secret by name."""
+    """Scan the messages of some sessions that mention a secret by name.
+
+    For a subagent, the session that started it is scanned as well.
+    """
+    sessions = {*sessions, *archive.sessions.parents_of(sessions).values()}
     names = Clause(tuple(Word(name) for name in _SECRET_NAMES))
     query = Query((names, Clause((SessionIds(frozenset(sessions)),))))
     limit = min(_BASE_MESSAGES + _MESSAGES_PER_SESSION * len(sessions), _MAX_MESSAGES)

@@ -71,6 +71,20 @@ _BY_EXTERNAL_ID = (
     f"{_SESSIONS} where external_id {{0}}"  # noqa: S608
     f" union all {_SUBAGENTS} and id in (select id from subagent where agent_id {{0}})"
 )
+_SESSION_IDS = (
+    "select number, source, external_id from conversations where platform = :platform and external_id = :id"
+    " union all select id, source, agent_id from subagent where platform = :platform"
+    " and parent_external_id = :id and visibility in ('listed', 'archived')"
+)
+_SUBAGENT_IDS = (
+    "with recursive below(id, source, agent_id) as ("
+    "select id, source, agent_id from subagent where platform = :platform"
+    " and parent_external_id = :id and agent_id = :agent and visibility in ('listed', 'archived')"
+    " union select s.id, s.source, s.agent_id from below b join subagent s on s.parent_agent_id = b.agent_id"
+    " where s.platform = :platform and s.parent_external_id = :id"
+    " and s.visibility in ('listed', 'archived'))"
+    " select id, source, agent_id from below"
+)
 _MAX_PREFIX_MATCHES = 20
 
 
@@ -208,14 +222,18 @@ class SessionQueries:
         ).fetchone()
         return row is not None
 
-    def ids_with_subagents(self, summary: SessionSummary) -> dict[int, str]:
-        """Return the ids of a session and its subagents, each with its ref."""
+    def ids_with_subagents(self, summary: SessionSummary, *, with_parent: bool = False) -> dict[int, str]:
+        """Return the ids of a session and its subagents, each with its ref.
+
+        For a subagent, return its own id and those of the subagents below it. ``with_parent`` returns the
+        session that started it and all subagents of that session instead.
+        """
+        platform, parent_ref = summary.platform, summary.parent_ref
+        parent_id = parent_ref.partition(":")[2] if parent_ref is not None else summary.id
+        is_whole = parent_ref is None or with_parent
         rows = self._db.execute(
-            "select number, source, external_id from conversations"
-            " where platform = :platform and external_id = :id"
-            " union all select id, source, agent_id from subagent where platform = :platform"
-            " and parent_external_id = :id and visibility in ('listed', 'archived')",
-            {"platform": summary.platform, "id": summary.id},
+            _SESSION_IDS if is_whole else _SUBAGENT_IDS,
+            {"platform": platform, "id": parent_id, "agent": summary.id},
         )
         return {id_: f"{source}:{external_id}" for id_, source, external_id in rows}
 

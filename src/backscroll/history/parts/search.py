@@ -172,7 +172,8 @@ class Search:
         if not index.is_usable():
             redactor.scan(islice(self._stores.archive.messages.of_session(summary), _MAX_SCANNED_MESSAGES))
             return
-        sessions = self._stores.archive.sessions.ids_with_subagents(summary)
+        # A secret that the session names can occur without its name in a subagent.
+        sessions = self._stores.archive.sessions.ids_with_subagents(summary, with_parent=True)
         search.learn_named_secrets(self._stores.archive, index, redactor, sessions)
 
     @staticmethod

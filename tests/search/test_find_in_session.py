@@ -1,11 +1,13 @@
 """Find text in one session and its subagents."""
 
 from collections.abc import Iterator
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from backscroll.config import NamedRoot
+from backscroll.errors import UsageError
 from backscroll.history import History, Redactor
 from backscroll.model import SessionSummary
 from backscroll.model.export import SecretLocation
@@ -16,7 +18,7 @@ PASSWORD = "tide" + "Table77"
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    """A session with a subagent that starts another one, and a second session."""
+    """A session with a subagent that starts another one, and two other sessions."""
     folder = tmp_path_factory.mktemp("find")
     session = Transcript("10000000-0000-4000-8000-000000000011", seed=5)
     session.user(f"Look for herring. The password: {PASSWORD}")
@@ -27,7 +29,10 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     session.delegate("Search for herring again", "None.")
     session.write(folder / "claude")
     other = Transcript("10000000-0000-4000-8000-000000000012", seed=6)
-    other.user("herring").assistant("herring").write(folder / "claude")
+    other.user("herring").assistant("herring").user("herring").write(folder / "claude")
+    signs = Transcript("10000000-0000-4000-8000-000000000013", seed=7)
+    signs.user("Where?").assistant("quay 7 ==> north").user("quay 8 🎉").assistant("go() to sea")
+    signs.write(folder / "claude")
     with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:
         history.sync()
         yield history
@@ -88,3 +93,55 @@ def test_an_export_of_a_subagent_replaces_a_secret_that_the_session_names(histor
     agent = _agent(history, "Search for herring")
     assert PASSWORD in "".join(history.exports.stream(agent))
     assert PASSWORD not in "".join(history.exports.stream(agent, redactor=Redactor()))
+
+
+def _positions(history: History, query: str, **options: Any) -> list[int]:
+    session = history.find("10000000-0000-4000-8000-000000000013")
+    found = history.transcript.find_matches(session, query, **options)
+    assert found.is_complete
+    return [position for _, position in found.positions]
+
+
+def test_punctuation_and_emoji_are_found_as_exact_text(history: History) -> None:
+    assert _positions(history, "==>") == [1]
+    assert _positions(history, "🎉") == [2]
+    assert _positions(history, "()") == [3]
+    assert _positions(history, "%%%") == []
+
+
+def test_blank_text_matches_nothing(history: History) -> None:
+    assert _positions(history, "") == _positions(history, " ") == []
+
+
+def test_a_pattern_is_found_in_one_session(history: History) -> None:
+    assert _positions(history, "GO() TO", pattern="exact") == [3]
+    assert _positions(history, "go to", pattern="exact") == []
+    assert _positions(history, r"quay \d", pattern="regex") == [1, 2]
+    assert _positions(history, r"quay \d", pattern="regex", filter_query="role:user") == [2]
+
+
+def test_an_invalid_regular_expression_is_an_error(history: History) -> None:
+    with pytest.raises(UsageError):
+        _positions(history, "(", pattern="regex")
+
+
+def test_more_matches_than_the_limit_are_marked_as_incomplete(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backscroll.search.session_matches.MAX_MATCHES", 2)
+    session = history.find("10000000-0000-4000-8000-000000000012")
+    found = history.transcript.find_matches(session, "herring")
+    assert (len(found.positions), found.is_complete) == (2, False)
+
+
+def test_a_session_finds_more_than_10_000_messages(tmp_path: Path) -> None:
+    session = Transcript("10000000-0000-4000-8000-000000000014", seed=8)
+    for _ in range(5_100):
+        session.user("herring").assistant("herring")
+    session.write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        found = history.transcript.find_matches(history.find("10000000"), "herring")
+        assert (len(found.positions), found.is_complete) == (10_200, True)
+        matching = history.transcript.find_matches(history.find("10000000"), "e", pattern="exact")
+        assert (len(matching.positions), matching.is_complete) == (10_200, True)

@@ -161,10 +161,9 @@ class History(ToolChanges):
         check_page(limit, offset)
         check_choice("sort key", sort, model.SortKey)
         filter = check_filter(filter)
-        total = self._stores.archive.sessions.count(filter)
-        data = self._stores.archive.sessions.page(
-            filter, limit=limit, offset=offset, sort=sort, is_reversed=is_reversed
-        )
+        stored = self._stores.archive.sessions
+        total = stored.count(filter)
+        data = stored.page(filter, limit=limit, offset=offset, sort=sort, is_reversed=is_reversed)
         has_more = offset + len(data) < total
         return model.PaginatedResult(tuple(data), model.Pagination(total, limit, offset, has_more))
 
@@ -353,7 +352,7 @@ class History(ToolChanges):
 
         If no message has all words, those with some of them match, unless ``requires_all``.
         """
-        return self._search.in_session(summary, query, requires_all=requires_all)
+        return list(self._search.in_session(summary, query, requires_all=requires_all).positions)
 
     def invalid_filters(self, query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""

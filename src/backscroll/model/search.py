@@ -18,6 +18,7 @@ __all__ = [
     "SearchRanks",
     "SearchResult",
     "SecondMatch",
+    "SessionMatches",
     "has_words",
 ]
 
@@ -135,6 +136,13 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     def known_row_count(self) -> int:
         """Return the number of matches on all pages, as far as it is known."""
         return self.row_count if self.row_count is not None else self.total_at_least or 0
+
+
+class SessionMatches(Struct, frozen=True):
+    """The matching messages of one session and its subagents."""
+
+    positions: tuple[tuple[str, int], ...]  # ref and position of each message, in this order
+    is_complete: bool = True  # False if the limit of time or number was reached
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 search             word search
 pattern_search     search for a substring or a regular expression
+session_matches    all matches in one session
 matches            what both return: a hit with its message and the text to show
 excluded_sessions  sessions that contain an excluded word
 facets             counts of matching messages by property

@@ -21,10 +21,10 @@ from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Query
-from backscroll.index.query.parser import Clause, PlainTerm, SessionIds, replace_filters
+from backscroll.index.query.parser import PlainTerm, SessionIds, replace_filters
 from backscroll.index.query.ranking import Hit
 from backscroll.index.results.highlights import SpanStream, find_spans
-from backscroll.model import Filter, SearchResult, SessionSummary
+from backscroll.model import Filter, SearchResult
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.search.excluded_sessions import exclude_sessions
 from backscroll.search.hit_text import load_hit_texts, title_of
@@ -40,7 +40,6 @@ from backscroll.search.second_match import find_second_matches
 
 __all__ = [
     "Progress",
-    "find_positions",
     "resolve_filters",
     "search_words",
 ]
@@ -52,8 +51,6 @@ _SESSION_FILTERS = {
     ("is", "starred"): Filter(is_starred=True, with_unlisted=True),
     ("has", "edits"): Filter(has_edits=True, with_unlisted=True),
 }
-_POSITIONS_PAGE_SIZE = 1000
-_MAX_POSITIONS = 10_000
 
 
 def resolve_filters(archive: Archive, query: Query) -> Query:
@@ -164,23 +161,3 @@ def _locate_words(
         if title_spans.terms:
             return FoundMessage(hit, message, title, title_spans)
     return FoundMessage(hit, message, text, spans)
-
-
-def find_positions(
-    archive: Archive, index: Index, query: Query, summary: SessionSummary, *, requires_all: bool = False
-) -> list[tuple[str, int]]:
-    """Return ref and position of the messages of a session and its subagents that match a query.
-
-    If no message has all words, those with some of them match, unless ``requires_all``.
-    """
-    refs = archive.sessions.ids_with_subagents(summary)
-    within = replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(refs)),))))
-    found: list[tuple[str, int]] = []
-    while len(found) % _POSITIONS_PAGE_SIZE == 0 and len(found) < _MAX_POSITIONS:
-        page = index.start_search(
-            within, limit=_POSITIONS_PAGE_SIZE, offset=len(found), by="message", with_counts=False
-        )
-        if not page.hits or (requires_all and page.is_relaxed):
-            break
-        found += [(refs[hit.session], hit.position) for hit in page.hits]
-    return sorted((ref, position) for ref, position in found if position != ANNOTATIONS_POSITION)

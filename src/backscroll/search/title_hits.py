@@ -1,7 +1,7 @@
 """Session titles that match a pattern. A title is a hit at the first message of its own session."""
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import count, takewhile
 
 from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
@@ -21,18 +21,15 @@ class TitleMatcher:
         self._pattern = pattern
         self._checked: set[int] = set()
         self._matching: set[int] = set()
+        self._copy_counts: dict[int, int] = {}  # by session id
 
     def match(self, keys: Iterable[MessageKey]) -> dict[MessageKey, tuple[MessageInSession, str]]:
         """Return the messages at these keys that carry a matching title, with the title."""
         candidates = [key for key in keys if key[1] != ANNOTATIONS_POSITION]
         self._check({session for session, _ in candidates} - self._checked)
-        matching = [key for key in candidates if key[0] in self._matching]
+        matching = [key for key in candidates if key[0] in self._matching and self._is_first(*key)]
         messages = self._archive.messages.lookup(matching) if matching else {}
-        return {
-            key: (message, title_of(message.summary))
-            for key, message in messages.items()
-            if self._is_first(message.summary, key[1])
-        }
+        return {key: (message, title_of(message.summary)) for key, message in messages.items()}
 
     def _check(self, sessions: set[int]) -> None:
         if sessions:
@@ -40,12 +37,19 @@ class TitleMatcher:
             self._matching |= {session for session, title in titles if self._pattern.spans(title, limit=1)}
             self._checked |= sessions
 
-    def _is_first(self, summary: SessionSummary, position: int) -> bool:
+    def _is_first(self, session: int, position: int) -> bool:
         """Return whether all earlier messages are copies from another session."""
         if position == 0:
             return True
+        if session not in self._copy_counts:
+            summary = self._archive.sessions.by_ids([session]).get(session)
+            self._copy_counts[session] = self._leading_copies(summary) if summary is not None else 0
+        return position <= self._copy_counts[session]
+
+    def _leading_copies(self, summary: SessionSummary) -> int:
+        """Return the number of messages before the first one that is not a copy."""
         if fragment := self._archive.messages.single_fragment(summary):
             _, copies = fragment
-            return all(earlier in copies for earlier in range(position))
-        before = islice(self._archive.messages.of_session(summary), position)
-        return all(message.copied_from is not None for message in before)
+            return next(position for position in count() if position not in copies)
+        messages = self._archive.messages.of_session(summary)
+        return sum(1 for _ in takewhile(lambda message: message.copied_from is not None, messages))

@@ -16,13 +16,14 @@ from backscroll.history.arguments import check_choice
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
 from backscroll.index import Index, Query, parse
-from backscroll.index.query.parser import FILTER_NAMES, Clause, SessionIds, filter_items, invalid_filters
+from backscroll.index.query.parser import FILTER_NAMES, filter_items, invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.model.export import SecretLocation
-from backscroll.model.search import has_words
+from backscroll.model.search import SessionMatches, has_words
 from backscroll.search.matches import By, LearnSecrets, RedactText
-from backscroll.search.search import find_positions, resolve_filters, search_words
+from backscroll.search.search import resolve_filters, search_words
+from backscroll.search.session_matches import find_pattern_in_session, find_words_in_session
 
 if TYPE_CHECKING:
     from backscroll.model.search import FilterItem, InvalidFilter, SearchFacets
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Search", "all_words_check", "highlighter"]
 
 Kind = Literal["words", "exact", "regex"]
-_MAX_EXACT_POSITIONS = 1000
 _MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
 
 
@@ -138,33 +138,29 @@ class Search:
 
         return self._stores.index.query(run)
 
-    def in_session(self, summary: SessionSummary, query: str, *, requires_all: bool) -> list[tuple[str, int]]:
-        """Return ref and position of the messages of a session and its subagents that match a query.
+    def in_session(
+        self,
+        summary: SessionSummary,
+        query: str,
+        *,
+        pattern: Kind = "words",
+        filter_query: str = "",
+        requires_all: bool = False,
+    ) -> SessionMatches:
+        """Return the messages of a session and its subagents that match a query.
 
         If no message has all words, those with some of them match, unless ``requires_all``.
         """
-        index, archive = self._stores.index.index, self._stores.archive
+        if pattern == "words" and not has_words(query):
+            pattern = "exact"  # the index contains no punctuation
+        archive, index = self._stores.archive, self._stores.index.index
         if not index.is_usable() or not query.strip():
-            return []
-        if not has_words(query):
-            return self._exact_in_session(summary, query.strip())
-        parsed = resolve_filters(archive, parse(query))
-        return find_positions(archive, index, parsed, summary, requires_all=requires_all)
-
-    def _exact_in_session(self, summary: SessionSummary, text: str) -> list[tuple[str, int]]:
-        archive = self._stores.archive
-        within = Query((Clause((SessionIds(frozenset(archive.sessions.ids_with_subagents(summary))),)),))
-        found = search.search_pattern(
-            archive,
-            self._stores.index.index,
-            search.compile_pattern(text, "exact", ignore_case=False),
-            within,
-            limit=_MAX_EXACT_POSITIONS,
-            offset=0,
-            by="message",
-            context=0,
-        )
-        return sorted((match.session_ref, match.message_index) for match in found.data)
+            return SessionMatches(())
+        parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
+        if pattern == "words":
+            return find_words_in_session(archive, index, parsed, summary, requires_all=requires_all)
+        compiled = search.compile_pattern(query, pattern, ignore_case=True)
+        return find_pattern_in_session(archive, index, compiled, parsed, summary)
 
     def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
         """Scan a session for named secrets, so that the redactor also replaces them without a name."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from backscroll.errors import UsageError
+from backscroll.history.parts import load_part
 from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
 from backscroll.model.session import AgentSession, Stretch
@@ -18,6 +19,8 @@ from backscroll.sources.protocols import RecordLookup
 
 if TYPE_CHECKING:
     from backscroll.archive.query.original_records import OriginalRecords
+    from backscroll.history.parts import Search
+    from backscroll.model.search import SessionMatches
 
 __all__ = ["Transcript"]
 
@@ -143,6 +146,22 @@ class Transcript:
             more = f"\n  and {len(found) - _MAX_CANDIDATES:,} more" if len(found) > _MAX_CANDIDATES else ""
             raise UsageError(f"{name!r} matches several messages. Use a longer prefix:\n{lines}{more}")
         return found[0][0]
+
+    def find_matches(
+        self,
+        summary: SessionSummary,
+        query: str,
+        *,
+        pattern: Literal["words", "exact", "regex"] = "words",
+        filter_query: str = "",
+    ) -> SessionMatches:
+        """Return the messages of a session and its subagents that match words or a pattern.
+
+        Punctuation without words is exact text. A pattern ignores upper and lower case, and ``filter_query``
+        has its filters. Raises `UsageError` for an invalid regular expression.
+        """
+        search: Search = load_part("_search", self._stores)
+        return search.in_session(summary, query, pattern=pattern, filter_query=filter_query)
 
     def records(self, summary: SessionSummary) -> OriginalRecords:
         """Return a lookup from the messages of a session to their original lines or rows."""

@@ -214,6 +214,17 @@ class Index:
                 find_parents=find_parents,
             )
 
+    def find_messages(self, query: Query, *, limit: int, requires_all: bool = False) -> list[Hit]:
+        """Return the best messages for a query, any number of them, without counts.
+
+        If no message has all words, those with some of them are returned, unless ``requires_all``.
+        """
+        with self._damage_errors():
+            snapshot = self._latest_snapshot()
+            compiled = CompiledQuery(query, is_indexed=snapshot.has_word)
+            found = snapshot.search(compiled, limit=limit, offset=0, by="message", with_counts=False)
+            return [] if requires_all and found.is_relaxed else found.hits
+
     def with_language(self, query: Query) -> Query:
         """Return the query in its language, as far as stop words or unknown words show it."""
         with self._damage_errors():

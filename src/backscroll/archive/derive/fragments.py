@@ -154,10 +154,11 @@ def merged_closing(fragments: Sequence[Fragment]) -> Closing:
         if known is not None:
             source = f"{name}_source"
             filled |= {field: getattr(known, field) for field in (name, source) if hasattr(known, field)}
-    if best.visibility == "hidden":
-        # The session is hidden only if no other content fragment makes it visible.
+    if best.visibility in ("hidden", "deleted"):
+        # The session is not listed only if no other content fragment makes it visible.
         visibilities = (one.closing.visibility for one in content_fragments(fragments) if one.message_count)
-        filled["visibility"] = next((v for v in visibilities if v in ("listed", "archived")), "hidden")
+        visible = (v for v in visibilities if v in ("listed", "archived"))
+        filled["visibility"] = next(visible, best.visibility)
     if reported := _facts_of_hooks(fragments):
         filled["metadata"] = best.metadata | reported
     for notes in (one.closing for one in fragments[1:] if one.store == "notes" and not one.is_superseded):

@@ -17,6 +17,7 @@ from backscroll.archive.storage.delta_raw import delta_compress_file
 from backscroll.archive.storage.originals import Original
 from backscroll.archive.write import unit_rows
 from backscroll.archive.write.closings import decode_closing, retain_title
+from backscroll.archive.write.superseded import retain_deleted_sessions
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Closing, Item
 
@@ -68,6 +69,7 @@ def replace_from_original(
             apply_folder_maps(db, unit_id)
             for _, *key, closing in replaced:
                 _retain_title(db, [unit_id, *key], closing)
+            retain_deleted_sessions(db, unit_id)
             delta_compress_file(db, unit_id)
             unit_rows.save_reparsed_unit(db, unit_id, writer.record_counts, file)
             for platform, session_id in sessions:

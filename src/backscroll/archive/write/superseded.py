@@ -6,10 +6,10 @@ from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents
-from backscroll.archive.write.closings import retain_title
+from backscroll.archive.write.closings import decode_closing, retain_title
 from backscroll.model.merge_messages import message_texts
 
-__all__ = ["retain_removed_messages"]
+__all__ = ["retain_deleted_sessions", "retain_removed_messages"]
 
 _PLACEHOLDER_KINDS = ("missing", "recovered")  # the record of the message is not there yet, or no longer
 
@@ -23,6 +23,7 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
     kept = 0
     if not is_appended:
         _restore_unchanged(db, unit_id)
+        retain_deleted_sessions(db, unit_id)
     superseded = db.execute(
         "select id, platform, external_id, parent_external_id, store, closing from fragment"
         " where unit_id = ? and status <> 'current'",
@@ -59,6 +60,45 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
             db.execute("update message set is_active = 0 where fragment_id = ?", [fragment_id])
             db.execute("delete from edit where fragment_id = ?", [fragment_id])
     return kept
+
+
+def retain_deleted_sessions(db: sqlite3.Connection, unit_id: int) -> None:
+    """Keep the earlier fragments of sessions that are now marked as deleted but still have messages.
+
+    A deleted session has lost the order of its messages, its title and its folder. Its earlier fragments stay
+    whole. The new fragment is reduced to messages that they lack, and deleted if there are none.
+    """
+    fragments = db.execute(
+        "select id, external_id, platform, store, closing from fragment"
+        " where unit_id = ? and status = 'current' and message_count",
+        [unit_id],
+    ).fetchall()
+    for fragment_id, external_id, platform, store, closing in fragments:
+        if not _is_deleted(closing):
+            continue
+        rows = db.execute(
+            "select id, closing from fragment f indexed by fragment_external_id where unit_id = ?"
+            " and external_id = ? and platform = ? and store = ? and status <> 'current'"
+            " and exists (select 1 from message where fragment_id = f.id) order by id",
+            [unit_id, external_id, platform, store],
+        ).fetchall()
+        if all(_is_deleted(earlier_closing) for _, earlier_closing in rows):
+            continue
+        for earlier_id, _ in rows:
+            _delete_repeated(db, fragment_id, earlier_id)
+            _release_responses(db, fragment_id, earlier_id)
+        query = "select 1 from message where fragment_id = ?"
+        if db.execute(query, [fragment_id]).fetchone():
+            db.execute("update fragment set status = 'superseded' where id = ?", [fragment_id])
+        else:
+            rebase_fragment_dependents(db, [fragment_id])
+            db.execute("delete from fragment where id = ?", [fragment_id])
+
+
+def _is_deleted(closing: bytes) -> bool:
+    """Return whether the tool had deleted the session of an encoded closing."""
+    decoded = decode_closing(closing)
+    return decoded is not None and decoded.visibility == "deleted"
 
 
 def _session_of(db: sqlite3.Connection, fragment_id: int) -> SessionKey:

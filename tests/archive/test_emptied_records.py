@@ -127,3 +127,53 @@ def test_a_session_that_was_emptied_before_it_was_read_is_not_listed(
         assert listed_ids(synced) == []
         assert listed_ids(synced, with_unlisted=True) == [ONE]
         put(home, f"checkpointId:{ONE}:1", "{}")
+
+
+@pytest.mark.parametrize("loss", ["emptied", "removed", "damaged"])
+def test_earlier_text_of_a_lost_message_stays_in_its_place(
+    loss: str, home: cursor.Home, composer: cursor.Composer, synced: SyncedArchive
+) -> None:
+    before, summary = synced.messages(ONE), synced.summaries()[0]
+    rollups = "select sum(message_count), sum(prompt_count), sum(lines_added) from activity_rollup"
+    counted = synced.archive._db.execute(rollups).fetchone()
+    values = {position: empty(home, composer.bubble_key(position)) for position in (0, 1, 2)}
+    for position in values:
+        if loss == "removed":
+            execute(home, "delete from cursorDiskKV where key = ?", composer.bubble_key(position))
+        elif loss == "damaged":
+            put(home, composer.bubble_key(position), '{"type":2,"text":"Roun')
+    for index in range(3):
+        synced.sync()
+        assert synced.messages(ONE) == before
+        (now,) = synced.summaries()
+        for name in ("message_count", "interaction_count", "total_tokens", "total_changes", "is_gone"):
+            assert getattr(now, name) == getattr(summary, name), name
+        assert synced.archive._db.execute(rollups).fetchone() == counted
+        put(home, f"bubbleId:{ONE}:another", json.dumps({"type": 2, "text": "", "_v": 3, "n": index}))
+    assert synced.archive.maintenance.verify() == []
+    for position, value in values.items():
+        put(home, composer.bubble_key(position), value)
+    synced.sync()
+    assert synced.messages(ONE) == before
+    assert synced.archive._db.execute("select count(*) from fragment").fetchone() == (1,)
+
+
+def test_only_the_last_text_of_a_lost_message_is_active(
+    home: cursor.Home, composer: cursor.Composer, synced: SyncedArchive
+) -> None:
+    key = composer.bubble_key(0)
+    value = empty(home, key)
+    for text in ("Totals are wrong", "Sums are wrong"):
+        put(home, key, value.replace("Totals are off", text))
+        synced.sync()
+    empty(home, key)
+    synced.sync()
+    prompts = {
+        message.content: message.is_active for message in synced.messages(ONE) if message.role == "user"
+    }
+    assert prompts == {
+        "Totals are off": False,
+        "Totals are wrong": False,
+        "Sums are wrong": True,
+        "Thanks": True,
+    }

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct
 
 __all__ = [
+    "PLACEHOLDER_KINDS",
     "TYPED_KINDS",
     "Attachment",
     "Decision",
@@ -33,6 +34,9 @@ Decision = Literal["accepted", "rejected", "modified"]
 
 # Kinds of user messages that the user typed. "feedback" and "answer" were typed into a dialog.
 TYPED_KINDS = (None, "queued", "feedback", "answer")
+
+# Kinds of messages whose own record is not there, not yet or no longer.
+PLACEHOLDER_KINDS = ("missing", "recovered")
 
 # Where a timestamp comes from. "stored": the record has it. All others are inferred.
 TimeSource = Literal[

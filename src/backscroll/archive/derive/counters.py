@@ -21,7 +21,7 @@ from backscroll.archive.derive.rollups import (
 )
 from backscroll.archive.derive.token_usage import NO_MESSAGE
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
-from backscroll.model.message import TYPED_KINDS
+from backscroll.model.message import PLACEHOLDER_KINDS, TYPED_KINDS
 
 __all__ = ["Decision", "FragmentCounts", "count_fragment"]
 
@@ -31,7 +31,7 @@ _COMPLETED, _FAILED, _ACCEPTED = (FIXED_STRING_IDS[text] for text in ("completed
 # Reasons why a message is not counted, or not everywhere. A row contains their sum.
 _COPIED = 1  # another session contained it first
 _REPEATED = 2  # in a subagent's file, and counted in the session
-_EARLIER = 4  # in an earlier fragment of the same session, and counted there
+_EARLIER = 4  # in another fragment of the same session, and counted there
 
 # The file of a forked subagent begins with the response that started it, under a new id.
 _IS_REPEATED = (
@@ -46,6 +46,10 @@ _IS_REPEATED = (
     "   and p.parent_external_id is f.parent_external_id)))"
 )
 _TYPED_KINDS = f"select id from string where text in ({', '.join('?' * len(TYPED_KINDS))})"  # noqa: S608
+_IS_PLACEHOLDER = (
+    "coalesce({message}.kind_string_id in (select id from string where text in"  # noqa: S608 - constants
+    f" ({', '.join(map(repr, PLACEHOLDER_KINDS))})), 0)"
+)
 _BUCKET = f"coalesce(m.at / {BUCKET_MS}, {UNDATED_BUCKET})"
 _MESSAGES = (
     f"select at, {_BUCKET}, role_string_id, kind_string_id, tool_string_id, model_string_id,"  # noqa: S608
@@ -100,24 +104,21 @@ def count_fragment(
     rollup_writer: RollupWriter,
     fragment_id: int,
     earlier: Sequence[int],
+    later: Sequence[int] = (),
     *,
     is_subagent: bool,
 ) -> FragmentCounts:
     """Count a fragment and write its rollups.
 
-    `earlier` are fragments of the same session that are counted first. A message that two files of a session
-    contain counts once.
+    `earlier` and `later` are the other fragments of the same session, in the order in which they are counted.
+    A message that two files of a session contain counts once. A placeholder counts only if no fragment has
+    its message.
     """
     skipped = f"(m.copied_from_string_id is not null) * {_COPIED}"
     if is_subagent:
         skipped += f" + {_IS_REPEATED} * {_REPEATED}"
-    if earlier:
-        fragments = ", ".join(map(str, earlier))
-        repeated = (
-            "select 1 from message e where e.record_hash = m.record_hash"  # noqa: S608
-            f" and e.fragment_id in ({fragments})"
-        )
-        skipped += f" + exists ({repeated}) * {_EARLIER}"
+    if earlier or later:
+        skipped += f" + {_is_counted_elsewhere(earlier, later)} * {_EARLIER}"
     counts = FragmentCounts()
     rollup = FragmentRollup()
     groups = _group_messages(db.execute(_MESSAGES.format(skipped=skipped), [fragment_id]), counts, rollup)
@@ -128,6 +129,22 @@ def count_fragment(
     counts.tokens, counts.is_lower_bound = rollup_writer.write_tokens(fragment_id)
     counts.models.update(dict(db.execute(_MODELS_WITHOUT_MESSAGE, [fragment_id, is_subagent])))
     return counts
+
+
+def _is_counted_elsewhere(earlier: Sequence[int], later: Sequence[int]) -> str:
+    """Return an SQL expression: whether another fragment of the session counts the message ``m``."""
+    other = "select 1 from message e where e.record_hash = m.record_hash"
+    is_placeholder = _IS_PLACEHOLDER.format(message="m")
+    is_other_placeholder = _IS_PLACEHOLDER.format(message="e")
+    before, others = (", ".join(map(str, ids)) for ids in (earlier, [*earlier, *later]))
+    repeated = (
+        f"exists ({other} and e.fragment_id in ({before}) and {is_other_placeholder} <= {is_placeholder})"
+    )
+    filled = (
+        f"{is_placeholder} and exists ({other} and e.fragment_id in ({others})"
+        f" and not {is_other_placeholder} and e.is_active >= m.is_active)"
+    )
+    return f"({repeated} or {filled})"
 
 
 def _group_messages(

@@ -128,7 +128,9 @@ def _count(
     """Count the fragments of a session or subagent. A message counts in the first that contains it."""
     ids = [fragment.id for fragment in fragments]
     return [
-        count_fragment(db, rollups, fragment.id, ids[:order], is_subagent=fragment.is_subagent)
+        count_fragment(
+            db, rollups, fragment.id, ids[:order], ids[order + 1 :], is_subagent=fragment.is_subagent
+        )
         for order, fragment in enumerate(fragments)
     ]
 

@@ -8,10 +8,14 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents
 from backscroll.archive.write.closings import decode_closing, retain_title
 from backscroll.model.merge_messages import message_texts
+from backscroll.model.message import PLACEHOLDER_KINDS
 
 __all__ = ["retain_deleted_sessions", "retain_removed_messages"]
 
-_PLACEHOLDER_KINDS = ("missing", "recovered")  # the record of the message is not there yet, or no longer
+_PLACEHOLDERS = (
+    "select record_hash from message join string on id = kind_string_id"  # noqa: S608 - constants
+    f" where fragment_id = ? and text in ({', '.join('?' * len(PLACEHOLDER_KINDS))})"
+)
 
 
 def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended: bool) -> int:
@@ -57,9 +61,24 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
         )
         if replacement is not None:
             _release_responses(db, fragment_id, replacement[0])
-            db.execute("update message set is_active = 0 where fragment_id = ?", [fragment_id])
-            db.execute("delete from edit where fragment_id = ?", [fragment_id])
+            _deactivate(db, fragment_id, replacement[0])
     return kept
+
+
+def _deactivate(db: sqlite3.Connection, fragment_id: int, new_id: int) -> None:
+    """Make the messages of a superseded fragment inactive, except those whose record the unit has lost.
+
+    The new fragment has placeholders for such records. Their earlier messages replace the placeholders.
+    """
+    db.execute(
+        f"update message set is_active = 0 where fragment_id = ? and record_hash not in ({_PLACEHOLDERS})",  # noqa: S608
+        [fragment_id, new_id, *PLACEHOLDER_KINDS],
+    )
+    db.execute(
+        "delete from edit where fragment_id = :id and position not in"
+        " (select position from message where fragment_id = :id and is_active)",
+        {"id": fragment_id},
+    )
 
 
 def retain_deleted_sessions(db: sqlite3.Connection, unit_id: int) -> None:
@@ -175,11 +194,9 @@ def _delete_repeated(db: sqlite3.Connection, fragment_id: int, new_id: int) -> N
         [fragment_id, new_id],
     )
     record_hashes: dict[int, int] = dict(rows.fetchall())
-    placeholders = (
-        "select 1 from message join string on id = kind_string_id where fragment_id = ? and text in (?, ?)"
-    )
-    if not record_hashes and not db.execute(placeholders, [fragment_id, *_PLACEHOLDER_KINDS]).fetchone():
+    if not record_hashes and not _placeholder_records(db, fragment_id):
         return
+    lost_records = _placeholder_records(db, new_id)
     new_texts = {
         hash(text) for message in fragment_messages(db, new_id, start) for text in message_texts(message)
     }
@@ -187,15 +204,22 @@ def _delete_repeated(db: sqlite3.Connection, fragment_id: int, new_id: int) -> N
     for position, message in enumerate(fragment_messages(db, fragment_id, start), start=start):
         missing = [text for text in message_texts(message) if hash(text) not in new_texts]
         record_hash = record_hashes.get(position)
-        if message.kind in _PLACEHOLDER_KINDS:
+        if message.kind in PLACEHOLDER_KINDS:
             is_repeated = record_hash is not None or not missing
         else:
-            is_repeated = record_hash is not None and all(
-                _record_contains(db, new_id, record_hash, text) for text in missing
+            is_repeated = (
+                record_hash is not None
+                and record_hash not in lost_records
+                and all(_record_contains(db, new_id, record_hash, text) for text in missing)
             )
         if is_repeated:
             repeated.append((fragment_id, position))
     db.executemany("delete from message where fragment_id = ? and position = ?", repeated)
+
+
+def _placeholder_records(db: sqlite3.Connection, fragment_id: int) -> set[int]:
+    """Return the records of a fragment that have only a placeholder."""
+    return {record_hash for (record_hash,) in db.execute(_PLACEHOLDERS, [fragment_id, *PLACEHOLDER_KINDS])}
 
 
 def _equal_until(db: sqlite3.Connection, fragment_id: int, new_id: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from backscroll.model import Item, Message, Opening, SubagentLink, Workspace
+from backscroll.model.message import PLACEHOLDER_KINDS
 from backscroll.sources.cursor import workspace
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, as_text, decode
 from backscroll.sources.cursor.database.record_types import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
@@ -214,7 +215,7 @@ def _read_first_message(content: Iterator[ContentItem], store: str) -> tuple[lis
     first_items: list[ContentItem] = []
     for item in content:
         first_items.append(item)
-        if isinstance(item, Message) and item.kind not in ("missing", "recovered"):
+        if isinstance(item, Message) and item.kind not in PLACEHOLDER_KINDS:
             return first_items, store
     return first_items, ""
 

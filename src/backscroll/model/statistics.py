@@ -152,6 +152,7 @@ UsageVerdict = Literal[
     "fork prefix",  # repeated by a forked session
     "subagent copy",  # in the session and in its subagent
     "other account",  # the content of the session comes from a better store
+    "discarded",  # of an attempt whose result the tool discarded
 ]
 
 

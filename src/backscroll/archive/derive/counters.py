@@ -107,8 +107,9 @@ def count_fragment(
     later: Sequence[int] = (),
     *,
     is_subagent: bool,
+    is_discarded: bool = False,
 ) -> FragmentCounts:
-    """Count a fragment and write its rollups.
+    """Count a fragment and write its rollups. The tokens of a discarded result do not count.
 
     `earlier` and `later` are the other fragments of the same session, in the order in which they are counted.
     A message that two files of a session contain counts once. A placeholder counts only if no fragment has
@@ -126,7 +127,10 @@ def count_fragment(
     _count_groups(groups, counts, rollup, typed_kinds, is_subagent=is_subagent)
     _count_edits(db.execute(_EDITS.format(skipped=skipped), [fragment_id]), counts, rollup)
     rollup_writer.write(fragment_id, rollup)
-    counts.tokens, counts.is_lower_bound = rollup_writer.write_tokens(fragment_id)
+    if is_discarded:
+        rollup_writer.delete_tokens(fragment_id)
+    else:
+        counts.tokens, counts.is_lower_bound = rollup_writer.write_tokens(fragment_id)
     counts.models.update(dict(db.execute(_MODELS_WITHOUT_MESSAGE, [fragment_id, is_subagent])))
     return counts
 

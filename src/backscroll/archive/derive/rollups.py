@@ -113,7 +113,7 @@ class RollupWriter:
         self._fragment_ids, self._activity, self._tools = [], [], []
 
     def delete_tokens(self, fragment_id: int) -> None:
-        """Delete the token rows of a fragment: they count elsewhere."""
+        """Delete the token rows of a fragment: they count elsewhere or not at all."""
         self._db.execute("delete from token_rollup where fragment_id = ?", [fragment_id])
 
     def write_tokens(self, fragment_id: int) -> tuple[int | None, bool]:

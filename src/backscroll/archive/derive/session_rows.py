@@ -125,11 +125,20 @@ def _count_reported_tokens(rollups: RollupWriter, others: Sequence[Fragment], to
 def _count(
     db: sqlite3.Connection, rollups: RollupWriter, fragments: Sequence[Fragment]
 ) -> list[FragmentCounts]:
-    """Count the fragments of a session or subagent. A message counts in the first that contains it."""
+    """Count the fragments of a session or subagent. A message counts in the first that contains it.
+
+    The best fragment decides whether tokens count: a verdict may be newer than the other fragments.
+    """
     ids = [fragment.id for fragment in fragments]
     return [
         count_fragment(
-            db, rollups, fragment.id, ids[:order], ids[order + 1 :], is_subagent=fragment.is_subagent
+            db,
+            rollups,
+            fragment.id,
+            ids[:order],
+            ids[order + 1 :],
+            is_subagent=fragment.is_subagent,
+            is_discarded=fragments[0].closing.is_discarded,
         )
         for order, fragment in enumerate(fragments)
     ]

@@ -36,6 +36,7 @@ class _Fragment(NamedTuple):
     session: SelectedSession
     agent_id: str | None
     is_selected: bool
+    is_counted: bool
 
 
 class _Response(NamedTuple):
@@ -113,18 +114,20 @@ def is_in_range(at: int | None, first_bucket: int | None, end_bucket: int | None
 
 def _fragments(db: sqlite3.Connection, sessions: dict[int, SelectedSession]) -> list[_Fragment]:
     """Return all fragments of the sessions, selected or not. Those of subagents have an agent id."""
+    is_counted = "exists (select 1 from token_rollup t where t.fragment_id = s.fragment_id)"
     rows = db.execute(
-        "select s.fragment_id, c.number,"
+        "select s.fragment_id, c.number,"  # noqa: S608 - constants
         " iif(s.is_subagent and s.external_id <> s.session_external_id, s.external_id, null),"
         " exists (select 1 from temp.selected t where t.fragment_id = s.fragment_id)"
-        " from fragment_session s"
+        f"  and (f.store <> 'usage' or {is_counted}), {is_counted}"
+        " from fragment_session s join fragment f on f.id = s.fragment_id"
         " join conversations c on c.external_id = s.session_external_id and c.platform = s.platform"
         " where c.number in (select session_id from temp.selected)"
         " order by c.started_at, c.number, s.is_subagent, s.fragment_id"
     ).fetchall()
     return [
-        _Fragment(id_, sessions[session_id], agent_id, bool(is_selected))
-        for id_, session_id, agent_id, is_selected in rows
+        _Fragment(id_, sessions[session_id], agent_id, bool(is_selected), bool(is_counted))
+        for id_, session_id, agent_id, is_selected, is_counted in rows
         if session_id in sessions
     ]
 
@@ -178,6 +181,8 @@ def _verdict(db: sqlite3.Connection, fragment: _Fragment, response: _Response) -
     """Return whether a response counts in this fragment, and why not."""
     if not fragment.is_selected:
         return "other account", "the session's content is taken from another file"
+    if not response.is_copy and not fragment.is_counted:
+        return "discarded", "the result was discarded"
     if not response.is_copy:
         return "counted", ""
     owner = db.execute(_OWNER, [response.response_hash]).fetchone()

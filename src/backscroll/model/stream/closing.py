@@ -110,6 +110,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()  # why it is not complete
     visibility: Visibility = "listed"
     is_unlinked: bool = False  # a subagent that is hidden unless a link to a tool call is found
+    is_discarded: bool = False  # the tool discarded the result; the tokens do not count
     agents: tuple[Agent, ...] = ()  # subagents in this unit
     child_ids: tuple[str, ...] = ()  # subagents with their own unit
     abandoned: tuple[str, ...] = ()  # ids of messages outside the branch that the tool shows

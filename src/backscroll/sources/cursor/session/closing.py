@@ -89,9 +89,11 @@ def build_closing(
         metadata["decision_evidence"] = dict(decisions)
     if loss.orphan_count:
         metadata["orphans"] = loss.orphan_count
+    is_loser = False
     if facts.composer.is_best_of_n_subcomposer is True or facts.header.is_best_of_n_subcomposer is True:
         verdict = facts.composer.best_of_n_judge_winner
-        metadata["best_of_n"] = "winner" if verdict is True else "loser" if verdict is False else "candidate"
+        is_loser = verdict is False
+        metadata["best_of_n"] = "winner" if verdict is True else "loser" if is_loser else "candidate"
     return Closing(
         title=title[0] if title else None,
         title_source=title[1] if title else None,
@@ -103,6 +105,7 @@ def build_closing(
         completeness=completeness,
         reasons=reasons,
         visibility=visibility,
+        is_discarded=is_loser,
         agents=(_agent(facts, stats, parent_id, started_at, title),) if is_subagent else (),
         child_ids=_child_ids(facts),
         metadata=metadata,

@@ -1,5 +1,6 @@
 """Statistics of Cursor sessions: best-of-N attempts, and the cost that Cursor stored."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,26 @@ def test_tokens_of_attempts_that_lost_do_not_count(
             LOSER: "discarded",
             CANDIDATE: "counted",
         }
+
+
+def test_the_cost_that_cursor_stored_is_the_reported_cost(home: cursor.Home, tmp_path: Path) -> None:
+    usage = {"gpt-4": {"costInCents": 12, "amount": 3}, "default": {"costInCents": 0.5, "amount": 1}}
+    composer = home.composer([cursor.user("What is it?")], generation=2, data={"usageData": usage})
+    copied_from = {"composerId": composer.id, "at": 1_800_000_000_000}
+    home.composer([cursor.user("Copied")], data={"usageData": usage, "copiedFrom": copied_from})
+    home.composer([cursor.user("Later")], data={"usageData": {}})
+    with open_history(home, tmp_path) as history:
+        for _ in range(2):
+            report = history.statistics.report(by="model")
+            assert report.total.reported_usd == pytest.approx(0.125)
+            assert {row.key: row.reported_usd for row in report.rows} == {
+                "gpt-4": pytest.approx(0.12),
+                None: pytest.approx(0.005),
+            }
+            assert report.reported is not None
+            assert (report.reported.sessions, report.reported.tokens) == (1, None)
+            assert history.transcript.reported_cost(history.find(composer.id)) == pytest.approx(0.125)
+            # A later version of Cursor removes the cost.
+            home.put(composer.key, json.dumps({**composer.data, "usageData": {}}))
+            home.write()
+            assert history.sync().rewritten

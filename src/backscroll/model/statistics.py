@@ -115,7 +115,7 @@ class Reported(Struct, frozen=True, kw_only=True):
 
     sessions: int  # with a reported cost
     usd: float
-    tokens: int | None  # in the totals of sessions; None if only costs of responses are reported
+    tokens: int | None  # in the totals of sessions; None if only costs are reported
     computed_usd: float | None  # None if no price is known
 
     @property

@@ -29,6 +29,6 @@ def reported_cost(counted: Statistics, prices: PriceTable) -> Reported | None:
     return Reported(
         sessions=len(sessions),
         usd=usd + sum(one.reported_usd or 0 for one in by_response),
-        tokens=sum(increment.tokens for increment in increments) if increments else None,
+        tokens=sum(increment.tokens for increment in increments) or None,
         computed_usd=bill_of(computed.consumed(), prices).usd,
     )

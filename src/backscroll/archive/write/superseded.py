@@ -48,6 +48,7 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
         (remaining,) = db.execute(query, [fragment_id]).fetchone()
         if not remaining and current is not None:
             retain_title(db, closing, current[0])
+            _retain_reported_usage(db, fragment_id, current[0])
             session_before, session_now = _session_of(db, fragment_id), _session_of(db, current[0])
             rebase_fragment_dependents(db, [fragment_id])
             db.execute("delete from fragment where id = ?", [fragment_id])
@@ -63,6 +64,15 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
             _release_responses(db, fragment_id, replacement[0])
             _deactivate(db, fragment_id, replacement[0])
     return kept
+
+
+def _retain_reported_usage(db: sqlite3.Connection, fragment_id: int, new_id: int) -> None:
+    """Move the totals that a tool reported to the new fragment if it has none."""
+    db.execute(
+        "update reported_usage set fragment_id = :new where fragment_id = :old"
+        " and not exists (select 1 from reported_usage where fragment_id = :new)",
+        {"old": fragment_id, "new": new_id},
+    )
 
 
 def _deactivate(db: sqlite3.Connection, fragment_id: int, new_id: int) -> None:

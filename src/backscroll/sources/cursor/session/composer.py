@@ -170,6 +170,8 @@ def read_session(
             stats.add(item)
         yield item
     yield from report.take_problems()
+    if (totals := session_facts.reported_totals(facts, latest)) is not None:
+        yield totals
     yield from parser.links
     yield from _subagent_links(facts)
     if found_workspace is None:

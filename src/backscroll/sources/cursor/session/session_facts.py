@@ -3,17 +3,19 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from backscroll.model import Visibility
+from backscroll.model import ReportedState, ReportedTotals, Visibility
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, unwrap
 from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader
 from backscroll.sources.cursor.database.session_lists import ListEntry
 from backscroll.sources.cursor.session import timestamps
+from backscroll.sources.cursor.session.bubble import AUTO_MODELS
 
 __all__ = [
     "SessionFacts",
     "compaction",
     "git_branch",
     "metadata",
+    "reported_totals",
     "stored_times",
     "stored_title",
     "title_from_text",
@@ -114,6 +116,22 @@ def stored_times(facts: SessionFacts, latest: datetime) -> tuple[datetime | None
     return started_at, max((at for at in update_times if at is not None), default=None)
 
 
+def reported_totals(facts: SessionFacts, latest: datetime) -> ReportedTotals | None:
+    """Return the cost that Cursor stored; None if there is none. It stored no tokens with it.
+
+    The cost in a copied session belongs to the original session.
+    """
+    costs = _cost_in_cents(facts.composer.usage_data)
+    if not costs or facts.composer.copied_from is not None:
+        return None
+    started_at, updated_at = stored_times(facts, latest)
+    models: dict[str | None, tuple[int, float]] = {}
+    for name, cents in costs.items():
+        model = None if name in AUTO_MODELS else name
+        models[model] = (0, models.get(model, (0, 0.0))[1] + cents / 100)
+    return ReportedTotals((ReportedState(started_at, updated_at or started_at, models),))
+
+
 def metadata(facts: SessionFacts) -> dict[str, Any]:
     """Return other stored facts. ``context_tokens_used`` is the size of the context, not the usage."""
     header, composer = facts.header, facts.composer
@@ -159,7 +177,7 @@ def _todos(todos: Any) -> list[dict[str, str]]:
 
 
 def _cost_in_cents(usage: Any) -> dict[str, float]:
-    """Return cents by model, which only builds before about 1.0 store."""
+    """Return cents by model. Builds since about 1.0 store none."""
     costs = {name: as_map(each).get("costInCents") for name, each in as_map(usage).items()}
     return {
         name: float(cost)

@@ -20,6 +20,7 @@ from .store_builder import user as store_user
 
 ID = "7a3e0000-0000-4000-8000-000000000001"
 OTHER = "7a3e0000-0000-4000-8000-000000000002"
+THIRD = "7a3e0000-0000-4000-8000-000000000003"
 
 
 def read(root: Path) -> dict[str, UnitContent]:
@@ -72,6 +73,25 @@ def test_the_transcript_in_the_project_of_the_session_is_active_even_if_older(tm
     contents = read(tmp_path)
     active = [m.content for content in contents.values() for m in messages(content) if m.is_active]
     assert active == ["mine", "about mine"]
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_a_transcript_in_a_known_project_is_active_even_if_older(has_metadata: bool, tmp_path: Path) -> None:
+    Store(tmp_path, id=OTHER).write(sidecar={"schemaVersion": 1, "cwd": CWD})
+    if not has_metadata:  # the name of the session's folder is the hash of its working directory
+        Store(tmp_path, id=THIRD).write(sidecar={"schemaVersion": 1, "cwd": "/home/dev/other"})
+        (tmp_path / "chats" / cursor_cli.folder_hash(CWD) / ID).mkdir()
+        write(tmp_path, "elsewhere", at=1_790_000_200_000, project="home-dev-other")
+    write(tmp_path, "mine", at=1_790_000_000_000)
+    write(tmp_path, "stray", at=1_790_000_100_000, project="empty-window")
+    sessions = [session for content in read(tmp_path).values() for session in content.sessions]
+    (active,) = (one for one in sessions if any(message.is_active for message in one.messages))
+    assert [message.content for message in active.messages] == ["mine", "about mine"]
+    assert active.closing.workspace is not None
+    assert active.closing.workspace.path == CWD
+    assert active.closing.reasons[1:] == ("another project has a different transcript with the same id",)
+    others = [one.closing.workspace for one in sessions if one is not active and one.opening.id == ID]
+    assert set(others) == {None}
 
 
 def test_a_copy_or_an_earlier_state_of_a_transcript_is_only_counted(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def read_draft(path: Path) -> Iterator[Item]:
     yield Closing(
         title=title,
         title_source="meta.json" if title else None,
-        workspace=workspace.store_workspace(sidecar.text("cwd"), (), (), folder_hash=folder.parent.name),
+        workspace=workspace.store_workspace(sidecar.text("cwd"), (), (), folder_name=folder.parent.name),
         created_at=created_at or modified_at,
         created_at_source="stored" if created_at else "file" if modified_at else None,
         updated_at=timestamps.from_value(sidecar.fields.get("updatedAtMs")) or modified_at,

@@ -120,7 +120,7 @@ class SessionHeader(Struct, frozen=True):
                 self.sidecar.text("cwd"),
                 state.workspace_uris,
                 conversation.context_folders,
-                folder_hash=self.path.parent.parent.name,
+                folder_name=self.path.parent.parent.name,
             ),
             created_at=created_at,
             created_at_source=created_at_source,

@@ -1,6 +1,6 @@
 """Read transcripts: lossy text copies of sessions, which the CLI and the IDE's agent write per project."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from backscroll.sources.cursor_cli.transcript_paths import TranscriptPath, parse
 __all__ = ["RootCatalog", "read_transcript"]
 
 _LOSSY_REASON = "a transcript keeps no tool results, no thinking and no times but those of prompts"
+_AMBIGUOUS_REASON = "another project has a different transcript with the same id"
 _PATH_PARAMS = (
     "path",
     "file_path",
@@ -43,7 +44,17 @@ class RootCatalog:
         """Working directories by session id."""
         sidecars = (*self._root.glob("chats/*/*/meta.json"), *self._root.glob("acp-sessions/*/meta.json"))
         cwds = {path.parent.name: read_sidecar(path).text("cwd") for path in sorted(sidecars)}
-        return {id: cwd for id, cwd in cwds.items() if cwd}
+        known = {id: cwd for id, cwd in cwds.items() if cwd}
+        # Older versions write no metadata. The name of the folder is the MD5 of the working directory.
+        by_hash = {workspace.folder_hash(cwd): cwd for cwd in known.values()}
+        for folder in sorted(self._root.glob("chats/*/*")):
+            if folder.parent.name in by_hash:
+                known.setdefault(folder.name, by_hash[folder.parent.name])
+        return known
+
+    @cached_property
+    def _known_slugs(self) -> frozenset[str]:
+        return frozenset(slug for folder in self.folders() for slug in workspace.project_slugs(folder))
 
     @cached_property
     def _transcripts(self) -> dict[tuple[str | None, str], list[Path]]:
@@ -56,10 +67,11 @@ class RootCatalog:
     def same_session(self, path: Path, parsed: TranscriptPath) -> list[Path]:
         """Return all transcripts of the same session, the active one first.
 
-        The active one is in the project of the session's folder; if the folder is unknown, it is the newest.
+        The active one is in the project of the session's folder. If that is unknown, it is in the project of
+        a folder that other sessions name, and the newest of these.
         """
         cwd = self._cwds.get(parsed.parent or parsed.id)
-        slugs = workspace.project_slugs(cwd) if cwd is not None else ()
+        slugs: Collection[str] = workspace.project_slugs(cwd) if cwd is not None else self._known_slugs
         found = self._transcripts.get((parsed.parent, parsed.id), [path])
         return sorted(
             found if path in found else [*found, path],
@@ -120,15 +132,19 @@ def _read_session(
         started_at=first_timestamp,
     )
     metadata: dict[str, Any] = {"project": parsed.project, "window": f"cli:{parsed.project}"}
+    reasons = [_LOSSY_REASON]
     if len(transcripts) > 1:
         metadata["ambiguous_transcripts"] = [str(each) for each in transcripts]
+        if not all(_is_prefix_of(each, path) for each in transcripts[1:]):
+            reasons.append(_AMBIGUOUS_REASON)
+    found_workspace = workspace.project_workspace(parsed.project, catalog.folders(), mentioned_paths)
     yield Closing(
-        workspace=workspace.project_workspace(parsed.project, catalog.folders(), mentioned_paths),
+        workspace=found_workspace if is_active else None,
         created_at=first_timestamp or modified_at,
         created_at_source="stored" if first_timestamp else "file" if modified_at else None,
         updated_at=modified_at if is_active else None,
         completeness="lossy",
-        reasons=(_LOSSY_REASON,),
+        reasons=tuple(reasons),
         visibility="listed" if has_messages else "draft",
         agents=(agent,) if agent_id is not None else (),
         metadata=metadata,

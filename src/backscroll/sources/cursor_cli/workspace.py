@@ -8,7 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from backscroll.model import Workspace
 from backscroll.sources.cursor.uri import Address, parse_uri
 
-__all__ = ["moved_slug", "project_slugs", "project_workspace", "store_workspace"]
+__all__ = ["folder_hash", "moved_slug", "project_slugs", "project_workspace", "store_workspace"]
 
 _HYPHENS = re.compile(r"-+")
 _SEPARATORS = re.compile(r"[/\\:]+")
@@ -16,11 +16,11 @@ _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]")
 
 
 def store_workspace(
-    cwd: str | None, uris: Iterable[str], context_paths: Iterable[str], *, folder_hash: str
+    cwd: str | None, uris: Iterable[str], context_paths: Iterable[str], *, folder_name: str
 ) -> Workspace | None:
     """Return the workspace of a store, from its metadata, its root or its context.
 
-    A path that matches ``folder_hash`` is preferred. This is the name of the folder that contains the
+    A path that matches ``folder_name`` is preferred. This is the name of the folder that contains the
     session's folder: for most stores, the MD5 of the workspace path.
     """
     in_metadata = [Address(cwd)] if cwd else []
@@ -29,9 +29,9 @@ def store_workspace(
     sources = (("meta.json", in_metadata), ("conversation root", in_root), ("prompt context", in_context))
     for evidence, addresses in sources:
         for address in addresses:
-            if _hash(address.path) == folder_hash:
+            if folder_hash(address.path) == folder_name:
                 return Workspace(
-                    address.path, address.authority, f"{evidence}, hash verified", storage_ids=(folder_hash,)
+                    address.path, address.authority, f"{evidence}, hash verified", storage_ids=(folder_name,)
                 )
     for evidence, addresses in sources:
         if addresses:
@@ -39,7 +39,8 @@ def store_workspace(
     return None
 
 
-def _hash(path: str) -> str:
+def folder_hash(path: str) -> str:
+    """Return the name below ``chats/`` of the sessions with a working directory."""
     return md5(path.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 

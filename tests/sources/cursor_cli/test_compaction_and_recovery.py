@@ -307,3 +307,63 @@ def test_the_store_of_a_subagent_names_its_parent_and_call(store: Store) -> None
     assert (session.opening.agent_id, session.opening.parent_id) == (store.id, "parent-id")
     assert [(link.agent_id, link.tool_call_id) for link in content.links] == [(store.id, "c9")]
     assert session.closing.agents[0].prompt == "count"
+
+
+LONG_SUMMARY = "The totals of the basket were rounded twice."
+
+
+@pytest.mark.parametrize("state", ["unnamed", "unlisted", "missing"])
+def test_a_summary_without_its_message_follows_the_messages_that_it_replaces(
+    store: Store, state: str
+) -> None:
+    ids = put_turns(store, 3)
+    summary = store.put(user("What happened."))
+    del store.blobs[summary.hex()]
+    named = [(4, summary)] if state != "unnamed" else []
+    archived = store.put(record(*((1, id) for id in ids[:4]), (2, "In short."), *named))
+    listed = [(1, summary)] if state == "missing" else []
+    store.root(*listed, *((1, id) for id in ids[2:]), (13, archived))
+    content = store.read()
+    assert texts(content) == expected_texts(3)
+    assert roles_and_texts(content)[4] == ("system", "In short.")
+    assert main_session(content).messages[4].kind == "compaction"
+    assert content.counts.kinds["blob (archive)"] == 1
+
+
+def test_a_summary_in_a_message_that_the_archive_does_not_name_appears_once(store: Store) -> None:
+    ids = put_turns(store, 3)
+    archived = store.put(record(*((1, id) for id in ids[:4]), (2, LONG_SUMMARY)))
+    summary = store.put({"role": "user", "content": f"<summary>{LONG_SUMMARY}</summary>"})
+    store.root((1, summary), *((1, id) for id in ids[4:]), (13, archived))
+    content = store.read()
+    assert texts(content) == expected_texts(3)
+    assert [(m.kind, m.content) for m in main_session(content).messages if m.role == "system"] == [
+        ("compaction", LONG_SUMMARY)
+    ]
+
+
+def test_a_summary_precedes_turns_without_messages(store: Store) -> None:
+    archived = store.put(record((2, "In short.")))
+    store.root((8, turn(store, "on")), (13, archived))
+    content = store.read()
+    assert roles_and_texts(content) == [("system", "In short."), ("user", "on")]
+    assert main_session(content).closing.completeness == "complete"
+
+
+def test_the_summaries_of_several_compactions_are_in_order(store: Store) -> None:
+    ids = put_turns(store, 3)
+    archives = [
+        store.put(record(*((1, id) for id in ids[start : start + 2]), (2, f"Summary {start}.")))
+        for start in (0, 2)
+    ]
+    store.root(*((1, id) for id in ids[4:]), *((13, archive) for archive in archives))
+    assert [text for _, text in roles_and_texts(store.read())] == [
+        "q0",
+        "a0",
+        "Summary 0.",
+        "q1",
+        "a1",
+        "Summary 2.",
+        "q2",
+        "a2",
+    ]

@@ -12,6 +12,8 @@ from backscroll.sources.cursor_graph.blobs import BlobLoader
 from backscroll.sources.cursor_graph.calls_without_id import join_results
 from backscroll.sources.cursor_graph.compactions import (
     CompactionArchive,
+    find_summaries,
+    insert_summaries,
     read_compaction_archives,
     restore_compacted,
 )
@@ -89,22 +91,25 @@ class Conversation:
         for archive in archives:
             self._set_outcome(archive.id, "blob (archive)", "ignored")
         messages = restore_compacted(archives, state.messages if entries is None else list(entries))
+        summaries = find_summaries(archives, self._load_messages(messages))
+        complete = insert_summaries(archives, messages, summaries)
         turns = list(read_turns(state.turns or state.old_turns, self._blobs))
         for turn in turns:
             for id in filter(None, (turn.id, turn.user_id, *turn.step_ids)):
                 self._set_outcome(id, "blob (turn)", "ignored")
         if messages:
-            yield from self._parse_messages(messages, turns, archives)
+            yield from self._parse_messages(complete, turns, summaries)
         else:
+            for entry, message in self._load_messages(complete):
+                yield from self._parse_message(entry, message, None)
             for index, turn in enumerate(turns):
                 yield from self._parse_turn(turn, index)
         yield from self._parse_pending_step(messages)
         yield from self._find_damage(messages, [] if messages else turns)
 
     def _parse_messages(
-        self, messages: Sequence[MessageRef], turns: Sequence[Turn], archives: Sequence[CompactionArchive]
+        self, messages: Sequence[MessageRef], turns: Sequence[Turn], summaries: dict[str, CompactionArchive]
     ) -> Iterator[Message | ToolResult | Problem]:
-        summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
         outlines = [
             outline_message(message, is_summary_of_archive=entry.id in summaries)
             for entry, message in self._load_messages(messages)
@@ -154,9 +159,9 @@ class Conversation:
         message: dict[str, Any] | bytes | None,
         time: timeline.MessageTime | None,
         *,
-        turn: Turn | None,
-        archive: CompactionArchive | None,
-        is_instruction: bool,
+        turn: Turn | None = None,
+        archive: CompactionArchive | None = None,
+        is_instruction: bool = False,
     ) -> Iterator[Message | ToolResult | Problem]:
         if message is None:
             return  # reported by _find_damage
@@ -175,7 +180,8 @@ class Conversation:
             # The summary that replaced the messages of a compaction; the user did not write it.
             summary = (archive.summary if archive else "") or message_text(message)
             yield build_message(info, "system", summary, kind="compaction")
-            self._set_outcome(entry.id, "blob (message)", "parsed")
+            is_archive = entry.id in self.state.archives  # it has the summary itself
+            self._set_outcome(entry.id, "blob (archive)" if is_archive else "blob (message)", "parsed")
         elif role == "system" and is_instruction:
             self._set_outcome(entry.id, "blob (system prompt)", "ignored")
         elif role == "system":

@@ -247,3 +247,21 @@ def test_message_count_equals_the_number_of_shown_messages(history: History, tmp
         if summary.parent_ref is None:
             shown = [m for m in shown if m.agent_id in (None, summary.id)]
         assert (summary.ref, summary.message_count) == (summary.ref, len(shown))
+
+
+@pytest.mark.parametrize("folder", ["globalStorage", "workspaceStorage/0f3c"])
+def test_a_write_ahead_log_without_its_database_is_a_problem(folder: str, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    path = root / "User" / folder / "state.vscdb"
+    path.parent.mkdir(parents=True)
+    log = path.with_name("state.vscdb-wal")
+    log.write_bytes(bytes(4096))
+    synced = SyncedArchive("cursor", root, tmp_path / "home")
+    for _ in range(2):
+        assert synced.sync().problems == 1
+        (problem,) = synced.archive.maintenance.current_problems(10)[1]
+        assert (problem.code, problem.origin.path) == ("missing-database", str(log))
+    log.unlink()
+    report = synced.sync()
+    assert (report.problems, report.vanished) == (0, 0)
+    assert synced.archive.maintenance.current_problems(10) == (0, [])

@@ -24,7 +24,7 @@ PROBLEM_CODES = {
     "damaged-database": "Part of a database is damaged; rows may be missing.",
     "unreadable-database": "A database cannot be read: damaged, encrypted or not permitted.",
     "locked-database": "Another process locks a database.",
-    "missing-database": "A database disappeared before it was read.",
+    "missing-database": "A database disappeared before it was read, or only its write-ahead log exists.",
     "permission-denied": "The user may not read a file or folder.",
     "unreadable-file": "A file cannot be opened or read.",
     "not-a-file": "A folder, a named pipe or a broken link has the name of a session file.",

@@ -1,11 +1,13 @@
 """Problems with files and folders that cannot be read."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from backscroll.model import Fault, Item, Origin, Problem, RecordCounts, Unit
 from backscroll.readers.file_access import check_listable
+from backscroll.readers.sqlite.change import lacks_database
 
-__all__ = ["read_fault", "read_unlisted_folder"]
+__all__ = ["read_fault", "read_log_without_database", "read_unlisted_folder"]
 
 
 def read_unlisted_folder(unit: Unit) -> Iterator[Item]:
@@ -14,6 +16,18 @@ def read_unlisted_folder(unit: Unit) -> Iterator[Item]:
         check_listable(unit.path)
     except OSError as error:
         yield Problem(Origin(unit.path, "folder"), *read_fault(error))
+    yield RecordCounts()
+
+
+def read_log_without_database(unit: Unit) -> Iterator[Item]:
+    """Return a problem for a write-ahead log whose database does not exist. It has no records."""
+    database = Path(unit.path.removesuffix("-wal"))
+    if lacks_database(str(database)):
+        yield Problem(
+            Origin(unit.path, "file"),
+            "missing-database",
+            f"the write-ahead log cannot be read without its database {database.name}",
+        )
     yield RecordCounts()
 
 

@@ -16,11 +16,13 @@ from backscroll.testing.protobuf import encode_message as record
 from tests.oracle.fold import UnitContent, fold
 
 from .store_builder import (
+    CWD,
     START,
     Store,
     assistant,
     call,
     main_session,
+    read_all,
     read_one,
     result,
     roles_and_texts,
@@ -366,3 +368,15 @@ def test_a_store_that_is_locked_during_reading_has_no_counts_and_is_partial(stor
     assert (content.counts.records, len(content.problems)) == (0, 1)
     assert "locked" in content.problems[0].reason
     assert main_session(content).closing.completeness == "partial"
+
+
+def test_a_write_ahead_log_without_its_store_is_a_problem(tmp_path: Path) -> None:
+    store = Store(tmp_path).with_messages(user("go")).write(sidecar={"schemaVersion": 1, "cwd": CWD})
+    log = store.path.with_name("store.db-wal")
+    store.path.unlink()
+    log.write_bytes(bytes(32))
+    assert [problem for content in read_all(tmp_path) for problem in content.problems] == []
+    log.write_bytes(bytes(33))
+    (problem,) = [problem for content in read_all(tmp_path) for problem in content.problems]
+    assert (problem.code, problem.origin.path) == ("missing-database", str(log))
+    assert problem.reason == "the write-ahead log cannot be read without its database store.db"

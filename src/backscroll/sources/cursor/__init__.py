@@ -91,6 +91,8 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Watcha
         units = [Unit(self.name, root_text, path, "", change_token(path), 0, kind) for path, kind in found]
         unreadable = map(str, locations.unreadable_folders(root))
         units += [Unit(self.name, root_text, path, kind=locations.UNREADABLE_KIND) for path in unreadable]
+        logs = locations.logs_without_database(root)
+        units += [Unit(self.name, root_text, path, kind=locations.LOG_KIND) for path in logs]
         return units
 
     def watched_paths(self, root: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
+from pathlib import Path
 
 from backscroll.model import Unit
 from backscroll.sources.cursor import locations
@@ -47,6 +48,9 @@ def _database_units(user_data: UserData) -> list[Unit]:
         for path in locations.side_databases(user_data.root)
     ]
     found += [(path, "", locations.UNREADABLE_KIND) for path in locations.unreadable_folders(user_data.root)]
+    found += [
+        (Path(path), "", locations.LOG_KIND) for path in locations.logs_without_database(user_data.root)
+    ]
     return [
         Unit(SOURCE, str(user_data.root), str(path), fingerprint=token, kind=kind)
         for path, token, kind in found

@@ -8,8 +8,10 @@ from backscroll.config import Machine
 from backscroll.model.value import Value
 from backscroll.readers.file_access import is_denied
 from backscroll.readers.file_names import is_utf8
+from backscroll.readers.sqlite.change import lacks_database
 
 __all__ = [
+    "LOG_KIND",
     "TITLES_KIND",
     "UNREADABLE_KIND",
     "WorkspaceStorage",
@@ -19,6 +21,7 @@ __all__ = [
     "global_database",
     "is_file",
     "is_inside",
+    "logs_without_database",
     "pasted_images",
     "roots",
     "search_database",
@@ -31,6 +34,7 @@ __all__ = [
 
 UNREADABLE_KIND = "unreadable"  # unit kind of a folder that cannot be listed
 TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions
+LOG_KIND = "log"  # unit kind of a write-ahead log without its database
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 _is_file, _is_link = os.path.isfile, os.path.islink
@@ -133,6 +137,13 @@ def database_paths(root: Path) -> Iterator[tuple[str, str]]:
             or (is_inside(Path(entry.path), root) and is_inside(Path(path), root))
         ):
             yield path, entry.name
+
+
+def logs_without_database(root: Path) -> list[str]:
+    """Return the write-ahead logs whose database does not exist."""
+    paths = [str(global_database(root))]
+    paths += [f"{entry.path}{os.sep}state.vscdb" for entry in _storage_folders(root)]
+    return [f"{path}-wal" for path in paths if lacks_database(path)]
 
 
 def is_inside(path: Path, root: Path) -> bool:

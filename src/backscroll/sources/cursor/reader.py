@@ -7,7 +7,7 @@ from typing import Any
 
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Origin, Problem, RawRow, RecordCounts, Unit
-from backscroll.readers.read_faults import read_unlisted_folder
+from backscroll.readers.read_faults import read_log_without_database, read_unlisted_folder
 from backscroll.readers.sqlite.connection import problem_code
 from backscroll.sources.cursor import listing, locations, prompt_log, raw_records, raw_rows
 from backscroll.sources.cursor.database import unowned_rows
@@ -43,6 +43,8 @@ class UserDataReader:
         kind, colon, id = unit.key.partition(":")
         if unit.kind == locations.UNREADABLE_KIND:
             return read_unlisted_folder(unit)
+        if unit.kind == locations.LOG_KIND:
+            return read_log_without_database(unit)
         if unit.kind == locations.TITLES_KIND:
             return user_data.side_databases.read_counts(file.path)
         if not unit.key:

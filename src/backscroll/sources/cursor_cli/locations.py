@@ -8,10 +8,11 @@ from typing import Literal
 from backscroll.config import Machine
 from backscroll.model import Unit
 from backscroll.readers.file_names import is_utf8
-from backscroll.readers.sqlite.change import change_token
+from backscroll.readers.sqlite.change import change_token, lacks_database
 from backscroll.sources.cursor_cli.transcript_paths import group_by_session
 
 __all__ = [
+    "LOG_KIND",
     "SOURCE",
     "UNREADABLE_KIND",
     "find_transcripts",
@@ -23,6 +24,7 @@ __all__ = [
 
 SOURCE = "cursor-cli"
 UNREADABLE_KIND = "unreadable"  # kind of a folder that cannot be listed
+LOG_KIND = "log"  # kind of a write-ahead log without its database
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
 _MAX_FOLDER_DEPTH = 4  # enough for a subagent of a subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
@@ -128,8 +130,12 @@ def _session_units(folder: str, root: Path, denied: list[str]) -> Iterator[Unit]
             session_id=name,
             modified_at=max(_modified_at(token) for token, _ in stamps),
         )
-    elif (meta := entries.get("meta.json")) is not None:
-        yield _file_unit(meta.path, root, kind="session", session_id=name)
+    else:
+        log = entries.get("store.db-wal")
+        if log is not None and lacks_database(_join(folder, "store.db")):
+            yield Unit(SOURCE, str(root), log.path, kind=LOG_KIND, session_id=name)
+        if (meta := entries.get("meta.json")) is not None:
+            yield _file_unit(meta.path, root, kind="session", session_id=name)
     if "prompt_history.json" in entries:
         yield from _prompt_units(folder, root)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.model import Item, RawRow, Unit
-from backscroll.readers.read_faults import read_unlisted_folder
+from backscroll.readers.read_faults import read_log_without_database, read_unlisted_folder
 from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
 from backscroll.sources.cursor_cli.raw_records import read_raw_records
@@ -33,6 +33,8 @@ class RootReader:
                 return read_prompts(path)
             case locations.UNREADABLE_KIND:
                 return read_unlisted_folder(unit)
+            case locations.LOG_KIND:
+                return read_log_without_database(unit)
             case _ if path.name == "meta.json":
                 return read_draft(path)
         return read_store(path)

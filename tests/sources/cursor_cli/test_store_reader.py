@@ -249,9 +249,13 @@ def test_a_session_with_only_turns_is_read_from_its_steps(store: Store, field: i
     prompt = store.put(record((1, "rename"), (2, "bubble-1")))
     bare = record((1, prompt), (2, store.put(grep)), (2, store.put(answer)))
     store.root((field, store.put(bare if field == 2 else record((1, bare)))))
+    store.meta["lastUsedModel"] = "gpt-4.1"
     content = store.read()
     assert roles_and_texts(content) == [("user", "rename"), ("tool", "Grep: a.py:1"), ("assistant", "Done.")]
     assert content.counts.parsed == 3
+    session = main_session(content)
+    assert [message.model for message in session.messages] == [None, "gpt-4.1", "gpt-4.1"]
+    assert session.closing.metadata["model_names"] == {"gpt-4.1": "GPT-4.1"}
 
 
 def test_a_command_that_the_user_ran_is_kept_with_its_output(store: Store) -> None:

@@ -249,7 +249,10 @@ class Conversation:
             calls=self._calls,
             record_info=self._record_info,
             turn_time_ms=turn_time_ms,
+            model=self._model,
         ):
+            if message.model is not None:
+                self.models[message.model] = None
             if message.role == "user" and message.kind is None:
                 self.first_prompt = self.first_prompt or message.content or None
             self._set_outcome(blob, "blob (turn)", "parsed")

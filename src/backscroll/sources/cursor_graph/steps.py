@@ -24,8 +24,9 @@ def turn_messages(
     calls: CallTracker,
     record_info: Callable[[str, MessageTime | None], RecordInfo],
     turn_time_ms: int | None,
+    model: str | None = None,
 ) -> Iterator[tuple[Message, str]]:
-    """Return the messages of a turn, each with the id of its blob."""
+    """Return the messages of a turn, each with the id of its blob. Steps do not name their model."""
     stored, timed = timestamps.from_value(turn.timestamp_ms), timestamps.from_value(turn_time_ms)
     start = MessageTime(stored, "stored") if stored else MessageTime(timed, "turn") if timed else None
     user_id = turn.user_id or turn.id
@@ -47,7 +48,8 @@ def turn_messages(
             continue
         role, text, tool_call = content
         time = MessageTime(at, "stored") if at else start and msgspec.structs.replace(start, source="turn")
-        yield build_message(record_info(step.id, time), role, text, tool=tool_call), step.id
+        info = msgspec.structs.replace(record_info(step.id, time), model=model)
+        yield build_message(info, role, text, tool=tool_call), step.id
 
 
 def _step_content(step: Step, calls: CallTracker) -> tuple[Role, str, ToolCall | None] | None:

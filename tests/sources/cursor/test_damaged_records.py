@@ -210,3 +210,32 @@ def test_an_unreadable_bubble_is_a_problem_and_a_missing_message(tmp_path: Path)
     assert problem.origin.place == composer.bubble_key(1)
     assert found.counts.problems == 1
     assert [message.kind for message in found.sessions[0].messages] == [None, "missing", None]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "predicate"),
+    [
+        ("", "not-json", "is empty"),
+        ("{oops}", "not-json", "is not JSON: it is invalid at character 2"),
+        ('{"composerId": "cut', "not-json", "is not JSON: it ends too early"),
+        ('{"composerId": ', "not-json", "is not JSON: it ends too early"),
+        ("[" * 100_000, "not-json", "is nested too deeply"),
+        ("[]", "unexpected-shape", "is a list instead of an object"),
+        ("12", "unexpected-shape", "is a number instead of an object"),
+        ("true", "unexpected-shape", "is true or false instead of an object"),
+        ('"words"', "unexpected-shape", "is text instead of an object"),
+        ('"[]"', "unexpected-shape", "is a list instead of an object"),
+    ],
+)
+def test_the_reason_of_an_undecodable_record_is_a_sentence(
+    value: str, code: str, predicate: str, tmp_path: Path
+) -> None:
+    home = cursor.Home(tmp_path / "Cursor")
+    composer = home.composer([cursor.user("hello"), cursor.assistant("yes")], has_graph=False)
+    home.put(composer.key, value)
+    home.put(composer.bubble_key(0), value)
+    units = read_units(home.write())
+    assert [(one.code, one.reason) for content in units.values() for one in content.problems] == [
+        (code, f"the record of the session {predicate}"),
+        (code, f"the record of the message {predicate}"),
+    ]

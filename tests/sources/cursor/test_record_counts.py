@@ -130,13 +130,11 @@ def test_problems_inside_a_row_do_not_change_its_count(tmp_path: Path) -> None:
     units = read_units(home.write())
     assert total_counts(home.root).records == count_rows(home.root)
     assert total_counts(home.root).problems == 0
-    assert sorted(
-        problem.reason.partition(":")[0] for content in units.values() for problem in content.problems
-    ) == [
-        "an entry of its message list could not be read",
-        "an entry of its message list could not be read",
-        "entry 1 could not be read",
-        "message 1 could not be read",
+    assert sorted(problem.reason for content in units.values() for problem in content.problems) == [
+        "entry 1 of the list is text instead of an object",
+        "message 1 of the tab is a number instead of an object",
+        "the message list could not be read completely: item 0 is a number instead of an object",
+        "the message list could not be read completely: item 3 is null instead of an object",
     ]
 
 
@@ -152,8 +150,7 @@ def test_unreadable_list_entries_are_problems(tmp_path: Path) -> None:
             "update ItemTable set value = ? where key = 'composer.composerHeaders'", [json.dumps(listed)]
         )
     problems = [problem.reason for content in read_units(home.root).values() for problem in content.problems]
-    assert problems[0].startswith("entry 1 could not be read")
-    assert problems[1:] == ["entry 2 has no session id"]
+    assert problems == ["entry 1 of the list is null instead of an object", "entry 2 has no session id"]
     assert total_counts(home.root).records == count_rows(home.root)
 
 

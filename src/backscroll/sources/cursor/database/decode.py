@@ -4,11 +4,12 @@ Every declared field accepts any value. Only text that is not JSON, or not an ob
 """
 
 import json
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 from msgspec import Raw
 
+from backscroll.model import Fault
 from backscroll.readers import lenient_json
 
 __all__ = [
@@ -29,11 +30,20 @@ T = TypeVar("T")
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _decode_any = msgspec.json.Decoder().decode
 _JSON_STARTS = frozenset('{["')
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 _MAX_INT = 2**53  # larger floats are not exact
 
 
 class UndecodableError(ValueError):
-    """Raised for text that is not the expected JSON. The message has the reason."""
+    """Raised for text that is not the expected JSON. The message is the predicate of a sentence."""
+
+    def __init__(self, predicate: str, code: str = "not-json") -> None:
+        super().__init__(predicate)
+        self.code = code
+
+    def fault(self, subject: str) -> Fault:
+        """Return the fault, with a sentence about the subject as its reason."""
+        return Fault(self.code, f"{subject} {self}")
 
 
 def decode(data: bytes | Raw, type_: type[T]) -> T:
@@ -43,20 +53,46 @@ def decode(data: bytes | Raw, type_: type[T]) -> T:
         decoder = _decoders[type_] = msgspec.json.Decoder(type_)
     try:
         return decoder.decode(data)  # type: ignore[no-any-return]
-    except lenient_json.FAILURES as error:
-        return _decode_leniently(bytes(data), decoder, error)  # type: ignore[no-any-return]
+    except lenient_json.FAILURES:
+        return _decode_leniently(bytes(data), decoder)  # type: ignore[no-any-return]
 
 
-def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any], first_error: Exception) -> Any:
+def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     """Decode with the lenient parser. A document inside a JSON string is decoded too."""
     try:
-        value = lenient_json.load(data)
-        if isinstance(value, str):
-            value = lenient_json.load(value)
+        value = _load_nested(data)
         return decoder.decode(msgspec.json.encode(value))
+    except msgspec.ValidationError as error:
+        expected = "a list" if get_origin(decoder.type) is list else "an object"
+        found = _KINDS.get(type(value), "a number")
+        raise UndecodableError(f"is {found} instead of {expected}", "unexpected-shape") from error
     except lenient_json.FAILURES as error:
-        reason = first_error if isinstance(error, msgspec.ValidationError) else error
-        raise UndecodableError(str(reason) or type(reason).__name__) from error
+        raise UndecodableError(_describe_error(error)) from error
+
+
+def _load_nested(data: bytes) -> Any:
+    """Load a document. A text that contains a document is replaced by it."""
+    value = lenient_json.load(data)
+    if not isinstance(value, str):
+        return value
+    try:
+        return lenient_json.load(value)
+    except lenient_json.FAILURES:
+        return value
+
+
+def _describe_error(error: Exception) -> str:
+    """Return why a text is not JSON, as the predicate of a sentence."""
+    match error:
+        case RecursionError():
+            return "is nested too deeply"
+        case json.JSONDecodeError() if not error.doc:
+            return "is empty"
+        case json.JSONDecodeError() if error.pos >= len(error.doc) or error.msg.startswith("Unterminated"):
+            return "is not JSON: it ends too early"
+        case json.JSONDecodeError():
+            return f"is not JSON: it is invalid at character {error.pos + 1}"
+    return "is not JSON"
 
 
 def decode_each(data: Raw, type_: type[T]) -> tuple[list[T], list[str]]:
@@ -77,7 +113,7 @@ def decode_each(data: Raw, type_: type[T]) -> tuple[list[T], list[str]]:
         try:
             decoded.append(decode(item, type_))
         except UndecodableError as error:
-            errors.append(f"item {index}: {error}")
+            errors.append(f"item {index} {error}")
     return decoded, errors
 
 

@@ -135,7 +135,7 @@ def read_global_list(connection: Connection) -> GlobalList:
     try:
         entries = _parse_entries(value)[0]
     except UndecodableError as error:
-        return GlobalList("json", {}, projects, f"{HEADERS_KEY}: {error}")
+        return GlobalList("json", {}, projects, f"{HEADERS_KEY} {error}")
     return GlobalList("json", entries, projects)
 
 
@@ -167,7 +167,7 @@ def _parse_header_row(composer_id: str, columns: dict[str, Any]) -> ListEntry:
         try:
             header = decode(value, ComposerHeader)
         except UndecodableError as error:
-            fault = Fault("not-json", str(error))
+            fault = error.fault("the list entry of the session")
         if as_text(header.composer_id) not in ("", composer_id):
             header, fault = (
                 ComposerHeader(),
@@ -244,7 +244,7 @@ def entry_faults(key: str, value: bytes) -> list[Fault]:
                 else as_text(decode(raw_entry, ComposerHeader).composer_id)
             )
         except UndecodableError as error:
-            faults.append(Fault("not-json", f"entry {index} could not be read: {error}"))
+            faults.append(error.fault(f"entry {index} of the list"))
         else:
             faults += [] if name else [Fault("orphaned-record", f"entry {index} has no session id")]
     return faults

@@ -136,7 +136,7 @@ def _check_item(key: str, connection: Connection) -> _CheckedItem:
         decode(Raw(value), object)
         return _CheckedItem(key, session_lists.entry_faults(key, value))
     except UndecodableError as error:
-        return _CheckedItem(key, [Fault("not-json", f"not readable as JSON: {error}")], is_lost=True)
+        return _CheckedItem(key, [error.fault("the value")], is_lost=True)
 
 
 def _check_header_table(connection: Connection, sessions: frozenset[str]) -> _TableResult:

@@ -127,8 +127,7 @@ def _tab_messages(
         except UndecodableError as error:
             report.add_problem(
                 f"{session_lists.CHAT_KEY} {tab_id}",
-                "unexpected-shape",
-                f"message {index} could not be read: {error}",
+                *error.fault(f"message {index} of the tab"),
             )
             continue
         bubble_id = as_text(record.id) or as_text(record.bubble_id) or f"{tab_id}-{index}"

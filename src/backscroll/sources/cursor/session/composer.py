@@ -76,7 +76,7 @@ def _load_facts(user_data: UserData, rows: SessionRows, session_id: str, report:
             composer = decode(value, Composer)
             has_data = True
         except UndecodableError as error:
-            report.add_problem(f"composerData:{session_id}", "not-json", f"not readable as JSON: {error}")
+            report.add_problem(f"composerData:{session_id}", *error.fault("the record of the session"))
     if rows.composer_rowid:
         otherwise: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
         report.counts.count("composerData", "parsed" if has_data else otherwise)
@@ -225,7 +225,7 @@ def _read_first_message(content: Iterator[ContentItem], store: str) -> tuple[lis
 def _report_order_faults(order: BubbleOrder, report: UnitReport) -> None:
     for fault in order.faults:
         report.add_problem(
-            report.record, "unexpected-shape", f"an entry of its message list could not be read: {fault}"
+            report.record, "unexpected-shape", f"the message list could not be read completely: {fault}"
         )
 
 

@@ -150,7 +150,7 @@ class MessageBuilder:
             try:
                 content = decode(value, Bubble)
             except UndecodableError as error:
-                fault = Fault("not-json", f"not readable as JSON: {error}")
+                fault = error.fault("the record of the message")
             else:
                 version = as_int(content.v)
                 if version is not None and version > NEWEST_BUBBLE_VERSION:

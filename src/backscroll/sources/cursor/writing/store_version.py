@@ -59,7 +59,7 @@ def check_composer(user_data: UserData, value: bytes) -> None:
         version = as_int(decode(value, _Version).version)
     except UndecodableError as error:
         raise UnknownStoreVersionError(
-            f"The session's record in {path} is damaged: {error}. Nothing was changed.", path
+            f"The session's record in {path} {error}. Nothing was changed.", path
         ) from error
     if version is not None and version > MAX_COMPOSER_VERSION:
         raise UnknownStoreVersionError(

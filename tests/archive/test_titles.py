@@ -77,3 +77,44 @@ def test_a_result_that_is_no_longer_the_last_line_names_no_session(synced: Synce
     naming.write(synced.root)
     synced.sync()
     assert _titles(synced)[NAMED] == "go"
+
+
+def _write_in_two_folders(root: Path, *, is_first_newer: bool, title: str | None = None) -> None:
+    """Write a session whose second half is in another folder."""
+    session = Transcript(NAMED).user("where is the quay?").assistant("behind the dike")
+    count = len(session.records)
+    session.wait(3600).user("and the lamp?").assistant("on the pier")
+    if title is not None:
+        session.ai_title(title)
+    path = session.write(root)
+    lines = path.read_bytes().splitlines(keepends=True)
+    names = ["-home-zoe-quay", "-home-zoe-shore"]
+    path.unlink()
+    for name, half in zip(names[:: -1 if is_first_newer else 1], (lines[:count], lines[count:]), strict=True):
+        file = root / "projects" / name / path.name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"".join(half))
+
+
+@pytest.mark.parametrize("is_first_newer", [True, False])
+@pytest.mark.parametrize("title", ["Lights of the shore", None])
+def test_a_session_in_two_folders_starts_with_its_first_prompt(
+    synced: SyncedArchive, is_first_newer: bool, title: str | None
+) -> None:
+    _write_in_two_folders(synced.root, is_first_newer=is_first_newer, title=title)
+    synced.sync()
+    (summary,) = synced.summaries()
+    first, *_, last = synced.messages(NAMED)
+    assert summary.title == (title or "where is the quay?")
+    assert summary.first_message_preview == "where is the quay?"
+    assert (summary.created_at, summary.updated_at) == (first.timestamp, last.timestamp)
+    assert summary.message_count == 4
+
+
+def test_a_removed_first_prompt_is_not_the_title(synced: SyncedArchive) -> None:
+    path = Transcript(NAMED).user("first").wait(3600).user("second").assistant("yes").write(synced.root)
+    synced.sync()
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    synced.sync()
+    (summary,) = synced.summaries()
+    assert (summary.title, summary.first_message_preview) == ("second", "second")

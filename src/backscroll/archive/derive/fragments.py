@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ __all__ = [
     "closing_from_subagents",
     "closings_of_sessions",
     "content_fragments",
+    "first_preview",
     "merged_closing",
     "session_fragments",
     "subagent_fragments",
@@ -23,6 +25,7 @@ __all__ = [
 
 MAX_TITLE_CHARS = 100
 HOOK_FACTS = ("window", "window_started_at", "hook_ended_at")
+_NO_TIME = datetime.max.replace(tzinfo=UTC)
 _decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
     "select f.id, f.source, f.store, f.external_id, f.closing, f.message_count, f.preview, u.modified_at,"
@@ -138,17 +141,47 @@ def are_gone(fragments: Sequence[Fragment]) -> bool:
     return all(fragment.is_gone or fragment.is_superseded for fragment in with_messages)
 
 
+def _parts_by_start(fragments: Sequence[Fragment]) -> list[Fragment]:
+    """Return the content fragments in the order of their start times, without other versions of the content.
+
+    The file of a session may continue in another folder. Superseded fragments and inactive copies, which have
+    no time of change, are not parts of the session.
+    """
+    parts = [
+        one
+        for one in content_fragments(fragments)
+        if one.message_count
+        and one.is_superseded == fragments[0].is_superseded
+        and one.closing.updated_at is not None
+        and _has_fact(one.closing, "created_at")
+    ]
+    return sorted(parts, key=lambda part: part.closing.created_at or _NO_TIME)
+
+
+def first_preview(fragments: Sequence[Fragment]) -> str | None:
+    """Return the first prompt of a session, from the part with the earliest start."""
+    parts = [*_parts_by_start(fragments), *fragments] if len(fragments) > 1 else fragments
+    return next((part.preview for part in parts if part.preview), None)
+
+
 def merged_closing(fragments: Sequence[Fragment]) -> Closing:
-    """Return the best fragment's closing, with missing facts filled in from the others."""
+    """Return the best fragment's closing, with missing facts filled in from the others.
+
+    The start, and a title that is the first message, come from the part with the earliest start.
+    """
     best = fragments[0].closing
     if len(fragments) == 1:
         return best
     filled: dict[str, Any] = {}
     titled = best_title(fragment.closing for fragment in fragments)
-    if titled is not None:
-        filled |= {"title": titled.title, "title_source": titled.title_source}
+    first = next((part.closing for part in _parts_by_start(fragments)), best)
+    if titled is not None or first.title is not None:
+        title = titled or first
+        filled |= {"title": title.title, "title_source": title.title_source}
+    if _has_fact(first, "created_at"):
+        filled |= {"created_at": first.created_at, "created_at_source": first.created_at_source}
     for name in ("workspace", "created_at", "updated_at", "git_branch", "version"):
-        if _has_fact(best, name):
+        if name in filled or _has_fact(best, name):
             continue
         known = next((each.closing for each in fragments if _has_fact(each.closing, name)), None)
         if known is not None:
@@ -208,5 +241,5 @@ def _subagent_title(group: Sequence[Fragment]) -> str | None:
     """Return a subagent's title, its description, or the start of its prompt."""
     closing = merged_closing(group)
     descriptions = (a.description for a in closing.agents if a.agent_id == group[0].external_id)
-    preview = " ".join((group[0].preview or "").split())[:MAX_TITLE_CHARS]
+    preview = " ".join((first_preview(group) or "").split())[:MAX_TITLE_CHARS]
     return closing.title or next(descriptions, None) or preview

@@ -16,6 +16,7 @@ from backscroll.archive.derive.fragments import (
     are_gone,
     closing_from_subagents,
     content_fragments,
+    first_preview,
     merged_closing,
     session_fragments,
     subagent_fragments,
@@ -156,7 +157,7 @@ def _session_values(
     """Return the columns of `conversations` except `agent_ids`."""
     started, started_source = _started(closing, totals, fragments)
     updated = max(filter(None, (closing.updated_at, totals.last_at)), default=started)
-    preview = next((fragment.preview for fragment in fragments if fragment.preview and content), None)
+    preview = first_preview(fragments) if content else None
     title, title_source = _title(db, closing, content, preview)
     workspace = closing.workspace
     hash_ = (

@@ -223,6 +223,7 @@ def test_a_title_is_found_with_the_first_message_of_its_own_session(
     with with_titles(tmp_path) as history:
         (match,) = history.search_sessions(query, pattern=pattern, by=by).data
         assert match.match == match.title
+        assert (match.is_title, match.place) == (True, "title")
         assert [match.match[start:end] for start, end in match.highlights] == highlighted
         assert (match.message_index, match.match_count) == (position, 1)
 

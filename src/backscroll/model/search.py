@@ -111,6 +111,12 @@ class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
     also: SecondMatch | None = None  # another message, if the words are spread over several
     ranks: SearchRanks | None = None  # None if messages or a single word were searched
     is_note: bool = False  # the match is in the user's annotations; the message is the first of the session
+    is_title: bool = False  # the match is in the title; the message is the first of the session
+
+    @property
+    def place(self) -> str:
+        """Return where the match is: ``note``, ``title`` or the role of the message."""
+        return "note" if self.is_note else "title" if self.is_title else self.role
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):

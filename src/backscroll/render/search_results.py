@@ -104,7 +104,7 @@ def _details(match: SearchMatch, now: datetime, width: int) -> str:
         match.source,
         one_line(match.workspace_name or "no workspace", 40),
         *([f"subagent of {short_id(match.parent_ref.partition(':')[2])}"] if match.parent_ref else []),
-        "note" if match.is_note else f"{match.role} #{match.message_index}",
+        match.place if match.is_note or match.is_title else f"{match.role} #{match.message_index}",
         short_id(match.session_id, match.parent_ref),
         *([pluralize(match.match_count, "match", "matches")] if match.match_count > 1 else []),
     ]

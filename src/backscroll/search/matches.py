@@ -27,6 +27,7 @@ class FoundMessage(Struct, frozen=True):
     message: MessageInSession
     text: str
     spans: SpanStream | Iterable[Span | tuple[int, int]]
+    is_title: bool = False  # the text is the title of the session
 
 
 def build_matches(archive: Archive, found: list[FoundMessage], context: int) -> Iterator[SearchMatch]:
@@ -56,6 +57,7 @@ def build_matches(archive: Archive, found: list[FoundMessage], context: int) -> 
             parent_ref=summary.parent_ref,
             ranks=hit.ranks,
             is_note=is_note,
+            is_title=each.is_title,
         )
 
 

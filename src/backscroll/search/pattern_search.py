@@ -133,14 +133,14 @@ def verify(
     for hit in candidates if title_hits else ():
         if message_key(hit) in title_hits:
             message, title = title_hits[message_key(hit)]
-            found[message_key(hit)] = FoundMessage(hit, message, title, pattern.spans(title))
+            found[message_key(hit)] = FoundMessage(hit, message, title, pattern.spans(title), is_title=True)
     return [found[message_key(hit)] for hit in candidates if message_key(hit) in found]
 
 
 def _redact_match(found: FoundMessage, redact: RedactText, pattern: Pattern) -> FoundMessage:
     """Redact the text. Matches inside a redacted secret are not highlighted."""
     text = redact(found.text, found.message.summary.ref, found.hit.position)
-    return found if text == found.text else FoundMessage(found.hit, found.message, text, pattern.spans(text))
+    return found if text == found.text else replace(found, text=text, spans=pattern.spans(text))
 
 
 def _count_matches(

@@ -159,5 +159,5 @@ def _locate_words(
         title = redacted(title_of(message.summary))
         title_spans = locate(title)
         if title_spans.terms:
-            return FoundMessage(hit, message, title, title_spans)
+            return FoundMessage(hit, message, title, title_spans, is_title=True)
     return FoundMessage(hit, message, text, spans)

@@ -146,6 +146,7 @@ class MatchItem(Struct, frozen=True, kw_only=True):
     also: SecondMatchItem | None  # another message, if the words are spread over several
     ranks: SearchRanks | None
     is_note: bool  # the match is in the user's notes on the session
+    is_title: bool  # the match is in the title of the session
 
 
 class ExcerptItem(Struct, frozen=True, kw_only=True):

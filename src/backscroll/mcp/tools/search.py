@@ -192,8 +192,8 @@ def _match_lines(match: SearchMatch) -> list[str]:
     ]
     header = " · ".join(fact for fact in facts if fact)
     first, *others = [sanitize(line) for line in match.context] or [""]
-    role = "note of the user" if match.is_note else match.role
-    lines = [header, f"   [{match.message_index}] {role}: {first}", *(f"     {line}" for line in others)]
+    place = f"{match.place} of the session" if match.is_note or match.is_title else match.role
+    lines = [header, f"   [{match.message_index}] {place}: {first}", *(f"     {line}" for line in others)]
     if match.also is not None:
         lines.append(f"   [{match.also.message_index}] {match.also.role}: {sanitize(match.also.match)}")
     return lines

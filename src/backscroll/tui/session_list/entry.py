@@ -53,7 +53,7 @@ def match_entry(match: SearchMatch, now: datetime) -> Entry:
         match.workspace_name or "no workspace",
         match.source,
         "subagent" if match.parent_ref is not None else "",
-        "note" if match.is_note else match.role,
+        match.place,
         pluralize(match.match_count, "match", "matches") if match.match_count > 1 else "",
     ]
     excerpt, highlights = _excerpt(match)

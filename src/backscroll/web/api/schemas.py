@@ -84,7 +84,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         workspace_name="string?", message_id="string", message_index="integer", role=_enum(Role),
         timestamp="time?", match="string", highlights="[array]", context="[string]", line_number="integer",
         score="number", match_count="integer", parent_ref="string?", matches_all="boolean",
-        also="object?", ranks="object?", is_note="boolean",
+        also="object?", ranks="object?", is_note="boolean", is_title="boolean",
     ),
     "FacetValue": _object(value="string", label="string", count="integer"),
     "Facets": _object(

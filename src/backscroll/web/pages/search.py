@@ -164,7 +164,6 @@ class _Match:
         self.match = match
         self.url = self._message_url(match.message_index)
         self.excerpt = highlighted(match.match, match.highlights, _MAX_SNIPPET_CHARS)
-        self.is_title = match.match == match.title  # the words are only in the title
         second = match.also
         self.second = highlighted(second.match, second.highlights, _MAX_SNIPPET_CHARS) if second else None
         self.second_url = self._message_url(second.message_index) if second else ""

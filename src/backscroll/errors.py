@@ -2,7 +2,7 @@
 
 BackscrollError
 ├── UsageError                     invalid name, value or combination of arguments
-├── DataNotFoundError              a tool's history is not at the expected path
+├── DataNotFoundError              data that was asked for does not exist
 │   └── DatabaseNotFoundError
 ├── DatabaseUnreadableError        exists but cannot be read
 │   └── DatabaseLockedError        locked by another process
@@ -73,7 +73,7 @@ class _DataError(BackscrollError):
 
 
 class DataNotFoundError(_DataError):
-    """A tool's history is not at the expected path."""
+    """Data that was asked for does not exist: history of a tool, originals in the archive, a file to open."""
 
 
 class DatabaseNotFoundError(DataNotFoundError):

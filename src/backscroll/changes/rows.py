@@ -53,7 +53,7 @@ def write_rows(database: Path, rows: Sequence[RowChange]) -> None:
 def revert_rows(database: Path, rows: Sequence[RowChange], *, is_committed: bool) -> None:
     """Restore the rows that have their new values, in one transaction. Other rows are left as they are.
 
-    If it is unknown whether the change was committed, it was only if all rows have their new values.
+    Without ``is_committed``, nothing is restored unless all rows have their new values.
     """
     inverses = [inverse(row) for row in reversed(rows)]
     with _connection(database) as db:

@@ -1,6 +1,6 @@
 """Command-line interface: parse arguments, call `History`, print.
 
-commands/              one module per command
+commands/              one module per command or group of related commands
 output/                what commands print: errors, progress, JSON, text that fits the terminal
 startup.py             start a command
 app.py                 all commands, global options, lazy loading of commands

@@ -99,7 +99,7 @@ _PROMPTS = (
     Prompt(
         "handoff",
         "Continue an earlier session",
-        "The state of a session: goal, decisions, files, commands, open tasks.",
+        "The state of a session: goal, decisions, files, commands, open items.",
         (("ref", "Ref of the session, such as claude-code:0f3c9a12", True),),
         _handoff,
     ),

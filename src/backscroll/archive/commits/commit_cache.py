@@ -32,7 +32,10 @@ class CommitCache:
             )
 
     def commits(self, shas: Collection[str], *, are_most: bool = False) -> dict[str, tuple[bytes, bytes]]:
-        """Return body and line hashes of the stored commits among these. ``are_most``: of all stored ones."""
+        """Return body and line hashes of the stored commits among these.
+
+        ``are_most`` means that these are most of the stored commits: one scan is then faster.
+        """
         if are_most:  # half the time of looking up each one
             rows = self._db.execute("select sha, body, line_hashes from git_commit")
             wanted = set(shas)

@@ -38,7 +38,7 @@ _TAGS = (
 
 
 class SessionProperties(NamedTuple):
-    """What the messages of a session or subagent have in common, nearly."""
+    """Source, workspace and models of a session or subagent."""
 
     source: str
     workspace_hash: str | None

@@ -37,7 +37,6 @@ _SUBAGENTS = (
     " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"
     " is_gone, parent_external_id, id as number from subagent where visibility in ('listed', 'archived')"
 )
-_ALL = f"{_SESSIONS} union all {_SUBAGENTS}"
 _ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
 # A copied session has copies of its subagents, with the same ids and times.
 _IS_COPIED_SUBAGENT = (

@@ -1,4 +1,4 @@
-"""One module per command.
+"""One module per command or group of related commands.
 
 sessions/      list, search, show, export and annotate sessions; continue work with them
 code/          find the sessions behind commits and lines of code

@@ -74,7 +74,7 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
                 " and cursor-cli."
             )
     if found.is_relaxed and found.data:
-        hints.append("No message contains all words. These contain the most.")
+        hints.append("No message contains all words. These are partial matches, best first.")
     if found.is_cut_short:
         hints.append("Stopped after the time limit. A longer pattern is faster.")
     more = more_hint(arguments.offset + len(found.data), has_more=found.has_more)

@@ -29,7 +29,7 @@ def explanation_lines(explanation: Explanation, *, style: Style, zone: tzinfo | 
     yield style("strong", f"Token usage of {one_line(explanation.what, 300)}")
     records = explanation.records
     if not records:
-        yield "No usage records: the tool stored no token counts."
+        yield "No token counts are stored."
         return
     verdicts = Counter(_verdict(record) for record in records)
     parts = ", ".join(f"{verdict} {count:,}" for verdict, count in verdicts.most_common())

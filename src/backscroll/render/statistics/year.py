@@ -200,10 +200,6 @@ def _code(text: str) -> str:
     return code_span(text).replace("|", "\\|")
 
 
-def _count_table(title: str, names: Sequence[str], entries: Sequence[Favorite]) -> Iterator[str]:
-    return _table(title, names, [(escape_markdown(entry.name), f"{entry.count:,}") for entry in entries])
-
-
 def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     if not rows:
         return

@@ -28,7 +28,11 @@ __all__ = ["command"]
 )
 @repository_option
 @click.option("--since", type=DateParam(), help="Only lines written on or after this date.")
-@click.option("--ref", metavar="REF", help="Where lines are alive: a branch, tag or commit. Default: HEAD.")
+@click.option(
+    "--ref",
+    metavar="REVISION",
+    help="Revision in which lines count as alive: a branch, tag or commit. Default: HEAD.",
+)
 @color_option
 @read_options
 @click.pass_obj

@@ -42,10 +42,15 @@ def command() -> None:
 
 
 @command.command("path")
+@_json_option
 @click.pass_obj
-def path(setup: Setup) -> None:
+def path(setup: Setup, as_json: bool) -> None:
     """Print the path of the archive file."""
-    click.echo(setup.history().archive_path)
+    archive_path = setup.history().archive_path
+    if as_json:
+        write_json({"path": str(archive_path)})
+    else:
+        click.echo(archive_path)
 
 
 @command.command("status")

@@ -42,7 +42,7 @@ class _ArchiveState(msgspec.Struct):
 @click.option(
     "--shape",
     is_flag=True,
-    help="Print the keys and types of all records, without values. Safe for bug reports.",
+    help="Print the keys and types of all records, without values, for a bug report. Review it first.",
 )
 @click.option(
     "--problems", "max_problems", default=20, show_default=True, help="Maximum number of problems to print."

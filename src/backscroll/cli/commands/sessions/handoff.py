@@ -28,7 +28,7 @@ __all__ = ["command"]
 def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bool, no_sync: bool) -> None:
     """Print a summary of a session to paste into another assistant.
 
-    Prints the goal, decisions, files, commands, open questions and last state of the session. They are
+    Prints the goal, decisions, files, commands, open items and last state of the session. They are
     extracted by rules on this machine: no model is used and nothing is sent.
     REF: see 'backscroll show --help'.
 

@@ -155,7 +155,7 @@ def command(
             )
     notes: list[str] = []
     if found.is_relaxed and found.data:
-        notes.append("No message contains all words. These messages contain the most of them.")
+        notes.append("No message contains all words. Partial matches, best first:")
     notes += invalid_filters
     lines = match_lines(
         found, is_colored=screen.is_colored, width=screen.width or DEFAULT_WIDTH, with_ranks=explain

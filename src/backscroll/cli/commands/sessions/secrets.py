@@ -10,8 +10,8 @@ from backscroll.cli.options import (
     has_filters,
     make_filter,
     read_options,
-    session_filters,
     sync_before_reading,
+    top_session_filters,
 )
 from backscroll.cli.output.json_documents import write_json
 from backscroll.cli.output.progress import ProgressBar
@@ -29,7 +29,7 @@ MAX_LOCATIONS = 3  # locations printed per secret
 @click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
 @click.option("--emails", is_flag=True, help="Also find e-mail addresses.")
 @click.option("--paths", is_flag=True, help="Also find home folders, which contain a user name.")
-@session_filters
+@top_session_filters
 @read_options
 @click.pass_obj
 def command(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import to_builtins
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _TARGETS = ("claude-code", "cursor", "git")
 
 _target = click.argument("target", type=click.Choice(_TARGETS))
@@ -34,12 +37,11 @@ _repo = click.option(
     metavar="DIR",
     help="Repository of the git hook. Default: the current folder.",
 )
-_global = click.option(
-    "--global",
-    "is_global",
-    is_flag=True,
-    help="Install the git hook for all repositories. Needs git 2.54 or newer.",
-)
+
+
+def _global_option(help: str) -> Callable[[F], F]:
+    """Return the option for the git hook of all repositories."""
+    return click.option("--global", "is_global", is_flag=True, help=help)
 
 
 @click.group("hooks", cls=CommandGroup)
@@ -60,7 +62,7 @@ def command() -> None:
 @command.command("install")
 @_target
 @_repo
-@_global
+@_global_option("Install the git hook for all repositories. Needs git 2.54 or newer.")
 @_yes
 @_dry_run
 @click.pass_obj
@@ -101,7 +103,7 @@ def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, d
 @command.command("uninstall")
 @_target
 @_repo
-@_global
+@_global_option("Remove the git hook that was installed for all repositories.")
 @_yes
 @_dry_run
 @click.pass_obj

@@ -25,7 +25,7 @@ _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 _allow_writes = click.option(
     "--allow-writes",
     is_flag=True,
-    help="Also offer tools that create backups, move sessions and write journal entries.",
+    help="Also offer tools that create and restore backups, move sessions and write journal entries.",
 )
 
 

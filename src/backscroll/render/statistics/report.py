@@ -212,5 +212,7 @@ def _notes(report: Report) -> Iterator[str]:
     if report.undated_messages and report.by in ("day", "week", "month"):
         verb = "has" if report.undated_messages == 1 else "have"
         yield f"{pluralize(report.undated_messages, 'message')} {verb} no timestamp."
+    if report.by == "model":
+        yield "Rows include subagents. Messages without a model, such as prompts, are in the total only."
     if report.by in ("day", "week", "month"):
         yield f"Time zone: {report.zone}. A session counts in every {report.by} in which it was active."

@@ -10,7 +10,8 @@ import pytest
 from backscroll.archive.derive import derive
 from backscroll.errors import ArchiveError
 from backscroll.index import Index
-from backscroll.ingest.rebuild import forget, rebuild
+from backscroll.ingest.erase import forget
+from backscroll.ingest.rebuild import rebuild
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 from tests.archive.synced_archive import SyncedArchive
 

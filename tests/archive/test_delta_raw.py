@@ -9,7 +9,8 @@ import pytest
 from backscroll.archive.storage import delta_raw, raw_files
 from backscroll.archive.storage.codec import compress
 from backscroll.index import Index
-from backscroll.ingest.rebuild import forget, rebuild
+from backscroll.ingest.erase import forget
+from backscroll.ingest.rebuild import rebuild
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.archive.synced_archive import SyncedArchive
 

@@ -104,10 +104,10 @@ def test_the_next_sync_completes_the_erasure_of_a_killed_process(setup: Setup, s
         history.sync()
     bodies = setup.compressed_samples()
     script = (
-        "import os, sys\nfrom backscroll.ingest import rebuild\n"
+        "import os, sys\nfrom backscroll.ingest import erase\n"
         "from backscroll.archive.maintenance.maintenance import Maintenance\n"
-        "rebuild.Maintenance = Maintenance\n"
-        f"rebuild.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
+        "erase.Maintenance = Maintenance\n"
+        f"erase.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
         "from backscroll.cli import main; main()"
     )
     options = ["--home", setup.home, "--root", f"claude-code={setup.claude}"]

@@ -9,8 +9,9 @@ from backscroll.archive import Archive
 from backscroll.config import Machine, NamedRoot
 from backscroll.history import History
 from backscroll.index import Index
+from backscroll.ingest.erase import forget
 from backscroll.ingest.extract import extract
-from backscroll.ingest.rebuild import forget, rebuild
+from backscroll.ingest.rebuild import rebuild
 from backscroll.sources import named
 from backscroll.testing import cursor, cursor_cli
 from tests.archive.cursor_rows import (

@@ -15,7 +15,7 @@ import pytest
 
 from backscroll import History
 from backscroll.changes import ChangeLog
-from backscroll.changes.journal import read_journal
+from backscroll.changes.change_record import read_record
 from backscroll.config import NamedRoot
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, ToolRunningError
 from backscroll.readers.processes import may_use_folder
@@ -163,7 +163,7 @@ def interrupt(machine: Machine, session_id: str) -> None:
     folder = log.folder / log.apply(plan.changes).id
     original.parent.mkdir(exist_ok=True)
     original.write_bytes(content)
-    journal = read_journal(folder)
+    journal = read_record(folder)
     assert journal is not None
     journal.state = "applying"
     journal.write(folder)

@@ -1,11 +1,11 @@
 """Apply, record and undo changes to the files and databases of tools.
 
-    change_log.py   ChangeLog: apply a plan, list changes, undo, recover after a crash
-    preparation.py  check a plan, save what it changes, stage new files
-    journal.py      the record of one change: states, file and line operations, rows before and after
-    files.py        stage, publish, save and restore single files
-    lines.py        replace single lines of a file that grows at the same time
-    rows.py         compare-and-swap of database rows, one transaction per database
+    change_log.py     ChangeLog: apply a plan, list changes, undo, recover after a crash
+    preparation.py    check a plan, save what it changes, stage new files
+    change_record.py  the record of one change: states, file and line operations, rows before and after
+    files.py          stage, publish, save and restore single files
+    lines.py          replace single lines of a file that grows at the same time
+    rows.py           compare-and-swap of database rows, one transaction per database
 
 This package knows files and SQLite rows, not tools. A change is prepared completely before anything is
 touched: old files and rows are saved and verified, new files are staged next to their targets. Then files

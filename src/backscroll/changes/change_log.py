@@ -7,6 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from backscroll.changes import lines, rows
+from backscroll.changes.change_record import (
+    ChangeRecord,
+    FileOperation,
+    LineOperation,
+    has_record,
+    read_record,
+    read_rows,
+    write_rows_file,
+)
 from backscroll.changes.files import (
     copy_file,
     file_hash,
@@ -15,15 +24,6 @@ from backscroll.changes.files import (
     remove_empty,
     set_modified_at,
     sync_folder,
-)
-from backscroll.changes.journal import (
-    FileOperation,
-    Journal,
-    LineOperation,
-    has_journal,
-    read_journal,
-    read_rows,
-    write_rows_file,
 )
 from backscroll.changes.preparation import (
     by_path,
@@ -54,7 +54,7 @@ class ChangeLog:
 
     def entries(self) -> list[Change]:
         """Return all changes, newest first. One that was only prepared has changed nothing."""
-        return [journal.to_change() for journal in self._journals() if journal.state != "preparing"]
+        return [record.to_change() for record in self._records() if record.state != "preparing"]
 
     def find(self, change_id: str | None = None) -> Change:
         """Return a change by its id or a prefix; by default the newest that is not undone."""
@@ -68,18 +68,18 @@ class ChangeLog:
         with self._lock():
             self._recover()
             check_current(plan)
-            journal, folder = self._prepare(plan)
+            record, folder = self._prepare(plan)
             try:
-                self._check(journal.to_change())
-                journal.state = "applying"
-                journal.write(folder)
-                _apply(journal, folder, plan)
+                self._check(record.to_change())
+                record.state = "applying"
+                record.write(folder)
+                _apply(record, folder, plan)
             except BaseException:
-                self._roll_back(journal, folder)
+                self._roll_back(record, folder)
                 raise
-            journal.state = "applied"
-            journal.write(folder)
-            return journal.to_change()
+            record.state = "applied"
+            record.write(folder)
+            return record.to_change()
 
     def undo(self, change_id: str | None = None) -> Change:
         """Restore everything that a change touched, the newest change by default.
@@ -88,22 +88,22 @@ class ChangeLog:
         """
         with self._lock():
             self._recover()
-            journal = self._find(change_id)
-            if journal.state == "undone":
-                raise ChangeNotFoundError(f"Change {journal.id} is undone already.", journal.id)
-            folder = self.folder / journal.id
-            self._check(journal.to_change())
-            _check_unchanged(journal, folder)
-            journal.state = "undoing"
-            journal.write(folder)
-            _revert(journal, folder)
-            journal.state = "undone"
-            journal.write(folder)
-            return journal.to_change()
+            record = self._find(change_id)
+            if record.state == "undone":
+                raise ChangeNotFoundError(f"Change {record.id} is undone already.", record.id)
+            folder = self.folder / record.id
+            self._check(record.to_change())
+            _check_unchanged(record, folder)
+            record.state = "undoing"
+            record.write(folder)
+            _revert(record, folder)
+            record.state = "undone"
+            record.write(folder)
+            return record.to_change()
 
     def recover(self) -> list[str]:
         """Finish what a crash interrupted. Return the descriptions of the changes that were rolled back."""
-        if not self.folder.is_dir() or all(journal.is_finished for journal in self._journals()):
+        if not self.folder.is_dir() or all(record.is_finished for record in self._records()):
             return []
         with self._lock():
             return self._recover()
@@ -112,9 +112,9 @@ class ChangeLog:
         """Delete the saved files and rows of all changes of a session. They can no longer be undone."""
         if self.folder.is_dir():
             with self._lock():
-                for journal in list(self._journals()):
-                    if session_ref in journal.sessions:
-                        shutil.rmtree(self.folder / journal.id)
+                for record in list(self._records()):
+                    if session_ref in record.sessions:
+                        shutil.rmtree(self.folder / record.id)
 
     # Folders and lock
 
@@ -131,31 +131,31 @@ class ChangeLog:
         finally:
             held.close()
 
-    def _journals(self) -> Iterator[Journal]:
+    def _records(self) -> Iterator[ChangeRecord]:
         """Yield the records of all changes, newest first."""
         if self.folder.is_dir():
             for folder in sorted(self.folder.iterdir(), reverse=True):
-                journal = read_journal(folder)
-                if journal is not None:
-                    yield journal
+                record = read_record(folder)
+                if record is not None:
+                    yield record
 
-    def _find(self, change_id: str | None) -> Journal:
-        journals = [journal for journal in self._journals() if journal.state in ("applied", "undone")]
+    def _find(self, change_id: str | None) -> ChangeRecord:
+        records = [record for record in self._records() if record.state in ("applied", "undone")]
         if change_id is None:
-            found = [journal for journal in journals if journal.state == "applied"][:1]
+            found = [record for record in records if record.state == "applied"][:1]
         else:
-            found = [journal for journal in journals if journal.id.startswith(change_id)]
+            found = [record for record in records if record.id.startswith(change_id)]
         if not found:
             name = f"No change has the id '{change_id}'." if change_id else "There is nothing to undo."
             raise ChangeNotFoundError(f"{name} Run 'backscroll changes' to see all changes.", change_id or "")
         if len(found) > 1:
-            ids = ", ".join(journal.id for journal in found[:5])
+            ids = ", ".join(record.id for record in found[:5])
             raise ChangeNotFoundError(f"'{change_id}' matches several changes: {ids}.", change_id or "")
         return found[0]
 
     # Prepare, roll back, recover
 
-    def _prepare(self, plan: ChangePlan) -> tuple[Journal, Path]:
+    def _prepare(self, plan: ChangePlan) -> tuple[ChangeRecord, Path]:
         """Save what will change and stage new files. Nothing of the tool changes yet."""
         now = datetime.now(UTC)
         change_id = f"{now:%Y%m%d-%H%M%S-%f}"  # sorts by time; the lock makes it unique
@@ -164,7 +164,7 @@ class ChangeLog:
         folder.mkdir(mode=0o700)
         new_paths = [change.path for change in plan.files if change.content is not None]
         created = {parent: None for path in new_paths for parent in missing_folders(path.parent)}
-        journal = Journal(
+        record = ChangeRecord(
             id=change_id,
             at=now,
             what=plan.what,
@@ -179,47 +179,47 @@ class ChangeLog:
             created_folders=[str(path) for path in created],
             emptied_folders=emptied_folders(plan),
         )
-        journal.write(folder)
+        record.write(folder)
         try:
             for path in created:
                 path.mkdir(mode=0o700, exist_ok=True)
-            for change, operation in zip(plan.files, journal.files, strict=True):
+            for change, operation in zip(plan.files, record.files, strict=True):
                 save_and_stage(change, operation, folder)
             write_rows_file(folder, plan.rows)
         except BaseException as error:
-            self._roll_back(journal, folder)
+            self._roll_back(record, folder)
             if isinstance(error, OSError):
                 path = error.filename or folder
                 raise DestinationError(f"{path} cannot be written: {error.strerror}.", path) from error
             raise
-        return journal, folder
+        return record, folder
 
-    def _roll_back(self, journal: Journal, folder: Path) -> None:
-        if journal.state == "applying":
-            _revert(journal, folder)
-        for operation in journal.files:
+    def _roll_back(self, record: ChangeRecord, folder: Path) -> None:
+        if record.state == "applying":
+            _revert(record, folder)
+        for operation in record.files:
             if operation.staged is not None:
                 Path(operation.staged).unlink(missing_ok=True)
-        remove_empty(Path(path) for path in journal.created_folders)
+        remove_empty(Path(path) for path in record.created_folders)
         shutil.rmtree(folder)
 
     def _recover(self) -> list[str]:
         rolled_back: list[str] = []
         for folder in sorted(self.folder.iterdir()):
-            journal = read_journal(folder)
-            if journal is None:
-                if folder.is_dir() and not has_journal(folder):  # killed before its first record
+            record = read_record(folder)
+            if record is None:
+                if folder.is_dir() and not has_record(folder):  # killed before its first record
                     shutil.rmtree(folder)
-            elif journal.state == "undoing":
-                self._check(journal.to_change())
-                _revert(journal, folder)
-                journal.state = "undone"
-                journal.write(folder)
-            elif journal.state in ("preparing", "applying"):
-                if journal.state == "applying":
-                    self._check(journal.to_change())
-                self._roll_back(journal, folder)
-                rolled_back.append(journal.what)
+            elif record.state == "undoing":
+                self._check(record.to_change())
+                _revert(record, folder)
+                record.state = "undone"
+                record.write(folder)
+            elif record.state in ("preparing", "applying"):
+                if record.state == "applying":
+                    self._check(record.to_change())
+                self._roll_back(record, folder)
+                rolled_back.append(record.what)
         return rolled_back
 
 
@@ -230,21 +230,21 @@ def _no_check(change: Change) -> None:
 # Apply
 
 
-def _apply(journal: Journal, folder: Path, plan: ChangePlan) -> None:
+def _apply(record: ChangeRecord, folder: Path, plan: ChangePlan) -> None:
     """Create and replace files, change lines and rows, delete files."""
-    for operation in journal.files:
+    for operation in record.files:
         if operation.staged is not None:
             _publish(operation)
     for path, changes in by_path(plan.lines).items():
-        lines.apply_lines(path, changes, _staged_lines(path, journal))
+        lines.apply_lines(path, changes, _staged_lines(path, record))
     for database, changed in rows.by_database(plan.rows).items():
         rows.write_rows(database, changed)
-        journal.committed_databases.append(str(database))
-        journal.write(folder)
-    for operation in journal.files:
+        record.committed_databases.append(str(database))
+        record.write(folder)
+    for operation in record.files:
         if operation.staged is None:
             _delete(operation)
-    remove_empty(Path(path) for path in journal.emptied_folders)
+    remove_empty(Path(path) for path in record.emptied_folders)
 
 
 def _publish(operation: FileOperation) -> None:
@@ -269,16 +269,16 @@ def _delete(operation: FileOperation) -> None:
     sync_folder(path.parent)
 
 
-def _staged_lines(path: Path, journal: Journal) -> Path:
-    return path.with_name(f".{journal.id}-{path.name}.part")
+def _staged_lines(path: Path, record: ChangeRecord) -> Path:
+    return path.with_name(f".{record.id}-{path.name}.part")
 
 
 # Undo
 
 
-def _check_unchanged(journal: Journal, folder: Path) -> None:
+def _check_unchanged(record: ChangeRecord, folder: Path) -> None:
     """Raise `ChangeConflictError` if anything is no longer as the change left it."""
-    for operation in journal.files:
+    for operation in record.files:
         current = file_hash(Path(operation.path))
         if current not in (operation.after, operation.before) and not operation.is_left_if_changed:
             raise ChangeConflictError(
@@ -290,24 +290,24 @@ def _check_unchanged(journal: Journal, folder: Path) -> None:
         rows.check_rows(database, changed)
 
 
-def _revert(journal: Journal, folder: Path) -> None:
+def _revert(record: ChangeRecord, folder: Path) -> None:
     """Restore everything, from any intermediate state. Operations that were not done are skipped."""
-    for operation in journal.files:
+    for operation in record.files:
         if operation.staged is None:
-            _restore(operation, journal, folder)
+            _restore(operation, record, folder)
     for database, changed in reversed(rows.by_database(list(read_rows(folder))).items()):
         if database.exists():
-            is_committed = str(database) in journal.committed_databases
+            is_committed = str(database) in record.committed_databases
             rows.revert_rows(database, changed, is_committed=is_committed)
-    for path, changes in by_path([operation.to_change() for operation in journal.lines]).items():
+    for path, changes in by_path([operation.to_change() for operation in record.lines]).items():
         inverses = [lines.inverse(change) for change in changes]
         missing = lines.missing_lines(path, inverses)
         done = [inverse for inverse in inverses if inverse not in missing]
-        lines.apply_lines(path, done, _staged_lines(path, journal))
-    for operation in reversed(journal.files):
+        lines.apply_lines(path, done, _staged_lines(path, record))
+    for operation in reversed(record.files):
         if operation.staged is not None:
-            _restore(operation, journal, folder)
-    remove_empty(Path(path) for path in journal.created_folders)
+            _restore(operation, record, folder)
+    remove_empty(Path(path) for path in record.created_folders)
 
 
 def _is_as_changed(path: Path, operation: FileOperation) -> bool:
@@ -317,10 +317,10 @@ def _is_as_changed(path: Path, operation: FileOperation) -> bool:
     return operation.content_hash is not None and rows.content_hash(path) == operation.content_hash
 
 
-def _restore(operation: FileOperation, journal: Journal, folder: Path) -> None:
+def _restore(operation: FileOperation, record: ChangeRecord, folder: Path) -> None:
     """Restore one file if it is as the change left it."""
     path = Path(operation.path)
-    temporary = path.with_name(f".{journal.id}-{operation.saved}.restored.part")
+    temporary = path.with_name(f".{record.id}-{operation.saved}.restored.part")
     temporary.unlink(missing_ok=True)  # of an interrupted undo
     if operation.after == operation.before or not _is_as_changed(path, operation):
         return

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from backscroll.changes import lines, rows
+from backscroll.changes.change_record import FileOperation
 from backscroll.changes.files import copy_file, file_hash, set_modified_at, write_file
-from backscroll.changes.journal import FileOperation
 from backscroll.errors import ChangeConflictError, DestinationError
 from backscroll.model.safekeeping.changes import ChangePlan, FileChange, LineChange
 

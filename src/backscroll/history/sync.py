@@ -109,6 +109,6 @@ def _start_commit_worker(stores: Stores) -> None:
 
 
 def _finish_erasure(stores: Stores) -> None:
-    from backscroll.ingest.rebuild import erase  # start-up: needed after an interrupted `forget` only
+    from backscroll.ingest.erase import erase  # start-up: needed after an interrupted `forget` only
 
     erase(stores.archive, stores.index.index)

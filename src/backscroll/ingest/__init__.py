@@ -12,7 +12,8 @@ hooks/              records of hooks, and commits that the git hook did not repo
 watch.py            keep the archive up to date while the tools write
 follow.py           new messages of one session
 audit.py            count every record without storing anything
-rebuild.py          forget sessions; rebuild sessions and index from archived originals
+erase.py            erase forgotten sessions from archive and index
+rebuild.py          rebuild sessions and index from archived originals
 extract.py          write archived originals back to files
 malloc.py           return free memory to the system
 """

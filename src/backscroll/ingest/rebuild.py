@@ -1,4 +1,4 @@
-"""Forget sessions, and rebuild sessions and index from archived originals."""
+"""Rebuild sessions and index from archived originals."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -6,21 +6,19 @@ from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.maintenance.forget import ForgetResult
 from backscroll.archive.storage.originals import Original
-from backscroll.index import Index, IndexDamagedError
+from backscroll.index import Index
 from backscroll.ingest.extract import reparse_rows, replace_from_copy
 from backscroll.ingest.indexer import update
-from backscroll.model import SessionSummary, Unit
+from backscroll.model import Unit
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source, named
 from backscroll.sources.protocols import close
 from backscroll.sources.restore_rows import RowRestorer
 
-__all__ = ["Rebuilt", "erase", "forget", "rebuild"]
+__all__ = ["Rebuilt", "rebuild"]
 
 Progress = Callable[[int, int], None]  # bytes read, and in total
 
@@ -31,32 +29,6 @@ class Rebuilt(Struct):
     units: int = 0  # parsed again from their originals
     kept: int = 0  # unchanged: companion files are gone, and parsing would lose content
     sessions: int = 0
-
-
-def forget(archive: Archive, index: Index, summary: SessionSummary) -> ForgetResult:
-    """Erase a session from archive and index. The tool's own files are not changed."""
-    return replace(archive.maintenance.forget(summary), is_erased=erase(archive, index))
-
-
-def erase(archive: Archive, index: Index) -> bool:
-    """Remove forgotten sessions from the index and from free pages. Return False if the archive is in use.
-
-    If this is interrupted, the next sync completes it.
-    """
-    if archive.pending_erasure.is_index_pending:
-        if not _purge(archive, index):
-            index.rebuild()  # a new index never contained the text
-            update(archive, index)
-        archive.pending_erasure.mark_index_done()
-    return archive.maintenance.vacuum()
-
-
-def _purge(archive: Archive, index: Index) -> bool:
-    """Purge deleted documents from the index. Return False if the index must be rebuilt."""
-    try:
-        return update(archive, index) and index.purge_deleted()
-    except (IndexDamagedError, OSError):
-        return False
 
 
 def rebuild(archive: Archive, index: Index, progress: Progress | None = None) -> Rebuilt:

@@ -14,7 +14,7 @@ from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write import unit_rows
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
 from backscroll.archive.write.file_snapshot import FileSnapshot
-from backscroll.archive.write.session_writer import MessageObserver
+from backscroll.archive.write.fragment_writer import MessageObserver
 from backscroll.archive.write.superseded import retain_removed_messages
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Fault, Item, Origin, Problem, RawRow, Unit

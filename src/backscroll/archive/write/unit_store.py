@@ -14,9 +14,9 @@ from backscroll.archive.storage.raw_files import SEGMENT_BYTES
 from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write import unit_rows
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
+from backscroll.archive.write.fragment_writer import MessageObserver
 from backscroll.archive.write.put_unit import put_unit
 from backscroll.archive.write.reparse import replace_from_original
-from backscroll.archive.write.session_writer import MessageObserver
 from backscroll.archive.write.shard_merge import merge_shards, reduced_page_cache
 from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.model import Checkpoint, Item, RawRow, Unit

@@ -7,7 +7,7 @@ from backscroll.archive.storage.codec import hash64, hash_record
 from backscroll.archive.storage.delta_raw import RawDeltaBase
 from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.session_writer import MessageObserver, SessionWriter
+from backscroll.archive.write.fragment_writer import FragmentWriter, MessageObserver
 from backscroll.model import (
     Closing,
     Item,
@@ -55,7 +55,7 @@ class UnitWriter:
         self.record_counts = RecordCounts()
         self.has_forgotten = False  # the unit contains a forgotten session
         self.has_excluded = False  # the unit contains a session of an excluded workspace
-        self._session: SessionWriter | None = None
+        self._session: FragmentWriter | None = None
         self._session_count = 0
         self._is_skipping = False  # inside a forgotten session
 
@@ -129,9 +129,9 @@ class UnitWriter:
             return
         if self.exclusions.patterns:
             self.db.execute("savepoint session")
-        self._session = SessionWriter(self, opening)
+        self._session = FragmentWriter(self, opening)
 
-    def _close(self, session: SessionWriter, closing: Closing) -> None:
+    def _close(self, session: FragmentWriter, closing: Closing) -> None:
         session.close(closing)
         self._session = None
         self._session_count += 1

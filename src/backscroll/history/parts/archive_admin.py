@@ -12,8 +12,9 @@ from backscroll.archive.maintenance.status import Status
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.session_refs import find_session, find_session_to_change
 from backscroll.history.stores import Stores
+from backscroll.ingest.erase import forget
 from backscroll.ingest.extract import Extracted, extract
-from backscroll.ingest.rebuild import Rebuilt, forget, rebuild
+from backscroll.ingest.rebuild import Rebuilt, rebuild
 from backscroll.model.statistics import MonthGrowth
 
 __all__ = ["ArchiveAdmin", "UpgradeResult"]

@@ -15,12 +15,12 @@ from backscroll.changes.files import sync_folder, write_file
 from backscroll.model.safekeeping.changes import Change, LineChange, RowChange
 
 __all__ = [
+    "ChangeRecord",
     "FileOperation",
-    "Journal",
     "LineOperation",
     "State",
-    "has_journal",
-    "read_journal",
+    "has_record",
+    "read_record",
     "read_rows",
     "write_rows_file",
 ]
@@ -30,7 +30,7 @@ __all__ = [
 # undoing    some of the operations may have been reverted
 State = Literal["preparing", "applying", "applied", "undoing", "undone"]
 
-_JOURNAL_FILE = "change.json"
+_RECORD_FILE = "change.json"
 _ROWS_FILE = "rows.msgpack"
 
 
@@ -59,7 +59,7 @@ class LineOperation(Struct, frozen=True):
         return LineChange(path=Path(self.path), before=self.before, after=self.after)
 
 
-class Journal(Struct, kw_only=True):
+class ChangeRecord(Struct, kw_only=True):
     """The record of one change."""
 
     id: str
@@ -84,10 +84,10 @@ class Journal(Struct, kw_only=True):
 
     def write(self, folder: Path) -> None:
         """Write the record durably."""
-        temporary = folder / f"{_JOURNAL_FILE}.part"
+        temporary = folder / f"{_RECORD_FILE}.part"
         temporary.unlink(missing_ok=True)
         write_file(temporary, [msgspec.json.format(msgspec.json.encode(self))])
-        temporary.replace(folder / _JOURNAL_FILE)
+        temporary.replace(folder / _RECORD_FILE)
         sync_folder(folder)
 
     def to_change(self) -> Change:
@@ -118,15 +118,15 @@ class _Row(Struct, frozen=True):
     after: dict[str, Any] | None
 
 
-def has_journal(folder: Path) -> bool:
+def has_record(folder: Path) -> bool:
     """Return whether a change has a record, readable or not. Then its folder may hold the only copies."""
-    return (folder / _JOURNAL_FILE).exists()
+    return (folder / _RECORD_FILE).exists()
 
 
-def read_journal(folder: Path) -> Journal | None:
+def read_record(folder: Path) -> ChangeRecord | None:
     """Return the record of a change; None if the folder has no readable one."""
     try:
-        return msgspec.json.decode((folder / _JOURNAL_FILE).read_bytes(), type=Journal)
+        return msgspec.json.decode((folder / _RECORD_FILE).read_bytes(), type=ChangeRecord)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
 

@@ -41,7 +41,7 @@ from backscroll.model.message import TYPED_KINDS
 if TYPE_CHECKING:
     from backscroll.archive.write.unit_writer import UnitWriter
 
-__all__ = ["MessageObserver", "SessionWriter"]
+__all__ = ["FragmentWriter", "MessageObserver"]
 
 CHUNK_MESSAGES = 200
 CHUNK_CHARS = 64 * 1024
@@ -62,7 +62,7 @@ class MessageObserver(Protocol):
         """Note that a message of the current fragment changed after it was received."""
 
 
-class SessionWriter:
+class FragmentWriter:
     """Writes one fragment: the messages of one session in one unit."""
 
     def __init__(self, writer: "UnitWriter", opening: Opening) -> None:

@@ -73,7 +73,9 @@ def _highlights(year: Year) -> Iterator[str]:
         pluralize(total.prompts or 0, "prompt"),
         pluralize(total.messages or 0, "message"),
     ]
-    counts += [pluralize(total.tokens.total, "token")] if total.tokens is not None else []
+    if total.tokens is not None:
+        at_least = "at least " if total.is_at_least else ""
+        counts.append(f"{at_least}{pluralize(total.tokens.total, 'token')}")
     if total.cost_usd is not None:
         counts.append(f"{format_cost(total)} (prices of {year.prices_checked})")
     yield ", ".join(counts)
@@ -183,7 +185,7 @@ def year_markdown(year: Year) -> Iterator[str]:
 
 
 def _row_cells(row: Sums) -> tuple[str, ...]:
-    tokens = f"{row.tokens.total:,}" if row.tokens is not None else ""
+    tokens = f"{'≥ ' if row.is_at_least else ''}{row.tokens.total:,}" if row.tokens is not None else ""
     active = format_duration(row.active_seconds) if row.active_seconds else ""
     return (
         f"{row.sessions:,}",

@@ -1,6 +1,7 @@
 """Find the sessions of commits."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import get_args
 
 import msgspec
@@ -39,11 +40,19 @@ _MAX_NAMED_FILES = 3
 _BATCH = 500  # commits per transaction
 _SLACK_SECONDS = 120
 _MAX_NEW_COMMITS = 20  # for more, all sessions are loaded
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(tuple[LinkedSession, ...])
+_LINK_VERSION = 2  # raise it if the rules change: stored links of other versions are not used
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
 
 Progress = Callable[[int, int], None]  # done, total
+
+
+class _StoredLinks(msgspec.Struct, array_like=True):
+    version: int
+    sessions: tuple[LinkedSession, ...]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_StoredLinks)
 
 
 def link_commits(
@@ -60,9 +69,8 @@ def link_commits(
     """
     update_scans(archive, progress)
     key = str(repository.git_folder)
-    stored = archive.commit_cache.links(key)
-    missing = [sha for sha in shas if sha not in stored]
-    found = {sha: _decoder.decode(stored[sha]) for sha in shas if sha in stored}
+    found = _stored_links(archive, key, shas)
+    missing = [sha for sha in shas if sha not in found]
     if not missing:
         return found
     first_edit = archive.edit_scans.first_edit_at()
@@ -77,9 +85,23 @@ def link_commits(
     for sha in missing:
         commit = graph.commits[sha]
         found[sha] = () if commit.is_merge else linker.sessions(commit)
-        batch.append((sha, commit.committed_at * 1000, _encoder.encode(found[sha])))
+        stored = _encoder.encode(_StoredLinks(_LINK_VERSION, found[sha]))
+        batch.append((sha, commit.committed_at * 1000, stored))
     for start in range(0, len(batch), _BATCH):
         archive.commit_cache.put_links(key, batch[start : start + _BATCH])
+    return found
+
+
+def _stored_links(archive: Archive, key: str, shas: Sequence[str]) -> dict[str, tuple[LinkedSession, ...]]:
+    """Return the stored links of commits, without those of other versions."""
+    stored = archive.commit_cache.links(key)
+    found: dict[str, tuple[LinkedSession, ...]] = {}
+    for sha in shas:
+        if sha in stored:
+            with suppress(msgspec.ValidationError):  # of a version before 2
+                links = _decoder.decode(stored[sha])
+                if links.version == _LINK_VERSION:
+                    found[sha] = links.sessions
     return found
 
 

@@ -3,18 +3,29 @@
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from os.path import normpath
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from backscroll.commits import shell
 from backscroll.commits.lines import LINE_FORMAT, hash_lines
+from backscroll.commits.shell import writes
+from backscroll.commits.shell.commit_commands import (
+    created_hashes,
+    first_line,
+    is_nothing_committed,
+    named_hashes,
+    parse_commit,
+    shown_hashes,
+)
 from backscroll.model import Hunk, Message, ToolCall
 
 __all__ = [
     "SCAN_VERSION",
     "CommitCall",
+    "CommitResult",
     "FragmentScan",
     "ScannedEdit",
     "commit_call",
@@ -23,7 +34,7 @@ __all__ = [
     "scan_messages",
 ]
 
-SCAN_VERSION = 4  # raise it if the result of a scan changes
+SCAN_VERSION = 5  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
 _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _SUBAGENT_TOOLS = ("task", "agent")
@@ -48,8 +59,21 @@ class CommitCall(Struct, frozen=True, array_like=True, gc=False):
     at: int | None  # milliseconds since 1970
     until: int | None  # time of the next message
     subjects: tuple[str, ...]
-    hashes: tuple[str, ...]  # as git printed them
+    hashes: tuple[str, ...]  # of the commits that git reports as created
     is_report: bool = False  # of a subagent: the hashes are those that it names
+    shown: tuple[str, ...] = ()  # hashes that git printed after the commit; some can be of older commits
+    folder: str = ""  # in which git ran; empty if it is not known
+    is_merge: bool = False  # it ran only `git merge`
+
+
+class CommitResult(NamedTuple):
+    """Message and result of a call that creates commits. See `CommitCall`."""
+
+    subjects: tuple[str, ...]
+    hashes: tuple[str, ...]
+    shown: tuple[str, ...] = ()
+    folder: str = ""  # that the command names; it can be relative
+    is_merge: bool = False
 
 
 class FragmentScan(Struct, array_like=True):
@@ -84,7 +108,7 @@ def scan_messages(
     for position, message in messages:
         tool = message.tool
         at = _milliseconds(message)
-        if message.kind == "report" and times and (named := shell.named_hashes(message.content)):
+        if message.kind == "report" and times and (named := named_hashes(message.content)):
             scan.calls.append(CommitCall(position, times[0][1], at, (), named, is_report=True))
         if tool is None:
             continue
@@ -95,7 +119,7 @@ def scan_messages(
         if (
             tool.name.lower() in _SUBAGENT_TOOLS
             and at is not None
-            and (named := shell.named_hashes(tool.result or ""))
+            and (named := named_hashes(tool.result or ""))
         ):
             scan.calls.append(CommitCall(position, at, at + _MAX_SUBAGENT_MS, (), named, is_report=True))
         for path, text, is_shell in edit_texts(tool):
@@ -108,7 +132,14 @@ def scan_messages(
         if call is not None:
             following = bisect_right(positions, position)
             until = times[following][1] if following < len(times) else None
-            scan.calls.append(CommitCall(position, at, until, *call))
+            scan.calls.append(
+                CommitCall(
+                    *(position, at, until, call.subjects, call.hashes),
+                    shown=call.shown,
+                    folder=_folder(message.cwd, call.folder),
+                    is_merge=call.is_merge,
+                )
+            )
     scan.folders, scan.branches = list(folders), list(branches)
     return scan, hashes.tobytes()
 
@@ -130,10 +161,10 @@ def edit_texts(tool: ToolCall) -> Iterator[tuple[str, bytes, bool]]:
     if not command:
         return
     written = set()
-    for path, content in shell.written_texts(command):
+    for path, content in writes.written_texts(command):
         written.add(path)
         yield path, content.encode("utf-8", "replace"), False
-    for path in shell.changed_paths(command):
+    for path in writes.changed_paths(command):
         if path not in written:
             yield path, b"", True
 
@@ -160,31 +191,39 @@ def _command(tool: ToolCall) -> str:
     return command if isinstance(command, str) else ""
 
 
-def commit_call(
-    tool: ToolCall, files: Mapping[str, bytes] | None = None
-) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the subjects and printed hashes of a call that creates commits.
+def _folder(cwd: str | None, folder: str) -> str:
+    """Return the folder of a command that names one, empty if it is not known."""
+    folder = str(Path(folder).expanduser()) if folder.startswith("~") else folder
+    is_absolute = folder.startswith("/") or folder[1:2] == ":"
+    if not folder or is_absolute:
+        return folder or cwd or ""
+    return normpath(f"{cwd}/{folder}") if cwd else ""
+
+
+def commit_call(tool: ToolCall, files: Mapping[str, bytes] | None = None) -> CommitResult | None:
+    """Return the message and the result of a call that creates commits, None for other calls.
 
     ``files`` are texts that the session wrote before, by path: one can be the message.
     """
-    if tool.status in ("failed", "cancelled") and "] " not in (tool.result or ""):
+    output = tool.result or ""
+    hashes = tuple(created_hashes(output))
+    if not hashes and (tool.status in ("failed", "cancelled") or is_nothing_committed(output)):
         return None
     command = _command(tool)
-    if command:
-        if not shell.is_commit(command):
-            return None
-        subjects = shell.commit_subjects(command)
-        if not subjects and files:
-            texts = (files.get(path, b"") for path in shell.message_files(command))
-            subjects = [
-                subject for text in texts if (subject := shell.first_line(text.decode("utf-8", "replace")))
-            ]
-    else:
+    if not command:
         message = tool.params.get("message")  # of a git server
         if "commit" not in tool.name.lower() or not isinstance(message, str):
             return None
-        subjects = [message.strip().partition("\n")[0].strip()]
-    return tuple(subjects), tuple(shell.printed_hashes(tool.result or ""))
+        return CommitResult((first_line(message),), hashes, named_hashes(output)[:1])
+    parsed = parse_commit(command)
+    if parsed is None:
+        return None
+    subjects = parsed.subjects
+    if not subjects and files:
+        texts = (files.get(path, b"") for path in parsed.message_files)
+        subjects = [subject for text in texts if (subject := first_line(text.decode("utf-8", "replace")))]
+    shown = tuple(shown_hashes(output)) if parsed.shows_head else ()
+    return CommitResult(tuple(subjects), hashes, shown, parsed.folder, parsed.is_merge)
 
 
 def _intervals(times: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -98,10 +98,9 @@ class _Relevance:
             return 0
         call = commit_call(tool)
         if call is not None:
-            subjects, hashes = call
-            if any(self._commit.sha.startswith(printed) for printed in hashes):
+            if any(self._commit.sha.startswith(printed) for printed in (*call.hashes, *call.shown)):
                 return 2
-            if any(" ".join(subject.split()).casefold() in self._subjects for subject in subjects):
+            if any(" ".join(subject.split()).casefold() in self._subjects for subject in call.subjects):
                 return 2
         strength = 0
         for path, lines, _ in message_edits(tool):

@@ -159,7 +159,7 @@ def _commits(archive: Archive, facts: WorkspaceFacts) -> list[str]:
     for fragment_id in facts.fragment_ids:
         for _, message in archive.edit_scans.tool_messages(fragment_id):
             call = commit_call(message.tool) if message.tool is not None else None
-            found |= dict.fromkeys(call[1] if call is not None else ())
+            found |= dict.fromkeys((*call.hashes, *call.shown[:1]) if call is not None else ())
         if len(found) >= _MAX_COMMITS:
             break
     return list(found)[:_MAX_COMMITS]

@@ -21,6 +21,9 @@ _CALL_LATE = 0.3
 _MAX_CALL_MS = 15 * 60 * 1000  # from a call to its commit: hooks and tests may run before
 _MAX_LAST_CALL_MS = 3 * 60 * 1000  # of the last message of a session, whose end is not known
 _PROMPT_MS = 60_000
+# A summary of git proves that the call made the commit. The time excludes text that was printed again.
+# An inferred time can be that of the whole session.
+_MAX_CLOCK_ERROR_MS = 24 * 3600 * 1000
 _MAX_SUBJECT_MS = 60 * 24 * 3600 * 1000
 _MIN_SUBJECT_CHARS = 8
 _PULL_REQUEST = re.compile(r"\s*\([#!]\d+\)\s*$")
@@ -42,7 +45,8 @@ class CallIndex:
         self, sessions: Sequence[SessionWork], commits: Mapping[str, Commit], shas: Iterable[str]
     ) -> None:
         self._ids = {session.id: number for number, session in enumerate(sessions)}
-        self._by_hash: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._by_hash: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
+        self._by_shown: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
         self._by_report: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
         self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
         self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
@@ -55,10 +59,12 @@ class CallIndex:
                         self._by_report[named[:_HASH_KEY_CHARS]].append((named, call, number))
                     continue
                 for printed in call.hashes:
-                    self._by_hash[printed_key(printed)].append((printed, number))
+                    self._by_hash[printed_key(printed)].append((printed, call, number))
+                for printed in call.shown:
+                    self._by_shown[printed_key(printed)].append((printed, call, number))
                 for subject in call.subjects:
                     self._by_subject[_subject_key(subject)].append((call, number))
-                if not call.subjects and not call.hashes:
+                if not call.subjects and not call.hashes and not call.is_merge:
                     self._add_in_time(call, number)
 
     @cached_property
@@ -99,22 +105,27 @@ class CallIndex:
             if session not in found or found[session].strength < strength:
                 found[session] = CallMatch(strength, detail)
 
-        for printed, session in self._by_hash.get(printed_key(commit.sha), ()):
-            if commit.sha.startswith(printed):
+        key = printed_key(commit.sha)
+        committed_at = commit.committed_at * 1000
+        for printed, call, session in self._by_hash.get(key, ()):
+            if commit.sha.startswith(printed) and _can_have_made(call, committed_at):
+                add(session, _PRINTED_HASH, f"git printed {printed}")
+        for printed, call, session in self._by_shown.get(key, ()):
+            if commit.sha.startswith(printed) and _is_in_time(call, committed_at):
                 add(session, _PRINTED_HASH, f"git printed {printed}")
         for id_ in named_sessions(commit.message):
             if id_ in self._ids:
                 add(self._ids[id_], _PRINTED_HASH, "the message names the session")
-        authored_at, committed_at = commit.authored_at * 1000, commit.committed_at * 1000
-        for named, call, session in self._by_report.get(commit.sha[:_HASH_KEY_CHARS], ()):
+        authored_at = commit.authored_at * 1000
+        for named, call, session in self._by_report.get(key, ()):
             if commit.sha.startswith(named) and _was_running(call, committed_at):
                 add(session, _REPORTED_HASH, f"a subagent reported {named}")
-        key = _subject_key(commit.subject)
-        for call, session in self._by_subject.get(key, ()):
+        subject_key = _subject_key(commit.subject)
+        for call, session in self._by_subject.get(subject_key, ()):
             if _is_in_time(call, authored_at):
                 add(session, _SUBJECT_IN_TIME, f"ran git commit with the message '{commit.subject}'")
-            elif _is_before(call, committed_at) and len(key) >= _MIN_SUBJECT_CHARS:
-                others = max(1, self._subject_counts[key])
+            elif _is_before(call, committed_at) and len(subject_key) >= _MIN_SUBJECT_CHARS:
+                others = max(1, self._subject_counts[subject_key])
                 detail = f"ran git commit with the message '{commit.subject}' at another time"
                 add(session, _SUBJECT / others, detail)
         for line in commit.message.splitlines()[1:]:
@@ -158,6 +169,11 @@ def _subject_key(subject: str) -> str:
     if subject.rstrip().endswith(")"):
         subject = _PULL_REQUEST.sub("", subject)
     return " ".join(subject.split()).casefold()
+
+
+def _can_have_made(call: CommitCall, committed_at: int) -> bool:
+    """Return whether a commit that git printed as created is not much older than the call."""
+    return call.at is None or committed_at >= call.at - _MAX_CLOCK_ERROR_MS
 
 
 def _is_in_time(call: CommitCall, authored_at: int) -> bool:

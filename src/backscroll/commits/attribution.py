@@ -11,6 +11,7 @@ from math import log2
 from typing import NamedTuple
 
 from backscroll.archive import Archive
+from backscroll.commits.checkouts import CheckoutIndex
 from backscroll.commits.commit_graph import CommitGraph
 from backscroll.commits.evidence.content import SLACK_MS, Writer
 from backscroll.commits.lines import (
@@ -21,16 +22,15 @@ from backscroll.commits.lines import (
     normalize_lines,
     without_commas,
 )
-from backscroll.commits.paths import base_name, implied_root, is_inside, normalize, repository_names
+from backscroll.commits.path_index import MIN_SUPPORT, PathIndex
+from backscroll.commits.paths import base_name, normalize
 from backscroll.commits.scan import edit_texts
 from backscroll.commits.sessions import SessionWork
-from backscroll.git import BlamedLine, Repository
+from backscroll.git import BlamedLine
 
-__all__ = ["EditKey", "PathIndex", "attribute_lines", "line_hashes"]
+__all__ = ["EditKey", "attribute_lines", "line_hashes"]
 
 _MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
-_MIN_SUPPORT = 1.0  # weight of the lines from one session, in the same commit
-_MIN_OTHER_PATH_SUPPORT = 2.0  # the same, if the session wrote them to another file
 _MIN_WRAPPED_CHARS = 12  # of lines that a formatter wrapped or joined, without white space
 _MAX_WRAPPED_LINES = 40
 _MAX_EDITS = 2_000  # whose text is read
@@ -57,7 +57,7 @@ def attribute_lines(
     ``graph`` contains the commits of the lines and all commits that change the same files. ``writers`` are
     the edits that add each line, by hash.
     """
-    paths = PathIndex(graph.repository, sessions)
+    paths = PathIndex(CheckoutIndex(archive, graph.repository), graph.repository, sessions)
     found = _LineMatcher(graph, lines, writers, paths).match()
     _TextMatcher(archive, graph, lines, sessions, paths).complete(found)
     return found
@@ -66,51 +66,6 @@ def attribute_lines(
 def line_hashes(lines: Sequence[BlamedLine]) -> list[int | None]:
     """Return the hash of each line, None if it is too short."""
     return [hash_line(text) for text in _code(lines)]
-
-
-class PathIndex:
-    """Compares paths of edits with paths in the repository."""
-
-    # The file itself; in a folder with the repository's name; in any folder; other paths.
-    SAME_FILE, SAME_CLONE, SAME_PATH, SAME_NAME, OTHER_PATH = 4, 3, 2, 1, 0
-
-    def __init__(self, repository: Repository, sessions: Sequence[SessionWork]) -> None:
-        self._checkouts = [normalize(str(path)) for path in repository.checkouts]
-        self._names = repository_names(repository)
-        self._sessions = sessions
-        self._ranks: dict[tuple[int, str, str], int] = {}
-
-    def is_local(self, session: int) -> bool:
-        """Return whether a session worked in a checkout of the repository."""
-        folders = self._sessions[session].folders
-        return any(is_inside(folder, checkout) for folder in folders for checkout in self._checkouts)
-
-    def rank(self, session: int, edited: str, tracked: str) -> int:
-        """Return how well an edited path matches a file of the repository, at most 4."""
-        key = session, edited, tracked
-        if key not in self._ranks:
-            self._ranks[key] = self._rank(session, edited, tracked)
-        return self._ranks[key]
-
-    def best_sessions(self, writers: Sequence[Writer], tracked: str) -> set[int]:
-        """Return the sessions whose path matches a file best. Their lines support each other."""
-        ranks = [self.rank(writer.session, writer.path, tracked) for writer in writers]
-        best = max(ranks, default=0)
-        return {writer.session for writer, rank in zip(writers, ranks, strict=True) if rank == best}
-
-    def _rank(self, session: int, edited: str, tracked: str) -> int:
-        if not edited:
-            return self.SAME_NAME  # the path is not known
-        folders = ["", *(f"{folder}/" for folder in self._sessions[session].folders)]
-        files = {f"{checkout}/{tracked}" for checkout in self._checkouts}
-        if any(f"{folder}{edited}" in files for folder in folders):
-            return self.SAME_FILE
-        root = implied_root(edited, tracked)
-        if root is not None and base_name(root) in self._names:
-            return self.SAME_CLONE
-        if root is not None and "/" in tracked:  # every project has a README
-            return self.SAME_PATH
-        return self.SAME_NAME if base_name(edited) == base_name(tracked) else self.OTHER_PATH
 
 
 class _LineMatcher:
@@ -183,15 +138,16 @@ class _LineMatcher:
             assert hashed is not None
             rank = self._paths.rank(writer.session, writer.path, line.path)
             supported = support[line.sha, writer.session]
-            if rank == PathIndex.SAME_PATH:  # perhaps of another project
-                is_accepted = supported >= _MIN_SUPPORT
-            elif rank < PathIndex.SAME_PATH:
-                is_script = not writer.path and writer.at >= start and self._paths.is_local(writer.session)
-                is_accepted = supported >= (_MIN_SUPPORT if is_script else _MIN_OTHER_PATH_SUPPORT)
-            else:
+            if rank == PathIndex.FOREIGN:
+                continue
+            if rank >= PathIndex.SAME_CLONE:
                 is_accepted = (
-                    writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or supported >= _MIN_SUPPORT
+                    writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or supported >= MIN_SUPPORT
                 )
+            else:
+                is_script = not writer.path and writer.at >= start and self._paths.is_local(writer.session)
+                needed = MIN_SUPPORT if is_script else self._paths.min_support(writer.session, rank)
+                is_accepted = supported >= needed
             if is_accepted and (best is None or (rank, writer.at) >= best):
                 best, found = (rank, writer.at), writer
         return EditKey(found.session, found.fragment_id, found.position) if found is not None else None
@@ -277,7 +233,7 @@ class _TextMatcher:
 
     def complete(self, found: list[EditKey | None]) -> None:
         """Add the edits of lines that are next to found ones, short, or wrapped."""
-        edits = self._edits_of_file()
+        edits = self._edits_of_file({key.session for key in found if key is not None})
         keys = dict.fromkeys([*filter(None, found), *(key for _, key in reversed(edits))])
         needed = self._needed(found, edits)
         self._texts = self._read([key for key in [*keys][:_MAX_EDITS] if key in needed])
@@ -349,8 +305,11 @@ class _TextMatcher:
                 count = number - first + 1
         return count
 
-    def _edits_of_file(self) -> list[tuple[int, EditKey]]:
-        """Return the edits of the blamed files with their times, oldest first."""
+    def _edits_of_file(self, found_sessions: set[int]) -> list[tuple[int, EditKey]]:
+        """Return the edits of the blamed files with their times, oldest first.
+
+        Of a file that is perhaps of another project, only the edits of sessions that wrote other lines.
+        """
         tracked = {line.path for line in self._lines}
         names = tuple({base_name(path) for path in tracked})
         found: list[tuple[int, EditKey]] = []
@@ -360,7 +319,8 @@ class _TextMatcher:
                     if edit.is_shell or not edit.path.endswith(names):
                         continue
                     path = normalize(edit.path)
-                    if any(self._paths.rank(number, path, file) >= PathIndex.SAME_PATH for file in tracked):
+                    rank = max(self._paths.rank(number, path, file) for file in tracked)
+                    if rank >= (PathIndex.SAME_PATH if number in found_sessions else PathIndex.SAME_CLONE):
                         found.append((edit.at or 0, EditKey(number, fragment.id, edit.position)))
         return sorted(found)
 

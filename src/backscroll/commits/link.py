@@ -7,6 +7,7 @@ from typing import get_args
 import msgspec
 
 from backscroll.archive import Archive
+from backscroll.commits.checkouts import CheckoutIndex
 from backscroll.commits.commit_graph import CommitGraph, read_graph
 from backscroll.commits.evidence.activity import idle_time
 from backscroll.commits.evidence.commit_calls import (
@@ -37,6 +38,7 @@ __all__ = ["add_tracking", "link_commits"]
 
 _MAX_SESSIONS = 20  # per commit
 _MAX_NAMED_FILES = 3
+_MIN_UNRELATED_LINES = 3.0  # by weight, of a session without any other relation to the repository
 _BATCH = 500  # commits per transaction
 _SLACK_SECONDS = 120
 _MAX_NEW_COMMITS = 20  # for more, all sessions are loaded
@@ -80,7 +82,8 @@ def link_commits(
         archive, repository, commits, since=first_edit // 1000 - _SLACK_SECONDS, progress=progress
     )
     reported = archive.hooks.commits.sessions(key)
-    linker = _Linker(graph, missing, _load_sessions(archive, graph, missing, reported), reported)
+    sessions = _load_sessions(archive, graph, missing, reported)
+    linker = _Linker(graph, missing, sessions, CheckoutIndex(archive, repository), reported)
     batch: list[tuple[str, int, bytes]] = []
     for sha in missing:
         commit = graph.commits[sha]
@@ -182,16 +185,17 @@ class _Linker:
         graph: CommitGraph,
         shas: Sequence[str],
         sessions: Sequence[SessionWork],
+        relations: CheckoutIndex,
         reported: Mapping[str, str],
     ) -> None:
         self._graph = graph
         self._sessions = sessions
         self._reported = reported  # commit: id of the session that made it, from the git hook
         self._numbers = {session.id: number for number, session in enumerate(sessions)}
-        self._lines = LineIndex(graph, shas, sessions)
+        self._lines = LineIndex(graph, shas, sessions, relations)
         self._files = FileIndex(graph, shas, sessions)
-        self._workspaces = WorkspaceIndex(graph, sessions)
-        self._calls = CallIndex(sessions, graph.commits, shas)
+        self._workspaces = WorkspaceIndex(graph, sessions, relations)
+        self._calls = CallIndex(sessions, graph.commits, shas, relations)
 
     def sessions(self, commit: Commit) -> tuple[LinkedSession, ...]:
         """Return the sessions of a commit with their evidence, best first."""
@@ -226,9 +230,7 @@ class _Linker:
         session = self._sessions[number]
         parts = Parts()
         details: dict[str, str] = {}
-        if call is not None:
-            parts.commit = call.strength
-            details["commit"] = call.detail
+        workspace = self._workspaces.match(number)
         if number in content.matched:
             parts.content = content_strength(content.matched[number], content.all_lines)
             details["content"] = (
@@ -246,7 +248,6 @@ class _Linker:
         if idle is not None:
             seconds, parts.time = idle
             details["time"] = _idle_text(seconds)
-        workspace = self._workspaces.match(number)
         if workspace is not None:
             parts.workspace = workspace.strength
             details["workspace"] = workspace.detail
@@ -254,6 +255,12 @@ class _Linker:
         if branches and workspace is not None:  # most repositories have a branch with the same name
             parts.branch = 1.0
             details["branch"] = f"on branch {', '.join(branches)}"
+        if call is not None and (not call.needs_support or workspace is not None or parts.has_content):
+            parts.commit = call.strength
+            details["commit"] = call.detail
+        is_related = workspace is not None or parts.commit > 0 or parts.has_recent_files
+        if not is_related and content.matched.get(number, 0.0) < _MIN_UNRELATED_LINES:
+            return None  # two projects have equal lines by chance
         if not parts.is_claim(content.all_lines):
             return None
         is_worktree = workspace is not None and workspace.is_worktree

@@ -57,6 +57,16 @@ class Parts(Struct):
         }
 
     @property
+    def has_content(self) -> bool:
+        """Return whether some lines or files of the commit are those of the session."""
+        return self.content >= _SOME_CONTENT or self.files >= _SOME_FILES
+
+    @property
+    def has_recent_files(self) -> bool:
+        """Return whether the session changed files of the commit just before it."""
+        return self.files >= _SOME_FILES and self.time >= _RECENT
+
+    @property
     def score(self) -> float:
         return sum(self.weights().values())
 

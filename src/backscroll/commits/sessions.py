@@ -1,6 +1,7 @@
 """The scans of all sessions, kept up to date in the archive."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
@@ -12,7 +13,14 @@ from backscroll.commits.lines import LINE_FORMAT
 from backscroll.commits.paths import normalize
 from backscroll.commits.scan import SCAN_VERSION, CommitCall, ScannedEdit, scan_messages
 
-__all__ = ["FragmentWork", "SessionWork", "load_sessions", "scan_times", "update_scans"]
+__all__ = [
+    "FragmentWork",
+    "SessionWork",
+    "calls_with_hashes",
+    "load_sessions",
+    "scan_times",
+    "update_scans",
+]
 
 _BATCH = 200  # fragments per transaction
 _encoder = msgspec.msgpack.Encoder()
@@ -117,6 +125,26 @@ def scan_times(body: bytes) -> tuple[int, int, bool]:
     scan = _times_decoder.decode(body)
     has_calls = bytes(scan.calls) != _NO_CALLS
     return (scan.activity[0][0], scan.activity[-1][1], has_calls) if scan.activity else (0, 0, has_calls)
+
+
+def calls_with_hashes(archive: Archive) -> dict[str, list[CommitCall]]:
+    """Return the calls of which git printed the new commits, by folder."""
+    found: dict[str, list[CommitCall]] = defaultdict(list)
+    without_folder: dict[int, list[CommitCall]] = {}
+    for fragment_id, body, _ in archive.edit_scans.contents():
+        if not scan_times(body)[2]:
+            continue
+        for call in _decoder.decode(body).calls:
+            if call.hashes and not call.is_report:
+                if call.folder:
+                    found[normalize(call.folder)].append(call)
+                else:
+                    without_folder.setdefault(fragment_id, []).append(call)
+    if without_folder:
+        for scan in archive.edit_scans.load([*without_folder]):
+            if scan.workspace_path:
+                found[normalize(scan.workspace_path)] += without_folder.get(scan.fragment_id, [])
+    return found
 
 
 def load_sessions(

@@ -13,19 +13,17 @@ from math import log2
 from msgspec import Struct
 
 from backscroll.archive import Archive
-from backscroll.commits.attribution import PathIndex
+from backscroll.commits.checkouts import CheckoutIndex, Relation
 from backscroll.commits.evidence.content import MAX_WRITERS, SLACK_MS, Writer, find_writers
 from backscroll.commits.lines import code_lines, hash_each, line_weight
-from backscroll.commits.paths import base_name, implied_root, is_inside, normalize, repository_names
+from backscroll.commits.path_index import PathIndex
+from backscroll.commits.paths import base_name, implied_root, normalize, repository_names
 from backscroll.commits.scan import ScannedEdit
 from backscroll.commits.sessions import FragmentWork, SessionWork, load_sessions, update_scans
 from backscroll.git import Repository
 from backscroll.git.hunks import CommitHunks, read_hunks
 
 __all__ = ["EditSurvival", "find_survival"]
-
-_MIN_SUPPORT = 1.0  # the same, if the path is the same in another folder
-_MIN_OTHER_PATH_SUPPORT = 2.0  # weight of the lines in a commit that a session wrote to other files
 
 Progress = Callable[[int, int], None]  # done, total
 _Line = tuple[Writer, int]  # the edit that wrote a line, and its hash
@@ -81,12 +79,13 @@ def find_survival(
     selected = set(fragment_ids) if fragment_ids is not None else None
     sessions = [_selected(session, selected) for session in load_sessions(archive)]
     commits = [_hashed(commit) for commit in read_hunks(repository, ref)] if repository.has_commits else []
-    replay = _Replay(repository, commits, sessions)
+    checkouts = CheckoutIndex(archive, repository)
+    replay = _Replay(PathIndex(checkouts, repository, sessions), commits, sessions)
     for done, commit in enumerate(commits, start=1):
         replay.apply(commit)
         if progress is not None and not done % 500:
             progress(done, len(commits))
-    found = _written(repository, commits, sessions)
+    found = _written(_RepositoryFiles(checkouts, repository, commits), sessions)
     _count(found, sessions, replay.committed, "committed")
     _count(found, sessions, set(replay.alive()), "alive")
     start = since.timestamp() * 1000 if since is not None else 0
@@ -130,10 +129,9 @@ def _selected(session: SessionWork, fragment_ids: set[int] | None) -> SessionWor
 
 
 def _written(
-    repository: Repository, commits: Sequence[_Commit], sessions: Sequence[SessionWork]
+    files: "_RepositoryFiles", sessions: Sequence[SessionWork]
 ) -> dict[tuple[int, int], EditSurvival]:
     """Return the calls that wrote to files of the repository, by fragment and position."""
-    files = _RepositoryFiles(repository, commits)
     found: dict[tuple[int, int], EditSurvival] = {}
     for session in sessions:
         for fragment in session.fragments:
@@ -172,42 +170,34 @@ def _count(
 class _RepositoryFiles:
     """Decides whether an edited file belongs to the repository."""
 
-    def __init__(self, repository: Repository, commits: Iterable[_Commit]) -> None:
-        self._checkouts = [normalize(str(path)) for path in repository.checkouts]
+    def __init__(self, checkouts: CheckoutIndex, repository: Repository, commits: Iterable[_Commit]) -> None:
+        self._checkouts = checkouts
         self._names = repository_names(repository)
         self._tracked: dict[str, set[str]] = defaultdict(set)
         for commit in commits:
             for file in commit.files:
                 self._tracked[base_name(file.path)].add(file.path)
-        self._known: dict[tuple[str, frozenset[str]], bool] = {}
+        self._is_tracked: dict[str, bool] = {}
 
     def contains(self, path: str, session: SessionWork) -> bool:
+        """Return whether a file is in a checkout, or in an unknown folder with the repository's name."""
         if not path:
             return False
-        key = path, frozenset(session.folders)
-        if key not in self._known:
-            self._known[key] = self._find(normalize(path), session.folders)
-        return self._known[key]
-
-    def _find(self, path: str, folders: set[str]) -> bool:
-        is_absolute = path.startswith("/") or path[1:2] == ":"
-        paths = [path] if is_absolute else [f"{folder}/{path}" for folder in folders]
-        if any(is_inside(each, checkout) for each in paths for checkout in self._checkouts):
-            return True
-        for tracked in self._tracked.get(base_name(path), ()):
-            root = implied_root(path, tracked)
-            if root and base_name(root) in self._names:
-                return True
-        return False
+        path = normalize(path)
+        relation = self._checkouts.of_edit(session, path)
+        if relation is not Relation.UNKNOWN:
+            return relation is Relation.SAME
+        if path not in self._is_tracked:
+            roots = (implied_root(path, tracked) for tracked in self._tracked.get(base_name(path), ()))
+            self._is_tracked[path] = any(root and base_name(root) in self._names for root in roots)
+        return self._is_tracked[path]
 
 
 class _Replay:
     """Files of the repository, with the writer of each line."""
 
-    def __init__(
-        self, repository: Repository, commits: Iterable[_Commit], sessions: Sequence[SessionWork]
-    ) -> None:
-        self._paths = PathIndex(repository, sessions)
+    def __init__(self, paths: PathIndex, commits: Iterable[_Commit], sessions: Sequence[SessionWork]) -> None:
+        self._paths = paths
         self._files: dict[str, list[_Line | None]] = {}
         self.committed: set[_Line] = set()
         self._by_name: dict[int, dict[str, list[Writer]]] = {}
@@ -306,9 +296,12 @@ class _Replay:
         found: Writer | None = None
         for writer in writers:
             rank = self._paths.rank(writer.session, writer.path, path)
-            needed = _MIN_SUPPORT if rank == PathIndex.SAME_PATH else _MIN_OTHER_PATH_SUPPORT
-            if rank < PathIndex.SAME_CLONE and support[writer.session] < 100 * needed:
+            if rank == PathIndex.FOREIGN:
                 continue
+            if rank < PathIndex.SAME_CLONE:
+                needed = self._paths.min_support(writer.session, rank)
+                if support[writer.session] < 100 * needed:
+                    continue
             if best is None or (rank, writer.at) >= best:
                 best, found = (rank, writer.at), writer
         return found

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.errors import CommitNotFoundError
+from backscroll.errors import CommitNotFoundError, RepositoryError
 from backscroll.git.process import decode, output_or_empty, run_git, stream_git
 
-__all__ = ["Repository", "find_commit", "known_commits", "open_repository", "remote_urls"]
+__all__ = ["Repository", "find_commit", "is_clone", "known_commits", "open_repository", "remote_urls"]
 
 
 class Repository(Struct, frozen=True, dict=True):
@@ -81,6 +81,35 @@ def known_commits(folder: Path, hashes: Sequence[str]) -> list[str]:
     """Return those of the hashes, full or abbreviated, that are commits of the repository at a folder."""
     checks = stream_git(folder, "cat-file", "--batch-check", lines=[f"{one}^{{commit}}" for one in hashes])
     return [one for one, line in zip(hashes, checks, strict=False) if line.split()[1:2] == [b"commit"]]
+
+
+def is_clone(repository: Repository, folder: Path) -> bool | None:
+    """Return whether another repository, at a folder, has the same history; None if it is not known.
+
+    A shallow or partial clone does not contain all commits, so that a missing one proves nothing.
+    """
+    try:
+        output = run_git(folder, "rev-parse", "--git-common-dir", "--is-shallow-repository")
+        common, is_shallow = decode(output).split("\n")[:2]
+        git_folder = _resolve(folder / common)
+        if git_folder == repository.git_folder:
+            return True
+        head = decode(output_or_empty(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")).strip()
+        is_partial = _is_partial(git_folder) or _is_partial(repository.git_folder)
+        if head and not _is_partial(repository.git_folder) and known_commits(repository.folder, [head]):
+            return True
+        root = repository.root_commit
+        if root is not None and not _is_partial(git_folder) and known_commits(folder, [root]):
+            return True
+    except RepositoryError:  # damaged, or of another user
+        return None
+    is_incomplete = is_partial or is_shallow == "true" or (repository.git_folder / "shallow").exists()
+    return None if is_incomplete else False
+
+
+def _is_partial(git_folder: Path) -> bool:
+    """Return whether git would fetch missing objects from a server."""
+    return any((git_folder / "objects" / "pack").glob("*.promisor"))
 
 
 def _checkouts(folder: Path) -> list[Path]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from backscroll.commits.checkouts import CheckoutIndex, Relation
 from backscroll.commits.evidence.content import SLACK_MS
+from backscroll.commits.paths import normalize
 from backscroll.commits.scan import CommitCall
 from backscroll.commits.sessions import SessionWork
 from backscroll.git import Commit
@@ -36,36 +38,54 @@ class CallMatch(NamedTuple):
 
     strength: float
     detail: str
+    needs_support: bool = False  # the call is in an unknown folder: other evidence must name the repository
+
+
+class _SessionCall(NamedTuple):
+    call: CommitCall
+    session: int
+    is_unknown: bool  # its folder cannot be compared with the repository
 
 
 class CallIndex:
     """Calls of `git commit` by printed hash, subject and time."""
 
     def __init__(
-        self, sessions: Sequence[SessionWork], commits: Mapping[str, Commit], shas: Iterable[str]
+        self,
+        sessions: Sequence[SessionWork],
+        commits: Mapping[str, Commit],
+        shas: Iterable[str],
+        relations: CheckoutIndex,
     ) -> None:
         self._ids = {session.id: number for number, session in enumerate(sessions)}
         self._by_hash: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
         self._by_shown: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
         self._by_report: dict[str, list[tuple[str, CommitCall, int]]] = defaultdict(list)
-        self._by_subject: dict[str, list[tuple[CommitCall, int]]] = defaultdict(list)
-        self._in_time: dict[str, dict[int, float]] = defaultdict(dict)  # of calls without subject and hash
+        self._by_subject: dict[str, list[_SessionCall]] = defaultdict(list)
+        self._in_time: dict[str, list[tuple[float, _SessionCall]]] = defaultdict(list)  # without subject
         self._commits = commits
         self._shas = shas  # to match
         for number, session in enumerate(sessions):
             for call in session.calls:
                 if call.is_report:
                     for named in call.hashes:
-                        self._by_report[named[:_HASH_KEY_CHARS]].append((named, call, number))
+                        self._by_report[printed_key(named)].append((named, call, number))
                     continue
                 for printed in call.hashes:
                     self._by_hash[printed_key(printed)].append((printed, call, number))
                 for printed in call.shown:
                     self._by_shown[printed_key(printed)].append((printed, call, number))
-                for subject in call.subjects:
-                    self._by_subject[_subject_key(subject)].append((call, number))
-                if not call.subjects and not call.hashes and not call.is_merge:
-                    self._add_in_time(call, number)
+                folder = normalize(call.folder)
+                relation = relations.of_folder(folder) if folder else relations.of_session(session)
+                if relation is not Relation.OTHER:
+                    self._add(_SessionCall(call, number, relation is Relation.UNKNOWN))
+
+    def _add(self, each: "_SessionCall") -> None:
+        """Add a call that is known by its subject, or only by its time."""
+        for subject in each.call.subjects:
+            self._by_subject[_subject_key(subject)].append(each)
+        if not each.call.subjects and not each.call.hashes and not each.call.is_merge:
+            self._add_in_time(each)
 
     @cached_property
     def _times(self) -> list[tuple[int, str]]:
@@ -84,26 +104,26 @@ class CallIndex:
         """Number of commits by subject."""
         return Counter(_subject_key(commit.subject) for commit in self._commits.values())
 
-    def _add_in_time(self, call: CommitCall, session: int) -> None:
+    def _add_in_time(self, each: "_SessionCall") -> None:
         """Assign a call that is known only by its time to the first commit after it."""
-        if call.at is None:
+        at = each.call.at
+        if at is None:
             return
         times = self._times
-        first = bisect_left(times, (call.at - 1000, ""))
-        if first < len(times) and _is_in_time(call, times[first][0]):
+        first = bisect_left(times, (at - 1000, ""))
+        if first < len(times) and _is_in_time(each.call, times[first][0]):
             # A commit hook can take minutes. Without one, a commit takes seconds.
-            is_prompt = times[first][0] <= call.at + _PROMPT_MS
-            strength = _CALL_IN_TIME if is_prompt else _CALL_LATE
-            found = self._in_time[times[first][1]]
-            found[session] = max(strength, found.get(session, 0.0))
+            is_prompt = times[first][0] <= at + _PROMPT_MS
+            self._in_time[times[first][1]].append((_CALL_IN_TIME if is_prompt else _CALL_LATE, each))
 
     def match(self, commit: Commit) -> dict[int, CallMatch]:
         """Return the sessions that made a commit themselves."""
         found: dict[int, CallMatch] = {}
 
-        def add(session: int, strength: float, detail: str) -> None:
-            if session not in found or found[session].strength < strength:
-                found[session] = CallMatch(strength, detail)
+        def add(session: int, strength: float, detail: str, *, needs_support: bool = False) -> None:
+            match = CallMatch(strength, detail, needs_support)
+            if session not in found or _rank(found[session]) < _rank(match):
+                found[session] = match
 
         key = printed_key(commit.sha)
         committed_at = commit.committed_at * 1000
@@ -121,22 +141,30 @@ class CallIndex:
             if commit.sha.startswith(named) and _was_running(call, committed_at):
                 add(session, _REPORTED_HASH, f"a subagent reported {named}")
         subject_key = _subject_key(commit.subject)
-        for call, session in self._by_subject.get(subject_key, ()):
+        for call, session, is_unknown in self._by_subject.get(subject_key, ()):
             if _is_in_time(call, authored_at):
-                add(session, _SUBJECT_IN_TIME, f"ran git commit with the message '{commit.subject}'")
+                # Message and time together are specific, also in a folder that was deleted.
+                needs_support = is_unknown and len(subject_key) < _MIN_SUBJECT_CHARS
+                detail = f"ran git commit with the message '{commit.subject}'"
+                add(session, _SUBJECT_IN_TIME, detail, needs_support=needs_support)
             elif _is_before(call, committed_at) and len(subject_key) >= _MIN_SUBJECT_CHARS:
                 others = max(1, self._subject_counts[subject_key])
                 detail = f"ran git commit with the message '{commit.subject}' at another time"
-                add(session, _SUBJECT / others, detail)
+                add(session, _SUBJECT / others, detail, needs_support=is_unknown)
         for line in commit.message.splitlines()[1:]:
             subject = _subject_key(line.strip().lstrip("*-").strip())
             if len(subject) >= _MIN_SUBJECT_CHARS:
-                for call, session in self._by_subject.get(subject, ()):
+                for call, session, is_unknown in self._by_subject.get(subject, ()):
                     if _is_before(call, committed_at):
-                        add(session, _SQUASHED, f"ran git commit with the message '{line.strip()}'")
-        for session, strength in self._in_time.get(commit.sha, {}).items():
-            add(session, strength, "ran git commit at the time of the commit")
+                        detail = f"ran git commit with the message '{line.strip()}'"
+                        add(session, _SQUASHED, detail, needs_support=is_unknown)
+        for strength, (_, session, is_unknown) in self._in_time.get(commit.sha, ()):
+            add(session, strength, "ran git commit at the time of the commit", needs_support=is_unknown)
         return found
+
+
+def _rank(match: CallMatch) -> tuple[bool, float]:
+    return not match.needs_support, match.strength
 
 
 def _period(commits: Iterable[Commit]) -> tuple[int, int]:

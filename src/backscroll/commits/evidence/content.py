@@ -9,6 +9,7 @@ from math import log2
 from typing import NamedTuple
 
 from backscroll.archive import Archive
+from backscroll.commits.checkouts import CheckoutIndex, Relation
 from backscroll.commits.commit_graph import CommitGraph
 from backscroll.commits.lines import LINE_FORMAT, line_weight
 from backscroll.commits.paths import base_name, implied_root, normalize
@@ -68,13 +69,25 @@ class ContentMatch(NamedTuple):
 class LineIndex:
     """Sessions and commits that add the lines of some commits."""
 
-    def __init__(self, graph: CommitGraph, shas: Iterable[str], sessions: Sequence[SessionWork]) -> None:
+    def __init__(
+        self,
+        graph: CommitGraph,
+        shas: Iterable[str],
+        sessions: Sequence[SessionWork],
+        relations: CheckoutIndex,
+    ) -> None:
         self._graph = graph
         wanted: set[int] = set()
         for sha in shas:
             wanted.update(graph.lines(sha))
         self._writers = find_writers(wanted, sessions)
         self._adders = find_adders(set(self._writers), graph)
+        edited = {(writer.session, writer.path) for writers in self._writers.values() for writer in writers}
+        self._foreign = {  # files in other repositories
+            (session, path)
+            for session, path in edited
+            if relations.of_edit(sessions[session], path) is Relation.OTHER
+        }
 
     def match(self, commit: Commit) -> ContentMatch:
         """Return the lines of a commit by the session that wrote them."""
@@ -132,6 +145,8 @@ class LineIndex:
         ]
         best: dict[int, tuple[float, int]] = {}
         for writer in before:
+            if (writer.session, writer.path) in self._foreign:
+                continue
             if any(is_committed(writer, adder) for adder in earlier):
                 continue
             strength = _path_strength(writer.path, path), writer.at

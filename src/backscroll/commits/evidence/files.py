@@ -76,7 +76,7 @@ class FileIndex:
             end = bisect_right(touches, (until, 1 << 60))
             for touch in touches[max(first, end - _MAX_TOUCHES) : end]:
                 root = implied_root(touch.path, tracked)
-                if root is None:
+                if root is None or workspaces.is_foreign(touch.session, touch.path):
                     continue
                 strength = 1.0 if touch.at >= start else _BEFORE_WINDOW
                 if "/" not in tracked and not workspaces.is_own_root(touch.session, root):

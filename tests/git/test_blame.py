@@ -45,3 +45,17 @@ def test_a_missing_file_is_an_error(checkout: GitRepository) -> None:
     checkout.commit("Start", AT)
     with pytest.raises(RepositoryError, match=r"missing\.py is not a file of"):
         blame(open_repository(checkout.folder), Path("missing.py"))
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_commits_that_the_configuration_ignores_are_not_ignored(
+    checkout: GitRepository, is_missing: bool
+) -> None:
+    checkout.write("a.py", "def price(value):\n    return value + 1000\n")
+    checkout.commit("Start", AT)
+    checkout.write("a.py", "def price(value):\n    return value + 2000\n")
+    second = checkout.commit("Change", AT + HOUR)
+    if not is_missing:
+        checkout.write("ignored", f"{second}\n")
+    checkout.run("config", "blame.ignoreRevsFile", "ignored")
+    assert blame(open_repository(checkout.folder), Path("a.py"))[1].sha == second

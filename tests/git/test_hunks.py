@@ -74,3 +74,29 @@ def test_a_merge_contains_what_it_merges_and_a_rename_keeps_lines(checkout: GitR
     assert [len(commit.files) for commit in commits] == [1, 1, 1]
     assert (commits[2].files[0].old_path, commits[2].files[0].path) == ("a.py", "b.py")
     assert len(replay(checkout)["b.py"]) == 20
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "diff.noprefix=true",
+        "diff.mnemonicPrefix=true",
+        "diff.interHunkContext=10",
+        "diff.orderFile=missing",
+        "diff.relative=true",
+        "log.showRoot=false",
+        "log.diffMerges=off",
+    ],
+)
+def test_the_configuration_does_not_change_the_hunks(checkout: GitRepository, setting: str) -> None:
+    checkout.write("src/a.py", "".join(f"line {number}\n" for number in range(9)))
+    checkout.commit("Start", AT)
+    checkout.run("checkout", "--quiet", "-b", "side")
+    checkout.write("src/a.py", "".join(f"line {number if number % 4 else 'x'}\n" for number in range(9)))
+    checkout.commit("Change", AT + timedelta(hours=1))
+    checkout.run("checkout", "--quiet", "main")
+    checkout.run("merge", "--quiet", "--no-ff", "-m", "Merge", "side", at=AT + timedelta(hours=2))
+    expected = list(read_hunks(open_repository(checkout.folder), "HEAD"))
+    assert [[len(file.hunks) for file in commit.files] for commit in expected] == [[1], [3]]
+    checkout.run("config", *setting.split("="))
+    assert list(read_hunks(open_repository(checkout.folder), "HEAD")) == expected

@@ -52,7 +52,9 @@ def blame(
         return [BlamedLine(number, text, None, path) for number, text in enumerate(texts, start=first)]
     compared = (last - first + 1) * _count_files(repository, revision)
     copies = ["-C", "-C"] if compared <= _MAX_COMPARED_LINES else ["-C"]
-    arguments = ["blame", "-M", *copies, "-w", "--line-porcelain", "--no-progress", f"-L{first},{last}"]
+    # An empty value in the configuration does not clear the list of ignored commits, this option does.
+    arguments = ["blame", "--no-ignore-revs-file", "-M", *copies, "-w", "--line-porcelain", "--no-progress"]
+    arguments.append(f"-L{first},{last}")
     arguments += [revision] if revision is not None else []
     return _parse(run_git(repository.folder, *arguments, "--", path))
 

@@ -21,8 +21,14 @@ _OPTIONS = (
     *("-c", "core.fsmonitor=false"),  # a file system monitor would start a process
     *("-c", "log.showSignature=false"),
     *("-c", "log.mailmap=false"),
+    *("-c", "log.showRoot=true"),
+    *("-c", "log.diffMerges=separate"),
+    *("-c", "diff.noprefix=false"),
+    *("-c", "diff.mnemonicPrefix=false"),
+    *("-c", "diff.interHunkContext=0"),
+    *("-c", f"diff.orderFile={os.devnull}"),
+    *("-c", "diff.relative=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8"),
-    *("-c", "blame.ignoreRevsFile="),
     *("-c", "blame.markIgnoredLines=false"),
     *("-c", "blame.markUnblamableLines=false"),
 )

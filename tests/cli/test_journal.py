@@ -95,6 +95,8 @@ def test_wrong_usage_is_explained(shell: Shell) -> None:
         (["--day", "soon"], "'soon' is not a day."),
         (["--day", "today", "--week", "today"], "Use one of --day"),
         (["HEAD~1", "--month", "2026-03"], "not both"),
+        (["HEAD", "--week"], "not both"),
+        (["HEAD", "--since", "2026-03"], "not both"),
         (["nonesuch"], "No commit of "),
         (["reflect"], "There is no text."),
     ]:

@@ -87,7 +87,7 @@ def command() -> None:
 
 
 @command.command("write")
-@click.argument("commit", default="HEAD")
+@click.argument("commit", required=False)
 @repository_option
 @_journal_option
 @_period_options
@@ -105,7 +105,7 @@ def command() -> None:
 def write(
     setup: Setup,
     /,
-    commit: str,
+    commit: str | None,
     repository: Path,
     folder: Path | None,
     since: datetime | None,
@@ -139,8 +139,9 @@ def write(
     if len(named) + (since is not None) > 1:
         raise click.UsageError("Use one of --day, --week, --month, --quarter, --year and --since.")
     is_range = bool(named) or since is not None
-    if is_range and commit != "HEAD":
+    if is_range and commit is not None:
         raise click.UsageError("Name a commit or a period, not both.")
+    commit = commit or "HEAD"
     if quiet:
         _write_quietly(setup, commit, repository, folder, no_sync=no_sync)
         return

@@ -83,7 +83,8 @@ def test_errors_say_what_to_do(shell: Shell, tmp_path: Path) -> None:
         shop / "prices.py:3-2": "3-2 is not a range of lines. Lines count from 1.",
         shop / "new.py": "new.py is not tracked by git. Run 'git add new.py' to track it.",
         shop / "with:12": "with:12 is not tracked by git. Run 'git add with:12' to track it.",
-        outside: "is not in a git repository.",
+        outside: "is not in a git repository. Pass --repo DIR to name a repository.",
+        tmp_path / "missing" / "b.py": "missing/b.py does not exist.",
     }
     for file, text in expected.items():
         result = shell.run("blame", file)

@@ -59,3 +59,37 @@ def test_commits_that_the_configuration_ignores_are_not_ignored(
         checkout.write("ignored", f"{second}\n")
     checkout.run("config", "blame.ignoreRevsFile", "ignored")
     assert blame(open_repository(checkout.folder), Path("a.py"))[1].sha == second
+
+
+def test_a_path_with_parent_folders_is_normalized(checkout: GitRepository) -> None:
+    checkout.write("src/a.py", "one\n")
+    sha = checkout.commit("Start", AT)
+    repository = open_repository(checkout.folder)
+    for path in (Path("src/../src/a.py"), checkout.folder / ".." / checkout.folder.name / "src" / "a.py"):
+        (line,) = blame(repository, path)
+        assert (line.sha, line.path) == (sha, "src/a.py")
+    with pytest.raises(RepositoryError, match="is not in"):
+        blame(repository, Path("../a.py"))
+
+
+def test_a_file_of_a_submodule_names_the_submodule(checkout: GitRepository, tmp_path: Path) -> None:
+    library = GitRepository(tmp_path / "library")
+    library.write("tool.py", "one\n")
+    library.commit("Start", AT)
+    checkout.run(
+        *("-c", "protocol.file.allow=always", "submodule", "--quiet"),
+        *("add", str(library.folder), "vendor/library"),
+    )
+    checkout.commit("Add the library", AT)
+    with pytest.raises(
+        RepositoryError, match=r"in the submodule vendor/library, .* Pass --repo .*library\.$"
+    ):
+        blame(open_repository(checkout.folder), Path("vendor/library/tool.py"))
+
+
+def test_a_damaged_index_is_an_error(checkout: GitRepository) -> None:
+    checkout.write("a.py", "one\n")
+    checkout.commit("Start", AT)
+    (checkout.folder / ".git" / "index").write_bytes(b"garbage")
+    with pytest.raises(RepositoryError, match="index file"):
+        blame(open_repository(checkout.folder), Path("a.py"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import CommitNotFoundError, RepositoryError
-from backscroll.git import open_repository
-from backscroll.git.repository import find_commit
+from backscroll.git import list_commits, open_repository
+from backscroll.git.repository import find_commit, is_clone
 from backscroll.testing.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -53,7 +53,7 @@ def test_a_detached_head_has_no_branch(checkout: GitRepository) -> None:
 
 
 def test_a_folder_outside_of_a_repository_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RepositoryError, match=r"is not in a git repository\.$"):
+    with pytest.raises(RepositoryError, match=r"is not in a git repository\. Pass --repo DIR to name"):
         open_repository(tmp_path)
 
 
@@ -88,3 +88,72 @@ def test_a_commit_is_found_by_the_start_of_its_hash_and_by_a_branch(checkout: Gi
     sha = checkout.commit("Start", AT)
     repository = open_repository(checkout.folder)
     assert find_commit(repository, sha[:7]) == find_commit(repository, "main") == sha
+
+
+def test_all_branches_are_listed_if_head_names_a_missing_one(checkout: GitRepository, tmp_path: Path) -> None:
+    sha = checkout.commit("Start", AT)
+    bare = checkout.bare_clone(tmp_path / "copy.git")
+    (bare / "HEAD").write_text("ref: refs/heads/missing\n")
+    checkout.run("checkout", "--quiet", "--orphan", "new")
+    for folder in (bare, checkout.folder):
+        found = open_repository(folder)
+        assert (found.has_commits, found.root_commit) == (False, sha)
+        assert [commit.sha for commit in list_commits(found)] == [sha]
+        assert find_commit(found, "main") == sha
+        with pytest.raises(CommitNotFoundError, match="which has no commits"):
+            find_commit(found, "HEAD")
+
+
+def test_an_empty_repository_says_that_it_has_no_commits(checkout: GitRepository) -> None:
+    with pytest.raises(CommitNotFoundError, match="The repository has no commits yet"):
+        find_commit(open_repository(checkout.folder), "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        (".git/HEAD", "garbage\n", r"\.git is damaged"),
+        (".git/refs/heads/main", "1" * 40 + "\n", "bad object HEAD"),
+        (".git/refs/heads/main", "garbage\n", "The branch of .* is damaged"),
+    ],
+)
+def test_a_damaged_repository_is_an_error(
+    checkout: GitRepository, file: str, content: str, message: str
+) -> None:
+    checkout.commit("Start", AT)
+    (checkout.folder / file).write_text(content)
+    with pytest.raises(RepositoryError, match=message):
+        open_repository(checkout.folder)
+
+
+def test_destroyed_objects_are_an_error(checkout: GitRepository) -> None:
+    checkout.commit("Start", AT)
+    for file in (checkout.folder / ".git" / "objects").rglob("*"):
+        if file.is_file():
+            file.chmod(0o644)
+            file.write_bytes(b"xx")
+    with pytest.raises(RepositoryError, match="Git failed in"):
+        open_repository(checkout.folder)
+
+
+def test_a_git_file_that_names_a_missing_repository_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_text("gitdir: /missing/place\n")
+    with pytest.raises(RepositoryError, match="names the repository /missing/place"):
+        open_repository(tmp_path)
+
+
+def test_a_clone_is_recognized_and_another_repository_is_not(checkout: GitRepository, tmp_path: Path) -> None:
+    checkout.commit("Start", AT)
+    checkout.commit("Next", AT)
+    repository = open_repository(checkout.folder)
+    bare = checkout.bare_clone(tmp_path / "copy.git")
+    checkout.run("clone", "--quiet", "--depth=1", checkout.folder.as_uri(), str(tmp_path / "shallow"))
+    checkout.commit("Only here", AT)
+    other = GitRepository(tmp_path / "other")
+    assert is_clone(repository, other.folder) is False
+    other.commit("Start of another one", AT)
+    assert is_clone(repository, other.folder) is False
+    assert is_clone(repository, bare) is True
+    assert is_clone(repository, tmp_path / "shallow") is True
+    assert is_clone(open_repository(tmp_path / "shallow"), checkout.folder) is True
+    assert is_clone(repository, tmp_path) is None

@@ -78,7 +78,8 @@ def find_survival(
     update_scans(archive, progress)
     selected = set(fragment_ids) if fragment_ids is not None else None
     sessions = [_selected(session, selected) for session in load_sessions(archive)]
-    commits = [_hashed(commit) for commit in read_hunks(repository, ref)] if repository.has_commits else []
+    is_empty = ref == "HEAD" and not repository.has_commits
+    commits = [] if is_empty else [_hashed(commit) for commit in read_hunks(repository, ref)]
     checkouts = CheckoutIndex(archive, repository)
     replay = _Replay(PathIndex(checkouts, repository, sessions), commits, sessions)
     for done, commit in enumerate(commits, start=1):

@@ -1,14 +1,15 @@
 """The commit that each line of a file comes from."""
 
 import re
-from pathlib import Path, PurePosixPath
+from os.path import normpath
+from pathlib import Path
 
 from msgspec import Struct
 
 from backscroll.errors import RepositoryError, UsageError
 from backscroll.git.files import read_file
-from backscroll.git.process import decode, output_or_empty, run_git, unquote
-from backscroll.git.repository import Repository
+from backscroll.git.process import decode, run_git, unquote
+from backscroll.git.repository import Repository, find_commit
 from backscroll.model.text import pluralize
 
 __all__ = ["BlamedLine", "blame"]
@@ -40,7 +41,7 @@ def blame(
     """
     path = _tracked_path(repository, file)
     if revision is None and repository.is_bare:
-        revision = "HEAD"
+        revision = find_commit(repository, "HEAD")
     content = read_file(repository, path, revision)
     if b"\0" in content[:_BINARY_CHECK_BYTES]:
         raise RepositoryError(f"{path} is a binary file. Only text has lines.", repository.folder)
@@ -75,9 +76,12 @@ def _parse(output: bytes) -> list[BlamedLine]:
 
 def _tracked_path(repository: Repository, file: Path) -> str:
     """Return the path of a file relative to the root."""
+    path = Path(normpath(file))
     if not file.is_absolute():
-        return str(PurePosixPath(*file.parts))
-    for folder in (file, file.parent.resolve() / file.name):  # git gives the root without symbolic links
+        if path.parts[:1] == ("..",):
+            raise RepositoryError(f"{file} is not in {repository.folder}.", repository.folder)
+        return path.as_posix()
+    for folder in (path, file.parent.resolve() / file.name):  # git gives the root without symbolic links
         if folder.is_relative_to(repository.folder):
             return folder.relative_to(repository.folder).as_posix()
     raise RepositoryError(f"{file} is not in {repository.folder}.", repository.folder)
@@ -96,9 +100,11 @@ def _checked_range(path: str, content: bytes, lines: tuple[int, int] | None) -> 
 
 
 def _is_committed(repository: Repository, path: str) -> bool:
-    return bool(output_or_empty(repository.folder, "ls-tree", "-z", "HEAD", "--", path))
+    if not repository.has_commits:
+        return False
+    return bool(run_git(repository.folder, "--literal-pathspecs", "ls-tree", "-z", "HEAD", "--", path))
 
 
 def _count_files(repository: Repository, revision: str | None) -> int:
-    names = output_or_empty(repository.folder, "ls-tree", "-r", "-z", "--name-only", revision or "HEAD")
+    names = run_git(repository.folder, "ls-tree", "-r", "-z", "--name-only", revision or "HEAD")
     return names.count(b"\0")

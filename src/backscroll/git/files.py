@@ -1,12 +1,12 @@
 """Files and folders of a repository: in the checkout, or in a commit."""
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
 from backscroll.errors import RepositoryError
-from backscroll.git.process import decode, output_or_empty, run_git
+from backscroll.git.process import decode, run_git
 from backscroll.git.repository import Repository
 
 __all__ = ["FolderEntry", "file_size", "list_folder", "list_paths", "read_file"]
@@ -47,9 +47,7 @@ def file_size(repository: Repository, path: str, revision: str | None) -> int:
 def list_folder(repository: Repository, path: str, revision: str) -> list[FolderEntry]:
     """Return the entries of a folder in a commit, folders first; none if it is not a folder."""
     named = ["--", f"{path}/"] if path else []
-    output = output_or_empty(
-        repository.folder, "--literal-pathspecs", "ls-tree", "-l", "-z", revision, *named
-    )
+    output = run_git(repository.folder, "--literal-pathspecs", "ls-tree", "-l", "-z", revision, *named)
     entries: list[FolderEntry] = []
     for line in decode(output).split("\0"):
         facts, tab, name = line.partition("\t")
@@ -67,7 +65,7 @@ def list_paths(repository: Repository, revision: str) -> set[str]:
 
 def _blob(repository: Repository, path: str, revision: str) -> str:
     """Return the hash of a file's content in a commit."""
-    entry = output_or_empty(repository.folder, "--literal-pathspecs", "ls-tree", "-z", revision, "--", path)
+    entry = run_git(repository.folder, "--literal-pathspecs", "ls-tree", "-z", revision, "--", path)
     if not entry:
         raise RepositoryError(f"{path} is not in the commit {revision}.", repository.folder)
     kind, sha = decode(entry).split()[1:3]
@@ -92,7 +90,13 @@ def _tracked_file(repository: Repository, path: str) -> Path:
         raise RepositoryError(f"{path} cannot be read: {error.strerror}.", folder) from error
     if is_folder and not is_link:
         raise _not_a_file(repository, path)
-    if not output_or_empty(folder, "ls-files", "-z", "--cached", "--", f":(literal){path}"):
+    if not run_git(folder, "ls-files", "-z", "--cached", "--", f":(literal){path}"):
+        if (submodule := _submodule(folder, path)) is not None:
+            raise RepositoryError(
+                f"{path} is in the submodule {submodule}, a repository of its own.",
+                folder,
+                hint=f"Pass --repo {folder / submodule}.",
+            )
         if exists:
             raise RepositoryError(
                 f"{path} is not tracked by git. Run 'git add {path}' to track it.",
@@ -110,5 +114,16 @@ def _tracked_file(repository: Repository, path: str) -> Path:
     return file
 
 
+def _submodule(folder: Path, path: str) -> str | None:
+    """Return the submodule that contains a file, None if there is none."""
+    for parent in PurePosixPath(path).parents:
+        if parent.name:
+            entry = run_git(folder, "ls-files", "-z", "--stage", "--", f":(literal){parent}")
+            if entry.startswith(b"160000 "):
+                return str(parent)
+    return None
+
+
 def _not_a_file(repository: Repository, path: str) -> RepositoryError:
-    return RepositoryError(f"{path} is a folder. Name a file.", repository.folder)
+    named = repository.folder if path == "." else path
+    return RepositoryError(f"{named} is a folder. Name a file.", repository.folder)

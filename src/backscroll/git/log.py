@@ -60,10 +60,12 @@ class FileChange(Struct, frozen=True):
 
 def list_commits(repository: Repository, *, ref: str | None = None) -> list[Commit]:
     """Return all commits of the local branches and HEAD, or those that a ref reaches. Newest first."""
-    if ref is None and not repository.has_commits:
+    if ref is not None:
+        return _log(repository, "--date-order", ref, "--")
+    if not repository.has_commits and not repository.has_branches:
         return []
-    refs = [ref] if ref is not None else ["HEAD", "--branches"]
-    return _log(repository, "--date-order", *refs, "--")
+    head = ["HEAD"] if repository.has_commits else []  # a new branch, or a bare repository without its branch
+    return _log(repository, "--date-order", *head, "--branches", "--")
 
 
 def list_file_commits(repository: Repository, paths: Iterable[str], *, ref: str) -> list[Commit]:

@@ -61,9 +61,10 @@ def patch_id(repository: Repository, sha: str) -> str:
 
 def is_reachable(repository: Repository, sha: str) -> bool:
     """Return whether a local branch or HEAD contains a commit. False if it does not exist."""
+    head = ["HEAD"] if repository.has_commits else []
     try:
         # Lists the commits that only this one reaches: none if a branch contains it.
-        output = run_git(repository.folder, "rev-list", "-1", sha, "--not", "--branches", "HEAD", "--")
+        output = run_git(repository.folder, "rev-list", "-1", sha, "--not", "--branches", *head, "--")
     except RepositoryError:
         return False
     return not output.strip()

@@ -152,7 +152,7 @@ def _environment() -> dict[str, str]:
 def _failure(folder: Path, message: bytes) -> RepositoryError:
     text = decode(message).strip()
     if "not a git repository" in text:
-        return RepositoryError(f"{folder} is not in a git repository.", folder)
+        return _no_repository(folder)
     if "dubious ownership" in text:
         return RepositoryError(
             f"Git refuses to read {folder} because it belongs to another user."
@@ -161,3 +161,25 @@ def _failure(folder: Path, message: bytes) -> RepositoryError:
         )
     first = text.partition("\n")[0].removeprefix("fatal: ").removeprefix("error: ").rstrip(".")
     return RepositoryError(f"Git failed in {folder}: {first or 'no message'}.", folder)
+
+
+def _no_repository(folder: Path) -> RepositoryError:
+    """Return the error for a folder that is in no repository, or in a damaged one."""
+    for parent in (folder, *folder.parents):
+        place = parent / ".git"
+        if place.is_file():
+            named = decode(place.read_bytes()).strip().removeprefix("gitdir:").strip()
+            return RepositoryError(
+                f"{place} names the repository {named}, which does not exist or is damaged.",
+                folder,
+                hint="Run 'git worktree repair' in the main checkout, or clone it again.",
+            )
+        if (place / "objects").is_dir():
+            return RepositoryError(
+                f"{place} is damaged: git does not accept it as a repository.",
+                folder,
+                hint="Check its files HEAD and config, or clone it again.",
+            )
+    return RepositoryError(
+        f"{folder} is not in a git repository.", folder, hint="Pass --repo DIR to name a repository."
+    )

@@ -20,13 +20,16 @@ class Repository(Struct, frozen=True, dict=True):
     is_bare: bool
     checkouts: tuple[Path, ...]  # roots of all checkouts: the main one and its worktrees
     branch: str | None  # None if HEAD is detached
-    has_commits: bool
+    has_commits: bool  # False if HEAD names a branch without commits
     remotes: tuple[str, ...]  # URLs
+    has_branches: bool = False  # with commits
 
     @cached_property  # git reads the whole history for it
     def root_commit(self) -> str | None:
         """The oldest commit without a parent that HEAD reaches; the same in every clone."""
-        return _root_commit(self.folder) if self.has_commits else None
+        if not self.has_commits and not self.has_branches:
+            return None
+        return _root_commit(self.folder, "HEAD" if self.has_commits else "--branches")
 
 
 def open_repository(folder: Path) -> Repository:
@@ -41,21 +44,44 @@ def open_repository(folder: Path) -> Repository:
         top = git_folder
     else:  # inside of .git
         top = git_folder.parent
-    branch = decode(output_or_empty(folder, "symbolic-ref", "--quiet", "--short", "HEAD")).strip()
-    has_commits = bool(output_or_empty(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"))
+    head = decode(output_or_empty(folder, "symbolic-ref", "--quiet", "HEAD")).strip()
+    branch = head.removeprefix("refs/heads/")
     return Repository(
         folder=top,
         git_folder=git_folder,
         is_bare=is_bare == "true",
         checkouts=tuple(dict.fromkeys([top, *_checkouts(folder)])) if is_bare != "true" else (),
         branch=branch or None,
-        has_commits=has_commits,
+        has_commits=_has_commits(folder, git_folder, branch),
         remotes=tuple(dict.fromkeys(remote_urls(folder))),
+        has_branches=bool(run_git(folder, "for-each-ref", "--count=1", "refs/heads")),
     )
+
+
+def _has_commits(folder: Path, git_folder: Path, branch: str) -> bool:
+    """Return whether HEAD is a commit. Raises `RepositoryError` if it is damaged."""
+    if output_or_empty(folder, "rev-parse", "--quiet", "--verify", "HEAD"):
+        run_git(folder, "log", "-1", "--format=%H", "HEAD", "--")  # fails with a reason
+        return True
+    if not branch or (git_folder / "refs" / "heads" / branch).is_file():
+        raise RepositoryError(
+            f"The branch of {folder} is damaged.",
+            folder,
+            hint="Run 'git fsck' to see the reason, or clone it again.",
+        )
+    return False
 
 
 def find_commit(repository: Repository, revision: str) -> str:
     """Return the full hash of a commit. Raises `CommitNotFoundError`."""
+    if not repository.has_commits and not repository.has_branches:
+        raise CommitNotFoundError("The repository has no commits yet.", revision)
+    if not repository.has_commits and revision == "HEAD":
+        raise CommitNotFoundError(
+            f"HEAD of {repository.folder} names the branch '{repository.branch}', which has no commits.",
+            revision,
+            hint="Name another branch. Run 'git branch' to see them.",
+        )
     found = b""
     if revision and not revision.startswith("-"):
         found = output_or_empty(
@@ -118,8 +144,8 @@ def _checkouts(folder: Path) -> list[Path]:
     return [Path(block[0].removeprefix("worktree ")) for block in blocks if "bare" not in block]
 
 
-def _root_commit(folder: Path) -> str | None:
-    roots = decode(run_git(folder, "rev-list", "--max-parents=0", "HEAD")).split()
+def _root_commit(folder: Path, refs: str) -> str | None:
+    roots = decode(run_git(folder, "rev-list", "--max-parents=0", refs)).split()
     return roots[-1] if roots else None
 
 

@@ -135,7 +135,7 @@ class Commits:
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file with commit, session and prompt."""
         file = Path(path).expanduser()
-        opened = git.open_repository(_folder_of(file) if repository is None else Path(repository))
+        opened = _open_repository_of(file) if repository is None else git.open_repository(Path(repository))
         if repository is None or (not (opened.folder / file).exists() and file.exists()):
             file = file.absolute()  # not relative to the root of the repository
         revision = find_commit(opened, ref) if ref is not None else None
@@ -178,7 +178,7 @@ class Commits:
         """
         opened = git.open_repository(Path(repository))
         path = _path_inside(path, opened)
-        revision = find_commit(opened, ref) if ref is not None else "HEAD" if opened.is_bare else None
+        revision = find_commit(opened, ref or "HEAD") if ref is not None or opened.is_bare else None
         size = git.file_size(opened, path, revision)
         if size > max_bytes:
             raise RepositoryError(f"{path} is too large: {size / 1e6:,.1f} MB.", opened.folder)
@@ -203,7 +203,9 @@ class Commits:
         ``zone``, or of this machine. Raises `RepositoryError` or `CommitNotFoundError`.
         """
         opened = git.open_repository(Path(repository))
-        revision = find_commit(opened, ref) if ref is not None else "HEAD"
+        revision = "HEAD"  # a checkout can have lines before its first commit
+        if ref is not None or (opened.is_bare and opened.has_branches):
+            revision = find_commit(opened, ref or "HEAD")
         archive = self._stores.archive
         counted = archive.statistics(Filter(with_unlisted=True, since=since))
         costs = session_costs(counted, with_own(self._stores.settings.prices), zone=zone)
@@ -224,6 +226,15 @@ def _path_inside(path: str, repository: git.Repository) -> str:
     if not parts or "\0" in path or parts[0] == "/" or ".." in parts or PureWindowsPath(path).drive:
         raise RepositoryError(f"{path!r} is not a path in {repository.folder}.", repository.folder)
     return str(PurePosixPath(*parts))
+
+
+def _open_repository_of(file: Path) -> git.Repository:
+    try:
+        return git.open_repository(_folder_of(file))
+    except RepositoryError as error:
+        if file.absolute().parent.is_dir():
+            raise
+        raise RepositoryError(f"{file} does not exist.", file) from error
 
 
 def _folder_of(file: Path) -> Path:

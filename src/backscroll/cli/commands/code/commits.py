@@ -95,7 +95,11 @@ def commits(
     style = Style(is_colored=screen.is_colored)
     if not page.data:
         total = page.pagination.total
-        notice = f"No commits on this page ({total:,} in total)." if total else "No commits match."
+        if total:
+            notice = f"No commits on this page ({total:,} in total)."
+        else:
+            has_filter = since is not None or until is not None
+            notice = "No commits match." if has_filter else "The repository has no commits yet."
         screen.write_notice([notice])
         return
     screen.page(commits_lines(page.data, titles, style=style))

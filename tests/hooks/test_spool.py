@@ -321,7 +321,7 @@ def test_a_line_that_settles_during_a_sync_is_not_lost(home: Home, monkeypatch: 
 
     monkeypatch.setattr(HookEvents, "add", add_slowly)
     assert home.sync() == 3
-    assert home.sync() == 1
+    assert home.sync() == 0  # the line cannot be parsed
     assert home.query("select count(*) from hook_event where name = 'unreadable'") == [(1,)]
 
 
@@ -347,7 +347,7 @@ def test_a_line_that_was_cut_off_is_kept_as_unreadable(home: Home, monkeypatch: 
     file = home.spool / "events.jsonl"
     data = file.read_bytes().rstrip(b"\n")
     file.write_bytes(data[:-20])
-    assert home.sync() == 4
+    assert home.sync() == 3  # without the line that cannot be parsed
     assert home.query("select name, external_id from hook_event where platform is null") == [
         ("unreadable", None)
     ]

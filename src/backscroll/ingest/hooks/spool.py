@@ -44,7 +44,7 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 def ingest_spool(archive: Archive, folder: Path) -> int:
     """Store all records of the spool, then write them to the fragments of their sessions.
 
-    Return the number of new records.
+    Return the number of new records, without those that cannot be parsed.
     """
     count = sum([_store(archive, file) for file in _seal(folder)])
     for source_name, session in archive.hooks.events.unread_sessions():
@@ -64,7 +64,7 @@ def _seal(folder: Path) -> list[Path]:
 
 
 def _store(archive: Archive, file: Path) -> int:
-    """Store the records of a file in batches, then delete it. Return the number of new records."""
+    """Store the records of a file in batches, then delete it. Return the number of new, valid records."""
     count = 0
     exclusions = archive.units.exclusions
     is_settled = time.time() - file.stat().st_mtime > SETTLE_SECONDS
@@ -76,7 +76,9 @@ def _store(archive: Archive, file: Path) -> int:
             whole = batch if is_stored else batch[:-1]
             commits = {line: commit for line in whole if (commit := parse_commit(line)) is not None}
             events = [line for line in whole if line.strip() and line not in commits]
-            count += archive.hooks.events.add(_allowed(map(parse_record, events), exclusions))
+            records = _allowed(map(parse_record, events), exclusions)
+            archive.hooks.events.add(record for record in records if record.name == UNREADABLE)
+            count += archive.hooks.events.add(record for record in records if record.name != UNREADABLE)
             count += archive.hooks.commits.add(
                 [one for one in commits.values() if not exclusions.is_excluded(Workspace(one.folder))]
             )

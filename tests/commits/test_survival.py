@@ -158,3 +158,34 @@ def test_a_repository_without_commits_has_no_lines_alive(workplace: Workplace) -
     session = workplace.session(0)
     session.write("src/prices.py", lines("price", 1, 2))
     assert counts(survival(workplace)) == {session.ref: (2, 0, 0)}
+
+
+def test_every_repetition_of_a_line_counts(workplace: Workplace) -> None:
+    session = workplace.session(0)
+    parts = [f"def price_{number}(value):\n    check(value)\n    return value + 1\n\n" for number in range(5)]
+    session.write("src/prices.py", "".join(parts))
+    session.commit("Add prices")
+    assert counts(survival(workplace)) == {session.ref: (15, 15, 15)}
+    workplace.checkout.write("src/prices.py", "".join(parts[:2]))
+    workplace.checkout.commit("Remove three", START + timedelta(days=1))
+    assert counts(survival(workplace)) == {session.ref: (15, 15, 6)}
+    workplace.checkout.write("src/prices.py", "".join(parts[:2]) + "    check(value)\n")
+    workplace.checkout.commit("One line by hand", START + timedelta(days=2))
+    assert counts(survival(workplace)) == {session.ref: (15, 15, 6)}
+
+
+def test_lines_in_a_submodule_do_not_count(workplace: Workplace) -> None:
+    library = GitRepository(workplace.folder / "library")
+    library.commit("Start", START - timedelta(days=2))
+    workplace.checkout.run(
+        *("-c", "protocol.file.allow=always", "submodule", "--quiet"),
+        *("add", str(library.folder), "vendor/library"),
+    )
+    workplace.checkout.commit("Add the library", START - timedelta(days=1))
+    session = workplace.session(0)
+    session.write("vendor/library/tool.py", lines("tool", 1, 2, 3))
+    inner = GitRepository(workplace.checkout.folder / "vendor/library", is_existing=True)
+    inner.commit("Add the tool", session.now)
+    workplace.checkout.commit("Update the library", session.now)
+    assert survival(workplace) == []
+    assert counts(survival(workplace, inner.folder)) == {session.ref: (3, 3, 3)}

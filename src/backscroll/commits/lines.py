@@ -15,6 +15,7 @@ __all__ = [
     "hash_each",
     "hash_line",
     "hash_lines",
+    "hash_text",
     "line_weight",
     "normalize_lines",
     "without_commas",
@@ -65,6 +66,11 @@ def _notebook_line(line: bytes) -> bytes:
 def normalize_lines(text: bytes) -> list[bytes]:
     """Return the lines of a text as they are hashed."""
     return [line.rstrip(b",;") for line in text.translate(_QUOTES, _WHITE_SPACE).split(b"\n")]
+
+
+def hash_text(text: bytes) -> "array[int]":
+    """Return the hashes of the lines of a text, in order, also repeated ones. Short lines have none."""
+    return array(LINE_FORMAT, filter(None, map(_hash, normalize_lines(text))))
 
 
 def hash_each(lines: Iterable[bytes]) -> "array[int]":

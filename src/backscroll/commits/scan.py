@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from backscroll.commits.lines import LINE_FORMAT, hash_lines
+from backscroll.commits.lines import LINE_FORMAT, hash_lines, hash_text
 from backscroll.commits.shell import writes
 from backscroll.commits.shell.commit_commands import (
     created_hashes,
@@ -34,7 +34,7 @@ __all__ = [
     "scan_messages",
 ]
 
-SCAN_VERSION = 5  # raise it if the result of a scan changes
+SCAN_VERSION = 6  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
 _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _SUBAGENT_TOOLS = ("task", "agent")
@@ -48,7 +48,7 @@ class ScannedEdit(Struct, frozen=True, array_like=True, gc=False):
     position: int
     at: int | None  # milliseconds since 1970
     path: str  # empty if it is not known
-    line_count: int  # distinct added lines
+    line_count: int  # added lines with a hash, also repeated ones
     is_shell: bool  # the content of the change is not known
 
 
@@ -123,7 +123,7 @@ def scan_messages(
         ):
             scan.calls.append(CommitCall(position, at, at + _MAX_SUBAGENT_MS, (), named, is_report=True))
         for path, text, is_shell in edit_texts(tool):
-            lines = hash_lines([text])
+            lines = hash_text(text)
             scan.edits.append(ScannedEdit(position, at, path, len(lines), is_shell))
             hashes.extend(lines)
             if lines and len(text) <= _MAX_MESSAGE_BYTES:

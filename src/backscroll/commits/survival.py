@@ -87,8 +87,8 @@ def find_survival(
         if progress is not None and not done % 500:
             progress(done, len(commits))
     found = _written(_RepositoryFiles(checkouts, repository, commits), sessions)
-    _count(found, sessions, replay.committed, "committed")
-    _count(found, sessions, set(replay.alive()), "alive")
+    _count(found, sessions, replay.committed.elements(), "committed")
+    _count(found, sessions, replay.alive(), "alive")
     start = since.timestamp() * 1000 if since is not None else 0
     return [each for each in found.values() if each.written and (not start or (each.at or 0) >= start)]
 
@@ -155,7 +155,10 @@ def _entry(
 
 
 def _count(
-    found: dict[tuple[int, int], EditSurvival], sessions: Sequence[SessionWork], lines: set[_Line], name: str
+    found: dict[tuple[int, int], EditSurvival],
+    sessions: Sequence[SessionWork],
+    lines: Iterable[_Line],
+    name: str,
 ) -> None:
     """Add the number of lines to their calls. A line of a script counts as written if it is committed."""
     for writer, _ in lines:
@@ -194,13 +197,30 @@ class _RepositoryFiles:
         return self._is_tracked[path]
 
 
+def _repeated_lines(sessions: Sequence[SessionWork]) -> dict[tuple[int, int, str, int], int]:
+    """Return how often edits add the lines that they repeat, by fragment, position, path and hash."""
+    found: dict[tuple[int, int, str, int], int] = {}
+    for fragment in (fragment for session in sessions for fragment in session.fragments):
+        lines = fragment.lines()
+        start = 0
+        for edit in fragment.edits:
+            added = lines[start : start + edit.line_count]
+            start += edit.line_count
+            if len(set(added)) < len(added):
+                path = normalize(edit.path)
+                for hashed, count in Counter(added).items():
+                    if count > 1:
+                        found[fragment.id, edit.position, path, hashed] = count
+    return found
+
+
 class _Replay:
     """Files of the repository, with the writer of each line."""
 
     def __init__(self, paths: PathIndex, commits: Iterable[_Commit], sessions: Sequence[SessionWork]) -> None:
         self._paths = paths
         self._files: dict[str, list[_Line | None]] = {}
-        self.committed: set[_Line] = set()
+        self.committed: Counter[_Line] = Counter()
         self._by_name: dict[int, dict[str, list[Writer]]] = {}
         wanted: set[int] = set()
         names: set[str] = set()
@@ -210,6 +230,7 @@ class _Replay:
                 for hunk in file.hunks:
                     wanted.update(hunk.added)
         self._writers = find_writers(wanted - {0}, sessions, names)
+        self._repeated = _repeated_lines(sessions)
 
     def alive(self) -> Iterator[_Line]:
         """Yield the writers of all lines that exist."""
@@ -236,10 +257,10 @@ class _Replay:
             if removed[hashed]:  # moved or reformatted by this commit
                 lines[index] = removed[hashed].pop()
                 continue
-            writer = self._choose(writers, path, support)
+            writer = self._choose((each for each in writers if self._is_left(each, hashed)), path, support)
             if writer is not None:
                 lines[index] = writer, hashed
-                self.committed.add((writer, hashed))
+                self.committed[writer, hashed] += 1
 
     def _replace(
         self,
@@ -277,11 +298,13 @@ class _Replay:
             writers = self._common_writers(hashed).get(base_name(path), [])
             end = bisect_right(writers, (commit.until, 1 << 60))
             writers = writers[max(0, end - MAX_WRITERS) : end]
-        return [
-            writer
-            for writer in writers
-            if writer.at <= commit.until and (writer, hashed) not in self.committed
-        ]
+        return [writer for writer in writers if writer.at <= commit.until and self._is_left(writer, hashed)]
+
+    def _is_left(self, writer: Writer, hashed: int) -> bool:
+        """Return whether an edit added a line more often than commits contain it."""
+        committed = self.committed.get((writer, hashed), 0)
+        key = writer.fragment_id, writer.position, writer.path, hashed
+        return not committed or committed < self._repeated.get(key, 1)
 
     def _common_writers(self, hashed: int) -> dict[str, list[Writer]]:
         """Return the edits that wrote a common line, by name of the file."""

@@ -224,6 +224,8 @@ def find_writers(
                     is_own = is_named and base_name(path) in names
                 line = lines[index]
                 writers = found.setdefault(line, [])
+                if writers and writers[-1] is writer:
+                    continue  # the edit repeats the line
                 if is_own or len(writers) <= MAX_WRITERS:  # one more marks the line as common
                     writers.append(writer)
                 else:

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from backscroll.render.commits import commit_lines
+from backscroll.render.terminal.style import Style
 from backscroll.testing.claude_code import tool_calls
 from tests.commits.conftest import START, Workplace
 
@@ -53,4 +55,47 @@ def test_a_quiet_commit_is_proven_by_the_hash_that_a_later_command_shows(
     assert first.session_ref == session.ref
     assert [each.detail for each in first.evidence if each.kind == "commit"] == [
         f"git printed {sha if 'rev-parse' in command else sha[:7]}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_printed"),
+    [("git commit -am 'Merge the topic'", True), ("git merge --no-ff topic", False)],
+)
+def test_a_merge_that_a_session_made_has_the_session(
+    workplace: Workplace, code: Code, command: str, is_printed: bool
+) -> None:
+    checkout = workplace.checkout
+    checkout.commit("Start", START - timedelta(days=3))
+    checkout.run("checkout", "--quiet", "-b", "topic")
+    checkout.write("src/prices.py", code("price", 3))
+    checkout.commit("Add prices", START - timedelta(days=2))
+    checkout.run("checkout", "--quiet", "main")
+    session = workplace.session(0)
+    session.transcript.assistant(tools=[tool_calls.bash(command)])
+    session.transcript.wait(1)
+    checkout.run("merge", "--no-ff", "--no-edit", "topic", at=session.now)
+    sha = checkout.head()
+    output = f"[main {sha[:7]}] Merge the topic" if is_printed else "Merge made by the 'ort' strategy.\n"
+    session.transcript.result(session.transcript.tool_ids[-1], tool_calls.bash(command, output).content)
+    with workplace.history() as history:
+        details = history.get_commit(sha, checkout.folder)
+    assert details.is_merge
+    assert [linked.session_ref for linked in details.sessions] == [session.ref]
+    assert sha not in workplace.commits()
+
+
+def test_a_merge_of_the_user_says_that_its_lines_are_not_compared(workplace: Workplace) -> None:
+    checkout = workplace.checkout
+    checkout.commit("Start", START)
+    checkout.run("checkout", "--quiet", "-b", "topic")
+    checkout.commit("Topic", START)
+    checkout.run("checkout", "--quiet", "main")
+    checkout.run("merge", "--no-ff", "--no-edit", "topic", at=START + timedelta(hours=1))
+    workplace.session(2).shell("git merge --no-ff other", "Merge made by the 'ort' strategy.\n")
+    with workplace.history() as history:
+        details = history.get_commit("HEAD", checkout.folder)
+    assert [*commit_lines(details, {}, style=Style(is_colored=False))][3:] == [
+        "No session was found for this commit.",
+        "The lines of a merge are not compared. See the commits that it merges.",
     ]

@@ -87,7 +87,7 @@ def link_commits(
     batch: list[tuple[str, int, bytes]] = []
     for sha in missing:
         commit = graph.commits[sha]
-        found[sha] = () if commit.is_merge else linker.sessions(commit)
+        found[sha] = linker.sessions(commit)
         stored = _encoder.encode(_StoredLinks(_LINK_VERSION, found[sha]))
         batch.append((sha, commit.committed_at * 1000, stored))
     for start in range(0, len(batch), _BATCH):

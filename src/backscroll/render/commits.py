@@ -77,6 +77,8 @@ def commit_lines(
     if not commit.sessions:
         yield ""
         yield "No session was found for this commit."
+        if commit.is_merge:
+            yield "The lines of a merge are not compared. See the commits that it merges."
     for session in commit.sessions:
         yield ""
         yield _session_head(session, titles, style)

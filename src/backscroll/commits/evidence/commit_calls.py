@@ -84,19 +84,26 @@ class CallIndex:
         """Add a call that is known by its subject, or only by its time."""
         for subject in each.call.subjects:
             self._by_subject[_subject_key(subject)].append(each)
-        if not each.call.subjects and not each.call.hashes and not each.call.is_merge:
+        if not each.call.subjects and not each.call.hashes:
             self._add_in_time(each)
 
     @cached_property
     def _times(self) -> list[tuple[int, str]]:
-        """Times and hashes of the commits to match and of those just before. Merges are omitted."""
+        """Times and hashes of the commits to match and of those just before, without merges."""
+        return self._commit_times(are_merges=False)
+
+    @cached_property
+    def _merge_times(self) -> list[tuple[int, str]]:
+        return self._commit_times(are_merges=True)
+
+    def _commit_times(self, *, are_merges: bool) -> list[tuple[int, str]]:
         since, until = _period(self._commits[sha] for sha in self._shas)
         since -= _MAX_CALL_MS // 1000 + 2
         return sorted(
             (at * 1000, sha)
             for sha, commit in self._commits.items()
             for at in {commit.authored_at, commit.committed_at}  # an amend keeps the time of the author
-            if since <= at <= until and not commit.is_merge
+            if since <= at <= until and commit.is_merge is are_merges
         )
 
     @cached_property
@@ -109,7 +116,7 @@ class CallIndex:
         at = each.call.at
         if at is None:
             return
-        times = self._times
+        times = self._merge_times if each.call.is_merge else self._times
         first = bisect_left(times, (at - 1000, ""))
         if first < len(times) and _is_in_time(each.call, times[first][0]):
             # A commit hook can take minutes. Without one, a commit takes seconds.
@@ -158,8 +165,11 @@ class CallIndex:
                     if _is_before(call, committed_at):
                         detail = f"ran git commit with the message '{line.strip()}'"
                         add(session, _SQUASHED, detail, needs_support=is_unknown)
-        for strength, (_, session, is_unknown) in self._in_time.get(commit.sha, ()):
-            add(session, strength, "ran git commit at the time of the commit", needs_support=is_unknown)
+        for strength, (call, session, is_unknown) in self._in_time.get(commit.sha, ()):
+            detail = f"ran git {'merge' if call.is_merge else 'commit'} at the time of the commit"
+            add(session, strength, detail, needs_support=is_unknown)
+        if commit.is_merge:  # other merges of the branch have the same message
+            return {session: match for session, match in found.items() if match.strength > _SUBJECT}
         return found
 
 

@@ -107,7 +107,9 @@ class Commits:
             turns += find_turns(self._stores.archive, summary, commit, lines, paths)
         found = _summary(commit, sessions)
         return CommitDetails(
-            **{name: getattr(found, name) for name in found.__struct_fields__}, turns=tuple(turns)
+            **{name: getattr(found, name) for name in found.__struct_fields__},
+            turns=tuple(turns),
+            is_merge=commit.is_merge,
         )
 
     def _links(

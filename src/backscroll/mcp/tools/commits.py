@@ -40,6 +40,8 @@ def sessions_for_commit(call: Call, arguments: SessionsForCommit) -> ToolAnswer:
     lines += [line for item in items for line in _session_lines(item)]
     if not items:
         hints = ["No session was found for this commit: no assistant wrote it, or its history is lost."]
+        if commit.is_merge:
+            hints = ["No session was found for this merge. Its lines are not compared: see what it merges."]
     else:
         hints = [_READ_HINT]
     if len(commit.sessions) > len(shown):

@@ -67,6 +67,7 @@ class CommitDetails(CommitSummary, frozen=True, kw_only=True):
     """A commit with its sessions and their turns."""
 
     turns: tuple[CommitTurn, ...]
+    is_merge: bool = False  # only its commit call is evidence
 
 
 class BlameLine(Struct, frozen=True, kw_only=True, gc=False):

@@ -99,3 +99,12 @@ def test_a_merge_of_the_user_says_that_its_lines_are_not_compared(workplace: Wor
         "No session was found for this commit.",
         "The lines of a merge are not compared. See the commits that it merges.",
     ]
+
+
+def test_commits_are_in_the_order_of_the_shown_time(workplace: Workplace) -> None:
+    checkout = workplace.checkout
+    checkout.commit("Day 0", START)
+    checkout.commit("Day 10", START + timedelta(days=10))
+    checkout.commit("Day 2", START + timedelta(days=2))
+    # A rebase keeps the author's time: the child of day 10 is of day 2.
+    assert [commit.subject for commit in workplace.commits().values()] == ["Day 10", "Day 2", "Day 0"]

@@ -74,6 +74,7 @@ class Commits:
             and (since is None or commit.authored_at >= since.timestamp())
             and (until is None or commit.authored_at < until.timestamp())
         ]
+        listed.sort(key=lambda commit: commit.authored_at, reverse=True)  # a rebase keeps the author's time
         end = offset + limit if limit is not None else None
         selected = listed[offset:end]
         links = self._links(opened, commits, [commit.sha for commit in selected], progress)

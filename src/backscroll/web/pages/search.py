@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Literal
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -13,6 +12,7 @@ from backscroll.history import History
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.search import InvalidFilter, has_words
 from backscroll.web.pages.search_facets import Facets, QueryText
+from backscroll.web.search_mode import MAX_QUERY_CHARS, MODE_LABELS, Mode, length_problem, parse_mode
 from backscroll.web.templating import highlighted, render
 from backscroll.web.urls import parse_page, session_url, with_query
 
@@ -20,12 +20,9 @@ __all__ = ["facets_page", "search_page"]
 
 PAGE_SIZE = 20
 MAX_INLINE_SESSIONS = 200  # with more results, the counts are loaded after the page
-_MAX_QUERY_CHARS = 1000
 _MAX_PAGE = 1000
 _MAX_SNIPPET_CHARS = 320
 _FIXED_VALUE = re.compile(r"-?(since|until|role|is|has|source):", re.IGNORECASE)
-Mode = Literal["words", "exact", "regex"]
-_MODES: dict[str, Mode] = {"words": "words", "exact": "exact", "regex": "regex"}
 
 
 class _Search(Struct, frozen=True, kw_only=True):
@@ -41,16 +38,14 @@ class _Search(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> "_Search":
-        query, filter_query = (values.get(name, "")[:_MAX_QUERY_CHARS] for name in ("q", "filter"))
-        mode = values.get("mode", "words")
-        if mode not in _MODES:
-            raise UsageError(f"{mode!r} is not a kind of search. Use one of: {', '.join(_MODES)}.")
+        query, filter_query = values.get("q", ""), values.get("filter", "")
+        mode = parse_mode(values.get("mode", ""))
         if mode == "words" and filter_query:
             query, filter_query = f"{query} {filter_query}".strip(), ""
         if mode == "words" and query.strip() and not has_words(query):
             mode = "exact"
         is_typing = values.get("typing") == "1" and mode == "words"
-        return cls(query=query, mode=_MODES[mode], filter_query=filter_query.strip(), is_typing=is_typing)
+        return cls(query=query, mode=mode, filter_query=filter_query.strip(), is_typing=is_typing)
 
     @property
     def completed(self) -> str:
@@ -81,6 +76,11 @@ class _Search(Struct, frozen=True, kw_only=True):
         """Return the address of a page of the results."""
         return with_query("/search", {**self._values(), "page": page if page > 1 else ""})
 
+    def find_url(self, ref: str) -> str:
+        """Return the address of all matches in a session."""
+        values = self._values()
+        return session_url(ref, find=values["q"], mode=values["mode"], filter=values["filter"])
+
     def _values(self) -> dict[str, str]:
         mode = "" if self.mode == "words" else self.mode
         return {"q": self.query, "mode": mode, "filter": self.filter_query}
@@ -91,9 +91,9 @@ def search_page(history: History, request: Request) -> Response:
     search = _Search.parse(request.query_params)
     page = parse_page(request.query_params.get("page", "1"), _MAX_PAGE)
     result: SearchResult | None = None
-    problem = ""
+    problem = length_problem(search.query, search.filter_query)
     invalid: list[InvalidFilter] = []
-    if search.query.strip():
+    if search.query.strip() and not problem:
         try:
             result = history.search_sessions(
                 search.completed,
@@ -117,15 +117,17 @@ def search_page(history: History, request: Request) -> Response:
         query_text=search.query,
         filter_text=search.filter_query,
         mode=search.mode,
+        modes=MODE_LABELS.items(),
         is_punctuation=search.mode == "exact" and request.query_params.get("mode", "words") == "words",
         result=result,
         problem=problem,
+        max_query_chars=MAX_QUERY_CHARS,
         invalid=invalid,
         page=page,
         active=active,
         facets=search.facets(history) if has_counts and is_inline else None,
         facets_url=search.facets_url() if has_counts else None,
-        matches=[_Match(match) for match in result.data] if result is not None else [],
+        matches=[_Match(match, search) for match in result.data] if result is not None else [],
         previous_url=search.page_url(page - 1) if page > 1 else None,
         next_url=search.page_url(page + 1) if result is not None and result.has_more else None,
     )
@@ -136,6 +138,8 @@ def facets_page(history: History, request: Request) -> Response:
     search = _Search.parse(request.query_params)
     if not search.query.strip():
         raise UsageError("The query is empty.")
+    if problem := length_problem(search.query, search.filter_query):
+        raise UsageError(problem)
     return render(
         request,
         "search_facets_page.html",
@@ -160,8 +164,9 @@ def _completed(query: str) -> str:
 class _Match:
     """A match with the HTML of its excerpts and the address of its message."""
 
-    def __init__(self, match: SearchMatch) -> None:
+    def __init__(self, match: SearchMatch, search: _Search) -> None:
         self.match = match
+        self.all_url = search.find_url(match.session_ref)
         self.url = self._message_url(match.message_index)
         self.excerpt = highlighted(match.match, match.highlights, _MAX_SNIPPET_CHARS)
         second = match.also

@@ -1,8 +1,7 @@
 """A session: its messages, facts, matches and prompts."""
 
-from typing import NamedTuple
-
 from markupsafe import Markup
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -13,7 +12,9 @@ from backscroll.model.export import FORMATS
 from backscroll.model.text import one_line
 from backscroll.render.session_header import header_fields
 from backscroll.web.minimap import read_minimap
+from backscroll.web.search_mode import MAX_QUERY_CHARS
 from backscroll.web.serving.rendered_parts import RENDERED_PARTS
+from backscroll.web.session_find import FindQuery, find_matches
 from backscroll.web.templating import render, render_block
 from backscroll.web.transcript_window import WINDOW_MESSAGES, Window, read_window
 from backscroll.web.urls import decode_ref, session_url
@@ -22,29 +23,9 @@ __all__ = ["minimap_part", "prompts_page", "session_of", "session_page", "window
 
 FIRST_WINDOW_MESSAGES = 30  # of a new page: about four screens; others are loaded while scrolling
 MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
-MAX_LISTED_MATCHES = 20_000  # for going from match to match without a new page
 _CONTEXT_MESSAGES = 4  # before a linked message
 _MAX_PROMPT_CHARS = 110
 _MAX_NUMBER_DIGITS = 9
-
-
-class Matches(NamedTuple):
-    """Messages of a session that match a search."""
-
-    query: str
-    positions: list[int]
-    in_subagents: list[tuple[str, int]]  # ref and position
-    current: int | None  # index in the positions
-
-    def neighbour(self, step: int) -> int | None:
-        """Return the position of the next match, or of the previous one with the step -1.
-
-        After the last match comes the first one. None if there is no other match.
-        """
-        if not self.positions or (self.current is not None and len(self.positions) == 1):
-            return None
-        index = self.current + step if self.current is not None else 0
-        return self.positions[index % len(self.positions)]
 
 
 def session_of(history: History, request: Request) -> SessionSummary:
@@ -59,12 +40,12 @@ def session_page(history: History, request: Request) -> Response:
     if given not in (summary.ref, f"{summary.parent_ref}/{summary.id}"):
         query = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(session_url(summary.ref) + query, 303)
-    find = request.query_params.get("find", "").strip()[:1000]
+    find = FindQuery.parse(request.query_params)
     at = position_in(request, "at")
-    matches = _find(history, summary, find, at) if find else None
-    if at is None and matches is not None:
-        at = matches.neighbour(1)
-        matches = matches._replace(current=0 if matches.positions else None)
+    matches = find_matches(history, summary, find, at) if find.text else None
+    if at is None and matches is not None and matches.positions:
+        at = matches.positions[0]
+        matches = replace(matches, current=0)
     start = position_in(request, "from")
     if start is None:
         start = max(0, at - _CONTEXT_MESSAGES) if at is not None else 0
@@ -85,7 +66,7 @@ def session_page(history: History, request: Request) -> Response:
         minimap=minimap,
         everything=everything,
         matches=matches,
-        max_matches=MAX_LISTED_MATCHES,
+        max_query_chars=MAX_QUERY_CHARS,
         at=at,
         prompts=parts.prompts(given) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
         subagents=history.transcript.subagents(summary),
@@ -188,14 +169,6 @@ def position_in(request: Request, name: str) -> int | None:
     if not (value.isascii() and value.isdigit() and len(value) <= _MAX_NUMBER_DIGITS):
         raise UsageError(f"{value!r} is not the position of a message.")
     return int(value)
-
-
-def _find(history: History, summary: SessionSummary, query: str, at: int | None) -> Matches:
-    found = history.find_in_session(summary, query)
-    positions = sorted(position for ref, position in found if ref == summary.ref and position >= 0)
-    others = [(ref, position) for ref, position in found if ref != summary.ref]
-    current = positions.index(at) if at in positions else None
-    return Matches(query, positions, others, current)
 
 
 def _resume_line(history: History, summary: SessionSummary) -> tuple[str | None, str | None]:

@@ -43,14 +43,24 @@ async function update(isTyping, isNew = false) {
   part(document, "results").setAttribute("aria-busy", "true");
   try {
     const page = await fetchPage(address(isTyping), signal);
-    if (signal.aborted || !part(page, "results")) return;
+    if (signal.aborted) return;
+    if (!part(page, "results")) { showFailure(); return; }
     part(document, "results").replaceWith(part(page, "results"));
     part(document, "syntax").replaceWith(part(page, "syntax"));
     document.title = page.title;
     showCounts(part(page, "facets"), COUNTS_MS);
   } catch (error) {
-    if (error.name !== "AbortError") part(document, "results").removeAttribute("aria-busy");
+    if (error.name !== "AbortError") showFailure();
   }
+}
+
+// The results of an earlier query would mislead.
+function showFailure() {
+  const text = document.createElement("p");
+  text.className = "none";
+  text.textContent = "The server did not answer this query. Shorten it, or check that 'backscroll serve' still runs.";
+  part(document, "results").replaceChildren(text);
+  part(document, "results").removeAttribute("aria-busy");
 }
 
 // Counts that are not part of the page are loaded; until then, the previous ones stay.

@@ -32,13 +32,13 @@ async function more(link) {
   const edge = isEarlier ? all[0].dataset.from : all.at(-1).dataset.to;
   const added = await load(isEarlier ? `before=${edge}` : `from=${edge}`);
   if (!added) { delete link.dataset.isLoading; return; }
+  const isLast = isEarlier ? added.dataset.from === "0" : added.dataset.to === added.dataset.total;
   if (isEarlier) {
-    insertAbove(added, all[0]);
+    insertAbove(added, all[0], isLast ? link : null);
   } else {
     all.at(-1).after(added);
     prepare(added);
   }
-  const isLast = isEarlier ? added.dataset.from === "0" : added.dataset.to === added.dataset.total;
   observer.unobserve(link);
   if (isLast) link.remove();
   else {
@@ -49,13 +49,15 @@ async function more(link) {
 }
 
 // Adds messages above others, which stay where they are. Browsers do not see to it at the top of a page.
-function insertAbove(added, below) {
+function insertAbove(added, below, removed) {
   const root = document.documentElement;
-  const top = below.getBoundingClientRect().top;
+  const kept = below.querySelector('[id^="m"]') ?? below; // a repeated heading above it can disappear
+  const top = kept.getBoundingClientRect().top;
   root.style.overflowAnchor = "none";
   below.before(added);
+  removed?.remove();
   prepare(added);
-  scrollBy(0, below.getBoundingClientRect().top - top);
+  scrollBy(0, kept.getBoundingClientRect().top - top);
   requestAnimationFrame(() => { root.style.overflowAnchor = ""; });
 }
 
@@ -117,7 +119,8 @@ async function jump(position, url) {
     await refill(part);
     part = windowAt(position);
   }
-  if (!part) {
+  const isLoaded = !part;
+  if (isLoaded) {
     part = await load(`from=${Math.max(0, position - CONTEXT_MESSAGES)}`);
     if (!part) { location.href = url; return; }
     const edges = { earlier: part.dataset.from !== "0", later: part.dataset.to !== part.dataset.total };
@@ -136,6 +139,8 @@ async function jump(position, url) {
     const [page, hash] = url.split("#");
     history.pushState(null, "", page);
     location.replace(`#${hash}`); // marks the message as the target
+  } else if (isLoaded && location.hash) {
+    location.replace(location.hash); // the message did not exist when the browser looked for its target
   }
   scrollToMessage(position);
   follow();

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["embedded_images"]
+__all__ = ["embedded_images", "image_type"]
 
 MIN_IMAGE_CHARS = 32
 MAX_DEPTH = 40
@@ -28,7 +28,7 @@ def embedded_images(record: bytes) -> Iterator[tuple[str, bytes]]:
         return
     seen: set[bytes] = set()
     for content in _candidates(document, 0):
-        media_type = _media_type(content)
+        media_type = image_type(content)
         if media_type is not None and content not in seen:
             seen.add(content)
             yield media_type, content
@@ -65,7 +65,8 @@ def _decode_numbers(numbers: dict[str, Any]) -> bytes:
         return b""
 
 
-def _media_type(content: bytes) -> str | None:
+def image_type(content: bytes) -> str | None:
+    """Return the media type of an image that is safe to show, None for anything else."""
     for signature, media_type in _SIGNATURES.items():
         if content.startswith(signature):
             return media_type if media_type != "image/webp" or content[8:12] == b"WEBP" else None

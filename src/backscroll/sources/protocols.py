@@ -25,6 +25,7 @@ __all__ = [
     "Closeable",
     "Folder",
     "FolderListing",
+    "ImageFiles",
     "PathLookup",
     "RawRecords",
     "RawRows",
@@ -158,6 +159,14 @@ class RecordLookup(ABC):
     @abstractmethod
     def result_call_ids(self, record: bytes) -> list[str]:
         """Return the ids of the tool calls whose results a line or row contains."""
+
+
+class ImageFiles(ABC):
+    """Finds the files of images that a record only names."""
+
+    @abstractmethod
+    def image_file(self, root: Path, attached_path: str) -> Path | None:
+        """Return the file of an attached image below a root; None if it does not exist there."""
 
 
 class Closeable(ABC):

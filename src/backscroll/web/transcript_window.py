@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
-from backscroll.model import Message, SessionSummary, ToolCall
+from backscroll.model import Attachment, Message, SessionSummary, ToolCall
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.html.messages import TranscriptHtml
 from backscroll.render.session_header import session_title
@@ -219,8 +219,7 @@ class _Writer:
         link, record = message_url(ref, item.position), session_url(ref, f"messages/{item.position}")
         images = [attachment for attachment in item.message.attachments if attachment.kind == "image"]
         pictures = "".join(
-            f'<a href="{escape(record)}/images/{number}"><img src="{escape(record)}/images/{number}"'
-            f' alt="{escape(one_line(image.name or f"Image {number + 1}", 100))}" loading="lazy"></a>'
+            _picture(f"{record}/images/{number}", image, one_line(image.name or f"Image {number + 1}", 100))
             for number, image in enumerate(images)
         )
         return (
@@ -228,6 +227,13 @@ class _Writer:
             f'<a href="{escape(link)}" title="Link to this message">#{item.position}</a>'
             f' <a href="{escape(record)}" title="The record that the tool stored">raw</a></p>'
         )
+
+
+def _picture(url: str, image: Attachment, name: str) -> str:
+    """Return an image with a link to it. A browser could run scripts in an SVG."""
+    if image.media_type == "image/svg+xml":
+        return f'<span class="no-image">The image {escape(name)} is not shown, because it is an SVG.</span>'
+    return f'<a href="{escape(url)}"><img src="{escape(url)}" alt="{escape(name)}" loading="lazy"></a>'
 
 
 def _agent_ref(agent: SessionSummary) -> str:

@@ -12,10 +12,10 @@ from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
 from backscroll.model.session import AgentSession, Stretch
 from backscroll.model.text import pluralize
-from backscroll.readers.embedded_images import embedded_images
+from backscroll.readers.embedded_images import embedded_images, image_type
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 from backscroll.sources import named
-from backscroll.sources.protocols import RecordLookup
+from backscroll.sources.protocols import ImageFiles, RecordLookup
 
 if TYPE_CHECKING:
     from backscroll.archive.query.original_records import OriginalRecords
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transcript"]
 
+MAX_IMAGE_BYTES = 50_000_000  # of a file
 _MAX_CANDIDATES = 10  # listed in an error
 _MAX_POSITION_DIGITS = 7
 
@@ -171,15 +172,44 @@ class Transcript:
             return messages.original_records(summary)
         return messages.original_records(summary, source.row_keys, source.result_call_ids)
 
-    def images(self, summary: SessionSummary, position: int) -> list[tuple[str, bytes]]:
-        """Return media type and content of the images in the original record of a message and its result."""
+    def images(self, summary: SessionSummary, position: int) -> list[tuple[str, bytes] | None]:
+        """Return media type and content of the images of a message and its result, in order.
+
+        They are in the original record, or in a file of the tool that the record names. None stands for an
+        image that is in neither, or has another type than PNG, JPEG, GIF and WebP.
+        """
         message = self.message_at(summary, position)
         if message is None:
             return []
         records = self.records(summary)
         result = records.result_of(message)
-        found = [records.of(message), result[0] if result is not None else None]
-        return [image for record in found if record is not None for image in embedded_images(record)]
+        stored = [records.of(message), result[0] if result is not None else None]
+        embedded = [image for record in stored if record is not None for image in embedded_images(record)]
+        paths = [image.path for image in message.attachments if image.kind == "image"]
+        if len(embedded) >= len(paths):
+            return list(embedded)
+        images = [self._image_in_file(summary, path) if path else None for path in paths]
+        rest = iter(embedded)
+        # An image with a path is rarely embedded as well.
+        for index in sorted(range(len(paths)), key=lambda index: paths[index] is not None):
+            images[index] = images[index] or next(rest, None)
+        return images
+
+    def _image_in_file(self, summary: SessionSummary, path: str) -> tuple[str, bytes] | None:
+        """Return an image from a file below a root of the session's source."""
+        for source, root in self._stores.roots():
+            if source.name != summary.source or not isinstance(source, ImageFiles):
+                continue
+            file = source.image_file(root, path)
+            try:
+                content = (
+                    file.read_bytes() if file is not None and file.stat().st_size <= MAX_IMAGE_BYTES else b""
+                )
+            except OSError:
+                continue
+            if (media_type := image_type(content)) is not None:
+                return media_type, content
+        return None
 
     def agent_session(self, summary: SessionSummary) -> AgentSession:
         """Return a subagent with all its messages."""

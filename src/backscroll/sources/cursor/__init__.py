@@ -34,6 +34,7 @@ from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_k
 from backscroll.sources.protocols import (
     ChangeMarkers,
     Closeable,
+    ImageFiles,
     RawRecords,
     RawRows,
     RecordLookup,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Cursor"]
 
 
-class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Watchable):
+class Cursor(ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, RecordLookup, Watchable):
     """Read-only access to the history of the Cursor editor.
 
     Reading units in the order of `units` reads a large database from front to back. With a cold disk cache,
@@ -115,6 +116,10 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Watcha
 
     def result_call_ids(self, record: bytes) -> list[str]:
         return result_call_ids(record)
+
+    def image_file(self, root: Path, attached_path: str) -> Path | None:
+        """Return a pasted image, also if its path is relative or that of another machine."""
+        return locations.pasted_image(root, attached_path)
 
     def close(self) -> None:
         """Close all databases and discard prefetched rows. Cached session lists are kept."""

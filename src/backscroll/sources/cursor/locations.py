@@ -22,6 +22,7 @@ __all__ = [
     "is_file",
     "is_inside",
     "logs_without_database",
+    "pasted_image",
     "pasted_images",
     "roots",
     "search_database",
@@ -168,6 +169,16 @@ def pasted_images(storage: WorkspaceStorage) -> list[Path]:
         return sorted(folder.iterdir()) if not folder.is_symlink() else []
     except OSError:
         return []
+
+
+def pasted_image(root: Path, attached_path: str) -> Path | None:
+    """Return the pasted image with the name of a path, None if there is none below the root."""
+    name = attached_path.replace("\\", "/").rpartition("/")[2]
+    for storage in workspace_storages(root) if name else ():
+        for path in pasted_images(storage):
+            if path.name == name and is_inside(path, root) and is_file(path):
+                return path
+    return None
 
 
 def agent_home(root: Path) -> Path | None:

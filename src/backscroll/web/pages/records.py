@@ -77,14 +77,17 @@ def _formatted(record: bytes | None) -> tuple[str | None, str, int]:
 
 
 def image_file(history: History, request: Request) -> Response:
-    """Return an image that is embedded in a message."""
+    """Return an image of a message."""
     summary = session_of(history, request)
     position = history.transcript.find_message(summary, request.path_params["message"])
     images = history.transcript.images(summary, position)
     number = request.path_params["number"]
-    if number >= len(images):
-        raise DataNotFoundError(f"Message {position} of {summary.ref} has no image {number}.", summary.ref)
-    media_type, content = images[number]
+    image = images[number] if number < len(images) else None
+    if image is None:
+        raise DataNotFoundError(
+            f"Image {number} of message {position} of {summary.ref} is not available.", summary.ref
+        )
+    media_type, content = image
     headers = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "sandbox"}
     return Response(content, media_type=media_type, headers=headers)
 

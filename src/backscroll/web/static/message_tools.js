@@ -83,7 +83,12 @@ export function decorate(part) {
     block.append(button);
   }
   for (const image of part.querySelectorAll(".images img")) {
-    image.addEventListener("error", () => image.parentElement.remove()); // the tool stored only its name
+    image.addEventListener("error", () => {
+      const text = document.createElement("span");
+      text.className = "no-image";
+      text.textContent = `The image ${image.alt} is not available. The tool has deleted it, or it is not a PNG, JPEG, GIF or WebP file.`;
+      image.parentElement.replaceWith(text);
+    });
   }
   highlight(part);
 }

@@ -140,7 +140,7 @@ class _FileLines:
     def get(self, number: int) -> bytes | None:
         """Return a line by its number from 1, None after the end of the file."""
         if number < self._line_number or not self._line_number:
-            self._line_number, self._rest = 0, self._read()
+            self._line_number, self._rest = 0, _read_lines(self._db, self._unit_id, self._version)
         while self._line_number < number:
             line = next(self._rest, None)
             if line is None:
@@ -149,26 +149,32 @@ class _FileLines:
             self._line_number, self._line = self._line_number + 1, line
         return self._line
 
-    def _read(self) -> Iterator[bytes]:
-        reader = BodyReader(self._db)
-        partial_line: list[bytes] = []  # continues in the next segment
-        offsets = self._db.execute(
-            "select offset from raw_segment where unit_id = ? and version = ? order by offset",
-            [self._unit_id, self._version],
-        )
-        for (offset,) in offsets.fetchall():
-            segment = self._db.execute(
-                "select delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
-                " where unit_id = ? and version = ? and offset = ?",
-                [self._unit_id, self._version, offset],
-            ).fetchone()
-            *lines, end = reader.decode_segment(*segment).split(b"\n")
-            for line in lines:
-                yield b"".join([*partial_line, line]) if partial_line else line
-                partial_line = []
-            partial_line.append(end)
-        if last := b"".join(partial_line):
-            yield last
+
+def _read_lines(db: sqlite3.Connection, unit_id: int, version: int) -> Iterator[bytes]:
+    """Yield the lines of one version of a stored file.
+
+    Not a method: the iterator would refer to the object that keeps it, and the decoded segment would stay in
+    memory until the garbage collector runs.
+    """
+    reader = BodyReader(db)
+    partial_line: list[bytes] = []  # continues in the next segment
+    offsets = db.execute(
+        "select offset from raw_segment where unit_id = ? and version = ? order by offset",
+        [unit_id, version],
+    )
+    for (offset,) in offsets.fetchall():
+        segment = db.execute(
+            "select delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
+            " where unit_id = ? and version = ? and offset = ?",
+            [unit_id, version, offset],
+        ).fetchone()
+        *lines, end = reader.decode_segment(*segment).split(b"\n")
+        for line in lines:
+            yield b"".join([*partial_line, line]) if partial_line else line
+            partial_line = []
+        partial_line.append(end)
+    if last := b"".join(partial_line):
+        yield last
 
 
 class _ResultLines:

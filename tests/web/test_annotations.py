@@ -71,3 +71,11 @@ def test_without_the_token_the_page_has_no_forms_to_change_anything(client: Test
     html = client.get(URL).text
     assert 'method="post"' not in html
     assert "open the address that" in html
+
+
+def test_a_change_returns_to_the_address_of_the_page(writer: TestClient) -> None:
+    html = writer.get(f"{URL}?find=utc&at=2").text
+    assert html.count('method="post"') == html.count(f'name="next" value="{URL}?find=utc&amp;at=2"')
+    response = writer.post(URL, data={"action": "star", "next": f"{URL}?find=utc&at=2#m2"})
+    assert str(response.url).endswith(f"{URL}?find=utc&at=2#m2")
+    change(writer, action="unstar")

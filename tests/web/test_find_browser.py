@@ -83,3 +83,23 @@ def test_a_query_that_the_server_rejects_removes_the_old_results(tab: BrowserPag
     expect(page.locator("#results")).to_contain_text("The server did not answer this query.")
     expect(page.locator("#results")).not_to_have_attribute("aria-busy", "true")
     tab.problems.clear()  # the browser logs the rejected request
+
+
+def test_a_star_keeps_the_place_in_the_session(tab: BrowserPage) -> None:
+    tab.open(f"/launch?token={TOKEN}")
+    page = _open(tab, "?find=Answer#m150")
+    assert _is_below_bar(page, 150)
+    page.mouse.wheel(0, 300)
+    page.wait_for_timeout(300)
+    page.get_by_role("button", name="Star").click()
+    expect(page.get_by_role("button", name="Remove the star")).to_be_attached()
+    tab.wait_for_scripts()
+    page.wait_for_timeout(500)
+    positions = page.locator(".window > [id^='m']").evaluate_all(
+        "all => all.filter((one) => { const box = one.getBoundingClientRect();"
+        " return box.bottom > 110 && box.top < innerHeight; }).map((one) => Number(one.id.slice(1)))"
+    )
+    assert positions
+    assert all(140 < position < 180 for position in positions)
+    assert "find=Answer" in page.url
+    page.get_by_role("button", name="Remove the star").click()

@@ -60,6 +60,7 @@ def session_page(history: History, request: Request) -> Response:
         summary=summary,
         parent=parent,
         url=session_url(given),
+        here=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         ref=given,
         fields=[field for field in header_fields(summary, zone=None) if field[0] not in _SHOWN_ELSEWHERE],
         window=window,

@@ -172,6 +172,17 @@ function visibleRange() {
   return first === null ? null : [first, last];
 }
 
+// After a star, tag, note or title, the page shows the same messages again.
+document.querySelector(".annotations")?.addEventListener("submit", (event) => {
+  const url = new URL(location.href);
+  const place = scrollY > 0 && visibleRange();
+  if (place) {
+    url.searchParams.set("at", place[0]);
+    url.hash = `m${place[0]}`;
+  }
+  event.target.elements.next.value = url.pathname + url.search + url.hash;
+});
+
 // --- folding --------------------------------------------------------------------------------------------
 
 const expand = document.getElementById("expand");

@@ -328,3 +328,17 @@ def test_hostile_text_runs_nothing_and_loads_nothing(browser: Browser, odd_addre
         page = tab.open(path)
         page.wait_for_load_state("networkidle")
         expect(page.locator("#content")).to_be_visible()
+
+
+def test_filters_follow_the_words_of_the_title(tab: BrowserPage) -> None:
+    page = tab.open("/sessions")
+    tab.wait_for_scripts()
+    sources = page.locator(".filter", has=page.get_by_role("heading", name="Source"))
+    before = sources.inner_text()
+    page.get_by_label("Words of the title").press_sequentially("clocks", delay=20)
+    expect(page).to_have_url(re.compile("title=clocks$"))
+    expect(sources).not_to_have_text(before, use_inner_text=True)
+    expect(page.get_by_label("Words of the title")).to_be_focused()
+    expect(page.locator(".dates input[name=title]")).to_have_value("clocks")
+    sources.get_by_role("link", name=re.compile("claude-code")).click()
+    page.wait_for_url("**/sessions?title=clocks&source=claude-code")

@@ -13,6 +13,7 @@ NAMES = (
     "app.css", "icon.svg", "app.js", "charts.js", "health.js", "keys.js", "live.js", "palette.js",
     "commit.js", "search.js", "session.js", "sessions.js", "theme.js",
     "session.css", "diff_layout.js", "diffs.js", "find.js", "message_tools.js", "minimap.js",
+    "session_facts.js",
 )  # fmt: skip
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _YEAR_SECONDS = 365 * 24 * 3600

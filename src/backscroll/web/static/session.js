@@ -5,6 +5,7 @@ import { onKey } from "./keys.js";
 import { onChange } from "./live.js";
 import { addCopyButton, colorWhenVisible, decorate, focusScrollable } from "./message_tools.js";
 import { followMinimap, setUpMinimap, updateMinimap } from "./minimap.js";
+import { scheduleFacts } from "./session_facts.js";
 
 const transcript = document.querySelector(".transcript");
 const windows = transcript.querySelector(".windows");
@@ -383,7 +384,9 @@ async function updatePrompts() {
 }
 
 onChange((change) => {
-  if (change === null || change.ref === ref || change.parent_ref === ref) updateEnd();
+  if (change !== null && change.ref !== ref && change.parent_ref !== ref) return;
+  updateEnd();
+  scheduleFacts(transcript.dataset.url, () => [...windows.querySelectorAll(".window")].at(-1)?.dataset.total ?? 0);
 });
 
 // --- start ----------------------------------------------------------------------------------------------

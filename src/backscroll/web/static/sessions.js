@@ -14,9 +14,18 @@ if (fold) {
   isSmall.addEventListener("change", adapt);
 }
 
+// The fields in which the user types stay as they are.
+function showList(page) {
+  const label = (more) => more.parentElement.querySelector("h2").textContent;
+  const open = [...document.querySelectorAll(".filter-boxes .more[open]")].map(label);
+  replaceParts(page, [".list", ".filters-fold > summary", ".filter-boxes", ".dates .kept", ".presets"]);
+  for (const more of document.querySelectorAll(".filter-boxes .more")) more.open = open.includes(label(more));
+}
+
 onChange(refresher((page) => {
   if (document.querySelector(".empty") && !page.querySelector(".empty")) location.reload();
-  replaceParts(page, [".list", ".recent", ".notices"]);
+  showList(page);
+  replaceParts(page, [".recent", ".notices"]);
 }));
 
 // The list follows the words of the title as they are typed.
@@ -32,7 +41,7 @@ async function showTitles() {
     const response = await fetch(url, { signal: titleController.signal });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     history.replaceState(null, "", url);
-    replaceParts(page, [".list"]);
+    showList(page);
   } catch { /* aborted by the next key, or the server has ended */ }
 }
 titleForm?.addEventListener("input", () => {
@@ -85,8 +94,27 @@ document.addEventListener("change", (event) => {
   history.replaceState(null, "", query.size ? `/?${query}` : "/");
   loadFigures(`/figures?${query}`);
 });
+// Figures of a live session: at most every 10 s, and at most a twentieth of the time is spent on them.
+const FIGURES_MS = 10_000;
+let figuresTimer = 0;
+let figuresDelay = FIGURES_MS;
+async function updateFigures() {
+  figuresTimer = 0;
+  const figures = document.getElementById("figures");
+  if (figures.matches(":hover, :focus-within")) { scheduleFigures(); return; } // numbers of a chart are shown
+  const start = performance.now();
+  const open = [...figures.querySelectorAll("details")].map((one) => one.open);
+  await loadFigures(`/figures${location.search}`);
+  document.querySelectorAll("#figures details").forEach((one, index) => { one.open = open[index] ?? one.open; });
+  figuresDelay = Math.max(FIGURES_MS, 20 * (performance.now() - start));
+}
+function scheduleFigures() {
+  figuresTimer ||= setTimeout(updateFigures, figuresDelay);
+}
 onChange((change, isSyncEnd) => {
-  if (isSyncEnd && document.getElementById("figures")) loadFigures(`/figures${location.search}`);
+  if (!document.getElementById("figures")) return;
+  if (isSyncEnd) loadFigures(`/figures${location.search}`);
+  else scheduleFigures();
 });
 
 // The calendar of a narrow screen starts at its end.

@@ -19,6 +19,7 @@ __all__ = ["Guard", "is_address", "is_loopback_host", "new_token", "token_cookie
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _READING_METHODS = ("GET", "HEAD")
 MIN_TOKEN_CHARS = 32
+_DEFAULT_PORT = "80"
 
 
 def token_in(path: Path) -> str:
@@ -78,7 +79,8 @@ class Guard:
 
     ``is_own_host`` decides on the name in the Host header. With ``has_cookie``, browsers can send the token
     in a cookie; then a write needs the Origin of this server, too. With ``is_reading_open``, only writes need
-    the token. ``open_paths`` never need it. ``error_response`` makes the response of a status and a reason.
+    the token. ``open_paths`` never need it. Paths below ``read_only_path`` cannot write with any method.
+    ``error_response`` makes the response of a status and a reason.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Guard:
         has_cookie: bool = False,
         is_reading_open: bool = False,
         open_paths: Collection[str] = (),
+        read_only_path: str | None = None,
         error_response: Callable[[Scope, int, str], Response] = _error_text,
     ) -> None:
         self._app = app
@@ -98,6 +101,7 @@ class Guard:
         self._has_cookie = has_cookie
         self._is_reading_open = is_reading_open
         self._open_paths = frozenset(open_paths)
+        self._read_only_path = f"{read_only_path}/" if read_only_path is not None else None
         self._error_response = error_response
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,14 +121,16 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers, port: int) -> tuple[int, str] | None:
         host = headers.get("host", "")
-        name, _, host_port = host.rpartition(":")
+        name, host_port = _split_host(host)
         # DNS rebinding: another site's host name may resolve to this address.
         if headers.getlist("host") != [host] or host_port != str(port) or not self._is_own_host(name.lower()):
             return 421, "This server accepts requests to its own address only."
         origins = headers.getlist("origin")
-        if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
+        if any(_split_host(origin.lower()) != (f"http://{name.lower()}", host_port) for origin in origins):
             return 403, "Requests from other sites are rejected."
-        is_read = scope["method"] in _READING_METHODS
+        is_read = scope["method"] in _READING_METHODS or (
+            self._read_only_path is not None and scope["path"].startswith(self._read_only_path)
+        )
         if scope["path"] in self._open_paths or (is_read and self._is_reading_open):
             return None
         if self._is_token(_bearer(headers)):
@@ -139,6 +145,12 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token)
+
+
+def _split_host(host: str) -> tuple[str, str]:
+    """Return a name and its port. Browsers omit the port 80."""
+    name, separator, port = host.rpartition(":")
+    return (name, port) if separator and port.isdigit() else (host, _DEFAULT_PORT)
 
 
 def _bearer(headers: Headers) -> str:

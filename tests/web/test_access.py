@@ -139,3 +139,33 @@ def test_a_form_that_is_too_large_is_refused(writer: TestClient) -> None:
     response = writer.post(f"/sessions/{CLOCKS}", data=data)
     assert response.status_code == 400
     assert "too long" in response.text
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("localhost", "http://localhost", 200),
+        ("localhost:80", "http://localhost", 200),
+        ("127.0.0.1", None, 200),
+        ("[::1]", "http://[::1]", 200),
+        ("localhost:81", None, 421),
+        ("evil.example", None, 421),
+        ("localhost", "http://evil.example", 403),
+        ("localhost", "https://localhost", 403),
+        ("localhost", "http://localhost:81", 403),
+    ],
+)
+def test_the_port_80_can_be_omitted(
+    demo_history: OpenHistory, host: str, origin: str | None, status: int
+) -> None:
+    app = create_app(demo_history, TOKEN, auto_sync=False)
+    with TestClient(app, base_url="http://localhost:80") as client:
+        headers = {"Host": host} | ({"Origin": origin} if origin is not None else {})
+        assert client.get("/sessions", headers=headers).status_code == status
+
+
+def test_the_api_requires_the_token_of_every_method_if_reading_does(demo_history: OpenHistory) -> None:
+    app = create_app(demo_history, TOKEN, auto_sync=False, is_reading_open=False)
+    with TestClient(app, base_url=ADDRESS) as client:
+        for method in ("GET", "POST"):
+            assert client.request(method, "/api/v1/sessions").status_code == 401

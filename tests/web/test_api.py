@@ -189,7 +189,9 @@ def test_a_filter_with_words_is_an_error_in_a_search_for_text(client: TestClient
     [
         ("GET", "/sessions", {"Host": "evil.example:7433"}, 421),
         ("GET", "/sessions", {"Origin": "http://evil.example"}, 403),
-        ("POST", "/sessions", {}, 401),
+        ("POST", "/sessions", {}, 405),
+        ("POST", "/nothing", {}, 405),
+        ("POST", "/sessions", {"Origin": "http://evil.example"}, 403),
         ("POST", "/sessions", {"Authorization": f"Bearer {TOKEN}"}, 405),
         ("DELETE", f"/sessions/{CLOCKS}", {"Authorization": f"Bearer {TOKEN}"}, 405),
         ("GET", "/nothing", {"Accept": "text/html"}, 404),

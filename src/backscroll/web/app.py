@@ -84,6 +84,7 @@ def create_app(
         has_cookie=True,
         is_reading_open=is_reading_open,
         open_paths=[LAUNCH_PATH],
+        read_only_path="/api",
         error_response=refusal_response,
     )
     return SecurityHeaders(guard)

@@ -255,3 +255,19 @@ def test_counts_do_not_depend_on_how_the_sessions_are_read(
     with demo_history() as history:
         assert history.search_facets(query) == selected
     assert selected.total
+
+
+@pytest.mark.parametrize("operator", ["OR", "AND NOT", "NOT", "OR OR "])
+def test_an_operator_at_the_end_of_a_query_does_not_apply_to_an_added_filter(
+    client: TestClient, operator: str
+) -> None:
+    html = client.get("/search", params={"q": f"clocks {operator}"}).text
+    links = re.findall(r'href="/search\?q=(clocks[^"]*role%3A[^"]*)"', html)
+    assert links
+    assert all(link.startswith("clocks+role") for link in links)
+
+
+def test_a_filter_limits_a_query_that_ends_with_an_operator(demo_history: OpenHistory) -> None:
+    with demo_history() as history:
+        limited = history.search_facets("clocks OR", filter_query="role:user")
+        assert limited.total == history.search_facets("clocks role:user").total

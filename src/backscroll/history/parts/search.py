@@ -186,7 +186,8 @@ class Search:
 def _parse(query: str, pattern: Kind, filter_query: str) -> Query:
     """Return the query with its filters; for a pattern, only the filters. Raises `UsageError` for words."""
     if pattern == "words":
-        return parse(f"{query} {filter_query}" if filter_query else query)
+        # The filters come first: an operator at the end of the query would apply to them.
+        return parse(f"{filter_query} {query}" if filter_query else query)
     filters = parse(filter_query)
     if not all(clause.is_filter for clause in filters.clauses):
         raise UsageError(

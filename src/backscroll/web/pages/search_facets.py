@@ -21,6 +21,7 @@ _PRESETS = (("7 days", "7d"), ("30 days", "30d"), ("a year", "1y"))
 _ROLE_LABELS = {"user": "You", "assistant": "Assistant", "thinking": "Thinking", "tool": "Tool calls"}
 _ROLE_LABELS |= {"error": "Errors", "system": "System"}
 _KIND_LABELS = {"edit": "Edits of files", "error": "Failures"}
+_LAST_OPERATORS = re.compile(r"(?:(?:^|\s+)(?:OR|AND|NOT))+\s*$")
 _NEEDS_QUOTES = re.compile(r"\s")
 
 
@@ -157,8 +158,9 @@ def _filter_text(name: str, value: str) -> str:
     return f'{name}:"{value}"' if _NEEDS_QUOTES.search(value) or '"' in value else f"{name}:{value}"
 
 
-def _joined(*parts: str) -> str:
-    return " ".join(filter(None, parts))
+def _joined(text: str, *filters: str) -> str:
+    """Return a query with filters. An operator at its end would apply to the first of them."""
+    return " ".join(filter(None, (_LAST_OPERATORS.sub("", text), *filters)))
 
 
 def _date_label(name: str) -> str:

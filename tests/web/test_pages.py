@@ -353,3 +353,12 @@ def test_an_image_in_a_message_is_shown(client: TestClient) -> None:
     assert image.content.startswith(b"\x89PNG")
     assert image.headers["content-security-policy"] == "sandbox"
     assert client.get(url.removesuffix("0") + "1").status_code == 404
+
+
+def test_a_page_after_the_last_one_leads_back_to_the_last(client: TestClient) -> None:
+    html = client.get("/sessions?page=999").text
+    text = text_of(html)
+    assert "No sessions on this page" in text
+    assert " to " not in text.partition("No sessions on this page")[2].partition("Press")[0]
+    (url,) = re.findall(r'rel="prev" href="([^"]+)"', html)
+    assert "No sessions on this page" not in client.get(url).text

@@ -70,7 +70,8 @@ def _sessions(history: History, request: Request, values: Values) -> dict[str, A
 
 
 def _session(history: History, request: Request, values: Values) -> dict[str, Any]:
-    return summary_document(history.find(decode_ref(request.path_params["ref"])))
+    summary = history.find(decode_ref(request.path_params["ref"]))
+    return {**summary_document(summary), "reported_cost_usd": history.transcript.reported_cost(summary)}
 
 
 def _messages(history: History, request: Request, values: Values) -> dict[str, Any]:

@@ -103,7 +103,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "MessagePage": _page("Message"),
     "MatchPage": _page("Match", took_ms="number", is_relaxed="boolean"),
     "WorkspaceList": _object(data="[Workspace]", is_complete="boolean"),
-    "Session": {"allOf": [reference("Summary"), _object(is_complete="boolean")]},
+    "Session": {
+        "allOf": [reference("Summary"), _object(reported_cost_usd="number?", is_complete="boolean")]
+    },
     "Report": {
         **_object(total="object", data="[object]", is_complete="boolean"),
         "description": "The document of 'backscroll stats --json'.",

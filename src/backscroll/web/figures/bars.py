@@ -12,6 +12,7 @@ from backscroll.render.terminal.humanize import compact_number, format_cost, for
 from backscroll.web.charts import Bar
 from backscroll.web.figures.data import FigureData
 from backscroll.web.figures.names import short_name
+from backscroll.web.labels import distinct_labels
 from backscroll.web.session_query import SessionQuery
 
 __all__ = ["BarRow", "LegendEntry", "PeriodBars", "changed_lines", "period_url"]
@@ -41,7 +42,10 @@ class PeriodBars:
         self._series = series
         self._value: Callable[[Sums], float] = partial(_metric, metric=metric)
         self._format: Callable[[float], str] = partial(_format, metric=metric)
-        self._groups: Sequence[str | None] = [*_in_fixed_order(series), None]
+        groups = _in_fixed_order(series)
+        self._groups: Sequence[str | None] = [*groups, None]
+        labels = distinct_labels((group, short_name(group)) for group in groups)
+        self._labels: dict[str | None, str] = {None: "Others", **dict(zip(groups, labels, strict=True))}
         known = {row.key: row for row in report.rows if row.key is not None}
         names = _periods(known, period, data)
         self.bars = [self._bar(name, day, known.get(name), period) for name, day in names.items()]
@@ -58,9 +62,8 @@ class PeriodBars:
         for number, group in enumerate(self._groups, start=1):
             total = sum(self._part(name, group) for name in names)
             if total:
-                label = short_name(group) if group is not None else "Others"
                 color = number if group is not None else len(self._groups)
-                yield LegendEntry(color, label, group or "", self._format(total))
+                yield LegendEntry(color, self._labels[group], group or "", self._format(total))
 
     def _part(self, name: str, group: str | None) -> float:
         row = self._series.sums.get((name, group))
@@ -73,7 +76,7 @@ class PeriodBars:
         values = [(number, self._part(name, group)) for number, group in enumerate(self._groups, start=1)]
         parts = tuple((number, value) for number, value in values if value)
         shares = [
-            f"{short_name(group) if group is not None else 'Others'}: {self._format(self._part(name, group))}"
+            f"{self._labels[group]}: {self._format(self._part(name, group))}"
             for group in self._groups
             if self._part(name, group)
         ]

@@ -11,6 +11,7 @@ from backscroll.web.charts import share_bar
 from backscroll.web.figures.bars import changed_lines
 from backscroll.web.figures.data import FigureData
 from backscroll.web.figures.names import short_name
+from backscroll.web.labels import distinct_labels
 from backscroll.web.session_query import SessionQuery
 from backscroll.web.urls import with_query
 
@@ -123,10 +124,11 @@ def _table(title: str, sums: Sequence[Sums], columns: Columns, url: Callable[[st
     ranked = sorted((row for row in sums if row.key is not None), key=lambda row: -columns(row)[1])
     highest = max((columns(row)[1] for row in ranked), default=0)
     rows = []
-    for row in ranked:
+    labels = distinct_labels((row.key or "", short_name(row.key or "")) for row in ranked)
+    for row, label in zip(ranked, labels, strict=True):
         key = row.key or ""
         values, length = columns(row)
-        rows.append(Row(short_name(key), key, url(key), share_bar(length, highest), values))
+        rows.append(Row(label, key, url(key), share_bar(length, highest), values))
     return Table(title, columns(None)[0], rows[:_MAX_ROWS], rows[_MAX_ROWS:])
 
 

@@ -10,6 +10,7 @@ from backscroll.web.figures.cards import calendar_facts, cards
 from backscroll.web.figures.data import CACHE, FigureData, cache_name
 from backscroll.web.figures.query import METRICS, RANGES, TOPS, FigureQuery
 from backscroll.web.figures.shares import share_tables
+from backscroll.web.labels import distinct_labels
 from backscroll.web.templating import render
 
 __all__ = ["Figures", "figures_page"]
@@ -71,4 +72,5 @@ def _workspaces(history: History, current: str) -> list[tuple[str, str]]:
     }
     if current:
         found.setdefault(current, current)
-    return sorted(found.items(), key=lambda item: item[1].casefold())
+    labelled = zip(found, distinct_labels(found.items()), strict=True)
+    return sorted(labelled, key=lambda item: item[1].casefold())

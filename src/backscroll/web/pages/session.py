@@ -73,6 +73,7 @@ def session_page(history: History, request: Request) -> Response:
         subagents=history.transcript.subagents(summary),
         resume=_resume_line(history, summary),
         formats=FORMATS,
+        reported_usd=history.transcript.reported_cost(summary),
         is_live=(summary.platform, summary.id) in history.live_sessions(),
         earlier=max(0, window.start - WINDOW_MESSAGES),
         query_text="",

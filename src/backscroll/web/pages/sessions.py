@@ -1,6 +1,5 @@
 """The session list with its filters."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.model.session import FacetValue, SessionFacets
+from backscroll.web.labels import distinct_labels
 from backscroll.web.pages.demo import empty_archive
 from backscroll.web.session_query import PAGE_SIZE, SORT_LABELS, SessionQuery
 from backscroll.web.templating import render
@@ -46,6 +46,7 @@ def sessions_page(history: History, request: Request) -> Response:
     filter_ = query.filter()
     result = history.list_sessions(filter_, limit=PAGE_SIZE, offset=query.offset, sort=query.sort)
     total = result.pagination.total
+    last_page = max(1, -(-total // PAGE_SIZE))
     live = history.live_sessions()
     has_sessions = bool(total) or history.list_sessions(limit=1).pagination.total > 0
     return render(
@@ -59,7 +60,7 @@ def sessions_page(history: History, request: Request) -> Response:
         live=live,
         filters=list(_filters(query, history.session_facets(filter_))) if has_sessions else [],
         sorts=[(label, query.url(sort=key), key == query.sort) for key, label in SORT_LABELS.items()],
-        previous_url=query.url(page=query.page - 1) if query.page > 1 else None,
+        previous_url=query.url(page=min(query.page - 1, last_page)) if query.page > 1 else None,
         next_url=query.url(page=query.page + 1) if result.pagination.has_more else None,
         empty=None if has_sessions else empty_archive(history),
     )
@@ -97,13 +98,11 @@ def _choices(query: SessionQuery, name: str, values: Iterable[FacetValue]) -> It
     current = getattr(query, name)
     values = tuple(values)
     known = [value.value for value in values]
-    labels = Counter(value.label for value in values)
-    for value in [*values, *([FacetValue(current, current, 0)] if current and current not in known else [])]:
+    values += (FacetValue(current, current, 0),) if current and current not in known else ()
+    labels = distinct_labels((value.value, value.label) for value in values)
+    for value, label in zip(values, labels, strict=True):
         is_active = value.value == current
         url = query.url(**{name: "" if is_active else value.value})
-        label = value.label
-        if labels[label] > 1 and (place := value.value.removesuffix(label).rstrip("/\\:")):
-            label = f"{label} ({place})"  # several workspaces have the same name
         yield Choice(label, value.value, value.count, url, is_active)
 
 

@@ -20,6 +20,8 @@ __all__ = ["blockquote", "code_fence", "code_span", "escape_markdown", "safe_mar
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#&|~$!]")
 _MAX_MARKDOWN_CHARS = 60_000  # longer texts are pasted files and logs
 _SUSPECT = re.compile(r"[<`~\[\]\\]|^ {0,3}#|^[ \t>]*[=-]+[ \t]*$", re.MULTILINE)
+_CODE_SPAN = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+_CLOSED_FENCE = re.compile(r"^```[\w+#:./-]*\n(?:(?!.*```).*\n)*```[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=[ \t]|$)")
 _DEFINITION = re.compile(r"^([ \t>]*(?:[-*+]|\d+[.)])?[ \t>]*)\[")
 _OPENERS = re.compile(r"\\.|(`+)|<|!\[", re.DOTALL)
@@ -62,15 +64,17 @@ def blockquote(text: str) -> str:
     """Return the same as a block quote that keeps the line breaks."""
     text = sanitize(text).expandtabs(4)  # after > a tab has a different width
     lines = _safe_lines(text)
+    is_plain = _is_plain(text)
     if lines is not None:
-        code = _code_lines(_parser().parse("\n".join(lines)))
+        has_code = not is_plain or "    " in text or "```" in text
+        code = _code_lines(_parser().parse("\n".join(lines))) if has_code else set()
         quoted = "".join(
             f"> {line.rstrip()}  \n"
             if index not in code and line.strip() and after.strip()
             else f"> {line}".rstrip() + "\n"
             for index, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True))
         )
-        if _is_safe(quoted):
+        if is_plain or _is_safe(quoted):
             return quoted
     return "".join(f"> {line}\n" for line in code_fence(text).removesuffix("\n").split("\n"))
 
@@ -80,7 +84,7 @@ def _safe_lines(text: str) -> list[str] | None:
     text = text.strip("\n")
     if len(text) > _MAX_MARKDOWN_CHARS:
         return None
-    if not _SUSPECT.search(text):
+    if _is_plain(text):
         return text.split("\n")
     tokens = _parser().parse(text)
     lines = text.split("\n")
@@ -101,6 +105,21 @@ def _safe_lines(text: str) -> list[str] | None:
     if last is not None and last.type == "fence" and last.level == 0 and not _is_closed(lines, last):
         lines.append(last.markup)
     return lines if _is_safe("\n".join(lines)) else None
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text has no side effects, without parsing it: 10 times as fast.
+
+    Closed fences are ignored, and code spans within a line. A table could divide such a span, and longer
+    runs of backticks can enclose lines.
+    """
+    if len(text) > _MAX_MARKDOWN_CHARS:
+        return False
+    if "```" in text:
+        text = _CLOSED_FENCE.sub("", text)
+    if "`" in text and "``" not in text and "|" not in text:
+        text = _CODE_SPAN.sub("x", text)
+    return not _SUSPECT.search(text)
 
 
 def _escape_inline(source: str) -> str:

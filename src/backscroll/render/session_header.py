@@ -38,7 +38,7 @@ def format_time(at: datetime | None, *, is_inferred: bool = False, zone: tzinfo 
     """Return a time, with ``~`` before an inferred one; empty if unknown. The zone None is local time."""
     if at is None:
         return ""
-    return f"{'~' if is_inferred else ''}{at.astimezone(zone).strftime('%Y-%m-%d %H:%M')}"
+    return f"{'~' if is_inferred else ''}{at.astimezone(zone).isoformat(' ', 'minutes')[:16]}"
 
 
 def speaker_label(message: Message, *, is_agent: bool = False) -> str:

@@ -181,7 +181,7 @@ def _routes() -> list[Route]:
         Route("/sessions/{ref}/messages/{message}", page(record_page)),
         Route("/sessions/{ref}/messages/{message}/highlighted", page(highlighted_message)),
         Route("/sessions/{ref}/messages/{message}/images/{number:int}", page(image_file)),
-        Route("/sessions/{ref}/export.{format}", page(export_file)),
+        Route("/sessions/{ref}/export.{format}", export_file),
         *(Route(API_PATH + one.path, page(partial(run_operation, one))) for one in OPERATIONS),
         Route(f"{API_PATH}/openapi.json", _description),
         Route("/api/{path:path}", _unknown_operation),

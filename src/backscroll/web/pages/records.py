@@ -2,28 +2,28 @@
 
 import json
 from collections.abc import Iterator
-from tempfile import SpooledTemporaryFile
-from typing import IO, get_args
+from typing import get_args
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history import History
 from backscroll.history.parts.exports import file_name
+from backscroll.model import SessionSummary
 from backscroll.model.export import FORMATS, Format
 from backscroll.model.text import escape_json
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.web.pages.session import session_of
+from backscroll.web.serving.served_history import served_history
+from backscroll.web.serving.streamed_file import StreamedFile
 from backscroll.web.templating import render
 from backscroll.web.transcript_window import read_highlighted
 
 __all__ = ["export_file", "highlighted_message", "image_file", "record_page"]
 
 MAX_SHOWN_CHARS = 2_000_000
-MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of an export; a longer one is written to a temporary file
-CHUNK_BYTES = 64 * 1024
 _MEDIA_TYPES: dict[Format, str] = {
     "md": "text/markdown",
     "html": "text/html",
@@ -92,25 +92,25 @@ def image_file(history: History, request: Request) -> Response:
     return Response(content, media_type=media_type, headers=headers)
 
 
-def export_file(history: History, request: Request) -> Response:
-    """Return a session as a file to download."""
-    format_ = request.path_params["format"]
-    if format_ not in FORMATS:
-        raise UsageError(f"{format_!r} is not a format. Use one of: {', '.join(FORMATS)}.")
-    summary = session_of(history, request)
-    # Written first: the archive's connection belongs to this thread, and the response to another one.
-    file = SpooledTemporaryFile(MAX_MEMORY_BYTES)  # noqa: SIM115 - closed by _chunks
-    for text in history.exports.stream(summary, format_):
-        file.write(text.encode("utf-8", "replace"))
-    file.seek(0)
+async def export_file(request: Request) -> Response:
+    """Return a session as a file to download, which starts at once."""
+    workers = served_history(request).workers
+    summary, format_ = await workers.run(lambda history: _exported_session(history, request))
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file_name(summary, format_))}",
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
-    return StreamingResponse(_chunks(file), media_type=_MEDIA_TYPES[format_], headers=headers)
+
+    def write(history: History) -> Iterator[bytes]:
+        for text in history.exports.stream(summary, format_):
+            yield text.encode("utf-8", "replace")
+
+    return StreamedFile(workers, write, _MEDIA_TYPES[format_], headers)
 
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
+def _exported_session(history: History, request: Request) -> tuple[SessionSummary, Format]:
+    given = request.path_params["format"]
+    for format_ in FORMATS:
+        if format_ == given:
+            return session_of(history, request), format_
+    raise UsageError(f"{given!r} is not a format. Use one of: {', '.join(FORMATS)}.")

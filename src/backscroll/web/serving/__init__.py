@@ -7,4 +7,5 @@ change_feed     changes as server-sent events
 backup_job      create and verify a backup in a thread
 result_cache    results that are expensive to compute
 rendered_parts  rendered parts of sessions
+streamed_file   a file that is sent while it is written
 """

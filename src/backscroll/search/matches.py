@@ -1,12 +1,12 @@
 """Matches of a search: a hit with its message and the text to show."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
 
 from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
+from backscroll.index.query.counts import By
 from backscroll.index.query.ranking import Hit
 from backscroll.index.results.highlights import Span, SpanStream
 from backscroll.index.results.snippet import make_snippet
@@ -15,7 +15,6 @@ from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 __all__ = ["By", "FoundMessage", "LearnSecrets", "RedactText", "build_matches", "message_key"]
 
-By = Literal["session", "message"]
 RedactText = Callable[[str, str, int], str]  # text, session ref, message position
 LearnSecrets = Callable[[set[int]], None]  # ids of sessions with text to redact
 

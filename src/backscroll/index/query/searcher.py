@@ -80,7 +80,7 @@ class _SessionRanking(Struct, frozen=True):
     hits: list[Hit]
     query: tantivy.Query  # every word or, if no message has them, some of the words
     counts: BackgroundTask[Counts] | None  # of messages with every word
-    spread: frozenset[int]  # sessions that have every word, in any messages
+    with_every_word: frozenset[int]  # sessions that have every word, in any messages
     is_relaxed: bool
     with_inflections: bool
 
@@ -176,7 +176,7 @@ class Snapshot:
         known = {hit.session: hit.position for hit in strict}
         any_part = query.any_part(parts)
         relaxed: list[Hit] = []
-        spread: frozenset[int] = frozenset()
+        with_every_word: frozenset[int] = frozenset()
         is_complete = query.query.requires_all and strict_query is not None
         if len(strict) < _MAX_EXTENDED_SESSIONS and not is_complete:
             relaxed = self._relaxed_sessions(query, any_part, by_session, today)
@@ -188,7 +188,7 @@ class Snapshot:
             )
             relaxed = rerank(relaxed, coverage)
             total_rarity = sum(rarity(self.searcher, part) for part in parts)
-            spread = frozenset(
+            with_every_word = frozenset(
                 session for session, share in coverage.items() if share >= total_rarity - _ROUNDING
             )
             if strict_query is not None:
@@ -205,7 +205,7 @@ class Snapshot:
             combine_rankings(strict, relaxed, by_session, known),
             strict_query or any_part,
             counts,
-            spread,
+            with_every_word,
             is_relaxed=strict_query is None,
             with_inflections=with_inflections,
         )
@@ -262,7 +262,7 @@ class Snapshot:
         strict = ranking.counts.result() if ranking.counts is not None else Counts(None)
         strict_sessions = frozenset(bucket["key"] for bucket in strict.buckets)
         ranked = {hit.session for hit in ranking.hits}
-        complete = strict_sessions | (ranking.spread & ranked)
+        complete = strict_sessions | (ranking.with_every_word & ranked)
         others = {hit.session for hit in hits} - strict_sessions
         total = None if strict.total is None else len(complete)
         row_count = None if strict.total is None else len(strict_sessions | ranked)

@@ -351,7 +351,6 @@ def test_a_summary_keeps_its_fields() -> None:
         lambda history: history.search_sessions("quay", filters={"bogus": "1"}),
         lambda history: history.search_facets("quay", pattern="bogus"),
         lambda history: history.statistics.report(by="bogus"),
-        lambda history: history.statistics.report(model.Filter(source="bogus")),
         lambda history: history.journal.add_note("bogus", "text"),
         lambda history: history.migrate_session("1", ".", mode="bogus"),
     ],

@@ -1,11 +1,12 @@
 """A download starts before its file is complete."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from threading import Event
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from backscroll.history import History
 from backscroll.web.serving.streamed_file import StreamedFile
@@ -46,6 +47,12 @@ class Client:
         return b"".join(message.get("body", b"") for message in self.sent)
 
 
+def _run(check: Callable[[], Awaitable[None]]) -> None:
+    """Run a coroutine in a thread of its own: Playwright has an event loop in this one."""
+    with start_blocking_portal() as portal:
+        portal.call(check)
+
+
 def test_the_first_bytes_are_sent_before_the_last_are_written(demo_history: OpenHistory) -> None:
     has_arrived = Event()
 
@@ -63,7 +70,7 @@ def test_the_first_bytes_are_sent_before_the_last_are_written(demo_history: Open
         assert client.body == b"first last"
         assert client.sent[-1]["more_body"] is False
 
-    anyio.run(check)
+    _run(check)
 
 
 def test_a_large_file_arrives_complete(demo_history: OpenHistory) -> None:
@@ -74,7 +81,7 @@ def test_a_large_file_arrives_complete(demo_history: OpenHistory) -> None:
         await client.run()
         assert client.body == b"".join(parts)
 
-    anyio.run(check)
+    _run(check)
 
 
 @pytest.mark.parametrize("has_started", [False, True])
@@ -93,7 +100,7 @@ def test_an_error_is_raised_and_the_response_is_not_completed(
         assert not any(message.get("more_body") is False for message in client.sent)
         assert has_started or not client.sent
 
-    anyio.run(check)
+    _run(check)
 
 
 def test_writing_stops_when_the_client_has_gone(demo_history: OpenHistory) -> None:
@@ -112,4 +119,4 @@ def test_writing_stops_when_the_client_has_gone(demo_history: OpenHistory) -> No
         await client.run()
         assert has_stopped.wait(10)
 
-    anyio.run(check)
+    _run(check)

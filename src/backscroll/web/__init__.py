@@ -10,7 +10,10 @@
     minimap.py            a whole session as a narrow column of links
     charts.py             calendars and bars as SVG
     session_query.py      filters of the session list as a URL
+    session_find.py       find in a session
+    search_mode.py        kinds of search as a URL
     urls.py               addresses of sessions and messages
+    labels.py             labels of values with the same name
     page_facts.py         facts that every page shows
     templating.py         Jinja environment and filters
     static_files.py       style sheet and scripts

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from backscroll.archive.query.statistics import Statistics as Counted
 from backscroll.archive.session_key import SessionKey
 from backscroll.errors import UsageError
-from backscroll.history.arguments import check_choice, check_filter
+from backscroll.history.arguments import check_choice
 from backscroll.history.session_refs import find_session
 from backscroll.history.stores import Stores
 from backscroll.model import Filter
@@ -48,7 +48,7 @@ class Statistics:
         """
         if by is not None:
             check_choice("grouping", by, By)
-        filter = check_filter(filter)
+        filter = filter or Filter()
         counted = self._stores.archive.statistics(filter)
         return add_up(counted, self.prices, by=by, zone=zone, since=filter.since, until=filter.until)
 
@@ -56,7 +56,7 @@ class Statistics:
         self, filter: Filter | None = None, *, by: Sequence[By], zone: tzinfo | None = None
     ) -> dict[By, Report]:
         """Return several reports of the same sessions. This is faster than one after the other."""
-        filter = check_filter(filter)
+        filter = filter or Filter()
         counted = self._stores.archive.statistics(filter)
         counted.keep_rows()
         return self._reports(counted, filter, by, zone)
@@ -84,7 +84,7 @@ class Statistics:
 
         ``stacked_by`` adds sums by period and group, with the largest groups by name.
         """
-        filter = check_filter(filter)
+        filter = filter or Filter()
         counted = self._stores.archive.statistics(filter)
         counted.keep_rows()
         return Breakdown(

@@ -56,6 +56,7 @@ def compute_figures(history: History, name: FigureName, now: datetime) -> Figure
         max_groups=MAX_GROUPS,
         max_files=MAX_FILES,
     )
+    has_sessions = breakdown.reports[period].total.sessions > 0  # not if the source is unknown
     calendar_since = _midnight(today - timedelta(days=_CALENDAR_DAYS))
     by_day = history.statistics.report(
         Filter(since=calendar_since, source=filter_.source, workspace=filter_.workspace), by="day"
@@ -66,7 +67,7 @@ def compute_figures(history: History, name: FigureName, now: datetime) -> Figure
         breakdown=breakdown,
         days={date.fromisoformat(row.key): row.messages or 0 for row in by_day.rows if row.key},
         tops={
-            key: history.list_sessions(filter_, limit=TOP_SESSIONS, sort=sort).data
+            key: history.list_sessions(filter_, limit=TOP_SESSIONS, sort=sort).data if has_sessions else ()
             for key, (_, sort) in TOPS.items()
         },
     )

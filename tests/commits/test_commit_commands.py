@@ -70,7 +70,7 @@ def test_the_parent_of_a_revert_is_not_its_message() -> None:
 def test_the_folder_of_a_commit_is_that_of_cd_and_of_its_option() -> None:
     assert parsed("git commit -m x").folder == ""
     assert parsed("cd ../api && git commit -m x && cd ..").folder == "../api"
-    assert parsed("cd /work && git -C api commit -m x").folder == "/work/api"
+    assert parsed("cd /srv && git -C api commit -m x").folder == "/srv/api"
 
 
 def test_a_later_command_can_show_the_new_hash() -> None:

@@ -4,6 +4,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from backscroll.tui.transcript.panel import TranscriptApp
+from backscroll.tui.transcript.widget import Transcript
 
 __all__ = ["PanelApp"]
 
@@ -35,7 +36,7 @@ class PanelApp(TranscriptApp):
     @property
     def is_typing(self) -> bool:
         """Return whether the user types a query for all sessions."""
-        return self._focused_widget is self.input_line and self.input_mode == "search"
+        return self._is_input_focused and self.input_mode == "search"
 
     @property
     def is_finding(self) -> bool:
@@ -50,8 +51,14 @@ class PanelApp(TranscriptApp):
     @property
     def is_transcript_focused(self) -> bool:
         """Return whether the focus is in the transcript, or in the input that finds text in it."""
-        focused = self._focused_widget
-        return focused is self.transcript or (focused is self.input_line and self.is_finding)
+        if self._is_input_focused:
+            return self.is_finding
+        return isinstance(self._focused_widget, Transcript)
+
+    @property
+    def _is_input_focused(self) -> bool:
+        """Return whether the input line has the focus. It need not exist yet: a worker may be early."""
+        return isinstance(self._focused_widget, Input)
 
     @property
     def _focused_widget(self) -> Widget | None:

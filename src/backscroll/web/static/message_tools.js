@@ -83,12 +83,15 @@ export function decorate(part) {
     block.append(button);
   }
   for (const image of part.querySelectorAll(".images img")) {
-    image.addEventListener("error", () => {
-      const text = document.createElement("span");
-      text.className = "no-image";
-      text.textContent = `The image ${image.alt} is not available. The tool has deleted it, or it is not a PNG, JPEG, GIF or WebP file.`;
-      image.parentElement.replaceWith(text);
-    });
+    image.addEventListener("error", () => replaceByText(image));
+    if (image.complete && !image.naturalWidth) replaceByText(image);  // it failed before this script ran
   }
   highlight(part);
+}
+
+function replaceByText(image) {
+  const text = document.createElement("span");
+  text.className = "no-image";
+  text.textContent = `The image ${image.alt} is not available. The tool has deleted it, or it is not a PNG, JPEG, GIF or WebP file.`;
+  image.parentElement.replaceWith(text);
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["FAILURES", "clean_text", "load", "scan"]
+__all__ = ["FAILURES", "clean_text", "load", "load_if_text", "scan"]
 
 # Exceptions that decoding can raise.
 FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -30,6 +30,16 @@ def load(data: bytes | str) -> Any:
     """Decode a document. Raises one of FAILURES."""
     text = data if isinstance(data, str) else clean_text(data)
     return _repair(_decoder.decode(text))
+
+
+def load_if_text(value: Any) -> Any:
+    """Decode a text that contains a document. Any other value is returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return load(value)
+    except FAILURES:
+        return value
 
 
 def scan(text: str, starts: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:

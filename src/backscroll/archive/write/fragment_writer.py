@@ -227,7 +227,7 @@ class FragmentWriter:
     def _remove(self, position: int) -> int | None:
         """Remove a message that was emitted too early. The messages after it move up by one.
 
-        Return the last position if it is free then, in what is stored; None if the buffer became shorter.
+        Return the last stored position if it is free then; None if the buffer became shorter instead.
         """
         removed = self._message_at(position)
         last_stored = self._first - 1

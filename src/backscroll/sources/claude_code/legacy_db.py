@@ -245,22 +245,12 @@ def _to_line(base: _Columns, text_columns: _Columns) -> _Columns:
     line = {field: columns[name] for name, field in _FIELDS.items() if columns.get(name) is not None}
     line |= {flag: bool(line[flag]) for flag in _FLAGS if flag in line}
     line["parentUuid"] = base.get("parent_uuid")
-    if (message := _decode_column(text_columns.get("message"))) is not None:
+    if (message := lenient_json.load_if_text(text_columns.get("message"))) is not None:
         if not isinstance(message, dict):
             message = {"role": base.get("message_type"), "content": message}
         if text_columns.get("model") and not message.get("model"):
             message["model"] = text_columns["model"]
         line["message"] = message
-    if (result := _decode_column(text_columns.get("tool_use_result"))) is not None:
+    if (result := lenient_json.load_if_text(text_columns.get("tool_use_result"))) is not None:
         line["toolUseResult"] = result
     return line
-
-
-def _decode_column(value: Any) -> Any:
-    """Decode a column that contains JSON. Other values are returned unchanged."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return lenient_json.load(value)
-    except lenient_json.FAILURES:
-        return value

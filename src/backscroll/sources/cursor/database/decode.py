@@ -72,13 +72,7 @@ def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
 
 def _load_nested(data: bytes) -> Any:
     """Load a document. A text that contains a document is replaced by it."""
-    value = lenient_json.load(data)
-    if not isinstance(value, str):
-        return value
-    try:
-        return lenient_json.load(value)
-    except lenient_json.FAILURES:
-        return value
+    return lenient_json.load_if_text(lenient_json.load(data))
 
 
 def _describe_error(error: Exception) -> str:

@@ -1,5 +1,6 @@
 # make run     install into .venv and open the web app (ARGS="..." for any other command)
-# make test    run all tests
+# make test    run the tests
+# make soak    run the tests that "make test" leaves out
 # make lint    check formatting, lint and types
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -7,8 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# One more than the number of cores: some tests wait for locks or timers.
-WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1)) || echo auto)
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo auto)
 
 # Tests write many small files and sync them to the disk. A file system in memory is faster, if it has 2 GB free.
 MEMORY_DISK := $(shell df -Pm /dev/shm 2>/dev/null | awk '$$6 == "/dev/shm" && $$4 > 2000 { print $$6 }')
@@ -20,7 +20,7 @@ JUDGE_VERSIONS ?= 0.2.126 1.0.69 2.0.76 2.1.105 2.1.212 latest
 # The tests start the command hundreds of times. Without cached bytecode, each start compiles the program.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run test test-judge judge-matrix lint bench bench-large fuzz soak pictures lock clean
+.PHONY: setup run test test-judge judge-matrix lint shape bench bench-large fuzz soak pictures lock clean
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/.installed
@@ -63,6 +63,10 @@ lint: $(VENV)/.tested
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 
+# Modules, lines, share of imports, modules that run for a request, CPU seconds of the last `make test`.
+shape: $(VENV)/.tested
+	@$(BIN)/python tools/shape.py $(ARGS)
+
 bench: $(VENV)/.tested
 	@$(BIN)/python -m benchmarks $(ARGS)
 
@@ -73,9 +77,12 @@ bench-large: $(VENV)/.tested
 fuzz: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index
 
+# Slow tests, and property tests with 300 examples. Then, unless FOLDERS is set, kill and overload for a long time.
+# Exit code 5 of pytest: no test was selected.
 soak: $(VENV)/.tested
-	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness tests/backup/test_killed_restore.py \
-		tests/hooks/test_spool.py tests/transfer/test_killed_migration.py
+	@HYPOTHESIS_PROFILE=soak $(PYTEST) -m "soak or hypothesis" $(FOLDERS) || test $$? = 5
+	@$(if $(FOLDERS),true,KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness \
+		tests/backup/test_killed_restore.py tests/hooks/test_spool.py tests/transfer/test_killed_migration.py)
 
 # The screenshots and diagrams in docs/pictures, from the demo history.
 pictures: $(VENV)/.tested

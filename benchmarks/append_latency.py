@@ -4,20 +4,18 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.index import Index
-from backscroll.ingest.indexer import update
-from backscroll.ingest.sync import sync
+from backscroll.history.history import History
+from backscroll.index.store import Index
+from backscroll.ingest.sync import read_changes
 from backscroll.sources import named
+from backscroll.stores.indexer import update
 from backscroll.testing.claude_code import Transcript
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.generated_histories import CACHE_FOLDER
 from benchmarks.measurement import percentile
 from benchmarks.result_table import Result
-
-__all__ = ["measure"]
 
 _RUNS = 20
 
@@ -35,7 +33,7 @@ def measure(context: BenchmarkContext) -> Iterator[Result]:
         source = named("claude-code")
 
         def sync_file() -> None:
-            sync(archive, [(source, root)], paths={str(path)})
+            read_changes(archive, [(source, root)], paths={str(path)})
             update(archive, index)
 
         def time_append(word: str, run_sync: Callable[[], object]) -> float:

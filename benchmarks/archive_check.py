@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.history.history import History
+from backscroll.model.session import SessionSummary
 from benchmarks.benchmark_context import BenchmarkContext
-
-__all__ = ["find_differences"]
 
 _PAGE_SIZE = 1000
 _TOKEN_FIELDS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -9,8 +9,6 @@ from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.generated_histories import MB
 from benchmarks.result_table import Result
 
-__all__ = ["measure"]
-
 
 def measure(context: BenchmarkContext) -> Iterator[Result]:
     """Measure bytes of original files per second, and the peak memory of both commands."""

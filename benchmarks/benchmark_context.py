@@ -6,11 +6,9 @@ from functools import cached_property
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from benchmarks.generated_histories import CACHE_FOLDER, claude_code_history, fill_page_cache
 from benchmarks.measurement import ProcessRun, run_process
-
-__all__ = ["BACKSCROLL_COMMAND", "BenchmarkContext"]
 
 _MAIN_CODE = "import sys; from backscroll.cli import main; sys.argv[0] = 'backscroll'; main()"
 

@@ -7,8 +7,6 @@ from benchmarks.measurement import fastest, run_process
 from benchmarks.result_table import Result, duration_result
 from benchmarks.word_search import COMMON_WORD
 
-__all__ = ["measure"]
-
 _RUNS = 9
 _COMMANDS = (  # key, arguments, target in milliseconds
     ("list-command", ("list", "--json"), 220),

@@ -13,13 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.commit_scenarios import SCENARIOS, Scenario
 from benchmarks.result_table import Result
 from benchmarks.simulated_project import Options, simulate
-
-__all__ = ["measure"]
 
 _SEEDS = (1, 2, 3)
 _MIN_FIRST, _MIN_TOP_THREE, _MAX_FALSE = 93.0, 97.0, 2.0  # percent

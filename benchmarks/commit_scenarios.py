@@ -5,11 +5,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from backscroll.testing.coding_session import CodingSession
-from backscroll.testing.git_repository import GitRepository
-from benchmarks.simulated_code import CodeWriter
+from tests.builders.coding_session import CodingSession
+from tests.builders.git_repository import GitRepository
 
-__all__ = ["SCENARIOS", "Scenario"]
+from benchmarks.simulated_code import CodeWriter
 
 _START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 

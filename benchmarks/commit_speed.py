@@ -5,17 +5,16 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.builders.git_repository import GitRepository
+
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.testing.git_repository import GitRepository
+from backscroll.history.history import History
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.generated_histories import CACHE_FOLDER, cached_history
 from benchmarks.measurement import ProcessRun, run_process
 from benchmarks.result_table import Result, duration_result
 from benchmarks.simulated_code import LARGE_FILE
 from benchmarks.simulated_project import Options, simulate
-
-__all__ = ["measure"]
 
 _SESSION_COUNT = {"S": 1000, "M": 1000, "L": 10_000}
 _GENERATOR_VERSION = 1

@@ -9,13 +9,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.generated_histories import CACHE_FOLDER, cursor_history, fill_page_cache
 from benchmarks.measurement import Duration, fastest, run_process, time_best, time_once
 from benchmarks.result_table import Result, duration_result
-
-__all__ = ["measure"]
 
 _UNCHANGED_RUNS = 7
 _NEW_BUBBLE_RUNS = 5

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
 from backscroll.history.demo import write_demo
-
-__all__ = ["load_held_out_tasks", "load_questions", "load_tasks", "synced_demo"]
+from backscroll.history.history import History
 
 _QUESTION_FOLDER = Path(__file__).parent.parent / "tests" / "demo"
 _ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}

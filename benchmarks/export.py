@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from backscroll.redact.redactor import Redactor, message_strings
+from backscroll.redact.redactor import Redactor
+from backscroll.redact.redactor import _message_strings as message_strings
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.generated_histories import MB
 from benchmarks.result_table import Result
-
-__all__ = ["measure"]
 
 _SCANNED_SESSIONS = 200
 

@@ -13,8 +13,6 @@ from benchmarks.generated_histories import CACHE_FOLDER
 from benchmarks.result_table import Result, duration_result
 from benchmarks.word_search import COMMON_WORD
 
-__all__ = ["measure"]
-
 _RUNS = 3
 _COMMANDS = (  # key, arguments, target in milliseconds
     ("first-list", ("list",), 1500),

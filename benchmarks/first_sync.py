@@ -6,8 +6,6 @@ from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.generated_histories import MB, folder_size
 from benchmarks.result_table import Result
 
-__all__ = ["measure", "measure_first_sync"]
-
 
 def measure(context: BenchmarkContext) -> Iterator[Result]:
     return measure_first_sync(context, target=100, target_ratio=3.5)

@@ -9,19 +9,10 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from backscroll.testing import claude_code, cursor, cursor_cli
-
-__all__ = [
-    "CACHE_FOLDER",
-    "MB",
-    "cached_history",
-    "claude_code_history",
-    "cursor_cli_history",
-    "cursor_history",
-    "fill_page_cache",
-    "folder_size",
-    "large_session_history",
-]
+from tests.builders.claude_code import damage as claude_damage
+from tests.builders.claude_code.bulk.history import write_history as write_claude_history
+from tests.builders.cursor.history import write_history as write_cursor_history
+from tests.builders.cursor_cli.history import write_history as write_cursor_cli_history
 
 MB = 1_000_000
 CACHE_FOLDER = Path(os.environ.get("BACKSCROLL_BENCH") or Path(tempfile.gettempdir()) / "backscroll-bench")
@@ -49,7 +40,7 @@ def claude_code_history(scale: str) -> Path:
     sessions, seed = _SESSION_COUNT_AND_SEED[scale]
     return cached_history(
         f"{scale}-v{_GENERATOR_VERSION}",
-        lambda folder: claude_code.write_history(
+        lambda folder: write_claude_history(
             folder, sessions=sessions, seed=seed, is_multilingual=scale == "M"
         ),
     )
@@ -61,26 +52,26 @@ def large_session_history() -> Path:
     def write(folder: Path) -> None:
         path = folder / "projects" / "-large" / "00000000-0000-4000-8000-000000000001.jsonl"
         parts = folder / "parts"
-        claude_code.write_history(parts, sessions=1, seed=2, bytes_target=_LARGE_SESSION_BYTES)
+        write_claude_history(parts, sessions=1, seed=2, bytes_target=_LARGE_SESSION_BYTES)
         path.parent.mkdir(parents=True)
         with path.open("wb") as file:
             for part in sorted(parts.rglob("*.jsonl")):
                 file.write(part.read_bytes())
         shutil.rmtree(parts)
-        claude_code.damage.insert_giant_line(path, _LONG_LINE_BYTES)
+        claude_damage.insert_giant_line(path, _LONG_LINE_BYTES)
 
     return cached_history(f"one-session-v{_GENERATOR_VERSION}", write)
 
 
 def cursor_history() -> Path:
     """Return a Cursor user-data folder with a database of 500 MB and 37,000 bubbles."""
-    return cached_history("cursor", cursor.write_history)
+    return cached_history("cursor", write_cursor_history)
 
 
 def cursor_cli_history() -> Path:
     """Return a Cursor CLI folder with 49 stores."""
     return cached_history(
-        "cursor-cli", lambda folder: cursor_cli.write_history(folder, sessions=49, messages=65, seed=0)
+        "cursor-cli", lambda folder: write_cursor_cli_history(folder, sessions=49, messages=65, seed=0)
     )
 
 

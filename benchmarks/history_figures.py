@@ -13,11 +13,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from backscroll.model import Message, ToolCall, ToolResult
+from backscroll.model.message import Message, ToolCall
+from backscroll.model.stream import ToolResult
 from backscroll.sources import named
 from benchmarks.generated_histories import MB
-
-__all__ = ["HistoryFigures", "count_history"]
 
 _SAMPLE_CHARS = 30_000_000  # different words are counted in the first texts of this total length
 _COMPOUND = re.compile(r"(?<=[A-Za-z0-9])_+[A-Za-z0-9]|[a-z][A-Z]")

@@ -12,12 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.hooks.shell_command import hook_command
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.result_table import Result
-
-__all__ = ["measure"]
 
 COMMITS = 100
 RUNS = 30

@@ -17,11 +17,9 @@ from typing import Any
 from uuid import UUID
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from benchmarks.retrieval_quality import Measurement, RankedQuery, first_rank, print_table
-
-__all__ = ["answer_ranks", "evidence_sessions", "write_conversation"]
 
 _SESSION_KEY = re.compile(r"session_(\d+)")
 _EVIDENCE = re.compile(r"D:?(\d+):\d+")  # a few entries hold several ids, or a stray colon

@@ -10,15 +10,13 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.web.app import create_app
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.generated_histories import CACHE_FOLDER, cached_history
 from benchmarks.measurement import Duration, fastest, run_process, time_best
 from benchmarks.result_table import Result, duration_result
-
-__all__ = ["measure"]
 
 _MESSAGE_COUNT = 40_000
 _MESSAGES_PER_TURN = 18

@@ -16,8 +16,6 @@ from mcp.client.stdio import stdio_client
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.result_table import Result
 
-__all__ = ["measure"]
-
 _COMMAND = str(Path(sys.executable).with_name("backscroll"))
 _RUNS = 5
 _BACKGROUND_SYNC_SECONDS = 5

@@ -11,20 +11,6 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-__all__ = [
-    "Duration",
-    "ProcessRun",
-    "anonymous_memory",
-    "cpu_seconds",
-    "fastest",
-    "percentile",
-    "private_memory",
-    "process_tree",
-    "run_process",
-    "time_best",
-    "time_once",
-]
-
 SAMPLE_INTERVAL_SECONDS = 0.05
 _USER_TICKS = 11  # index in /proc/PID/stat after the name; system time follows
 

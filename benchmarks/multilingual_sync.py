@@ -7,8 +7,6 @@ from benchmarks.first_sync import measure_first_sync
 from benchmarks.result_table import Result
 from benchmarks.unchanged_sync import measure_command
 
-__all__ = ["measure"]
-
 _KEY, _LABEL = "multilingual ", "Multilingual: "
 
 

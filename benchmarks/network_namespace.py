@@ -8,8 +8,6 @@ import struct
 import subprocess
 import sys
 
-__all__ = ["is_offline", "run_offline"]
-
 _OFFLINE_VARIABLE = "BACKSCROLL_BENCH_OFFLINE"
 _UNSHARE_COMMANDS = (("unshare", "--net"), ("unshare", "--user", "--map-root-user", "--net"))
 _SIOCSIFFLAGS = 0x8914

@@ -7,8 +7,6 @@ from typing import Literal
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.result_table import Result
 
-__all__ = ["measure"]
-
 _PATTERNS: tuple[tuple[str, Literal["exact", "regex"]], ...] = (
     ("return self._", "exact"),
     ("src/part3", "exact"),

@@ -20,8 +20,6 @@ from benchmarks.measurement import fastest, run_process
 from benchmarks.result_table import PeerResult
 from benchmarks.word_search import COMMON_WORD
 
-__all__ = ["agentsview", "fast_resume", "installed_version", "prepare"]
-
 _PEERS_FOLDER = CACHE_FOLDER / "peers"
 _PORT = 8765
 _RUNS = 5

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-from backscroll.history import History
+from backscroll.history.history import History
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.demo_history import load_held_out_tasks, load_questions, load_tasks, synced_demo
 from benchmarks.result_table import Result
-
-__all__ = ["answer_ranks", "measure"]
 
 _TARGET_FRACTION = 0.85  # of the tasks in the top three
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["PeerResult", "Result", "duration_result", "markdown", "table", "write_results"]
-
 RESULTS_FOLDER = Path(__file__).parent / "results"
 HEADINGS = (
     "",

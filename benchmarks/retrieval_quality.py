@@ -11,16 +11,14 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from backscroll.history import History
-from backscroll.model import Session
+from backscroll.history.history import History
+from backscroll.model.session import Session
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.demo_history import load_questions as load_demo_questions
 from benchmarks.result_table import Result
 from benchmarks.retrieval.bm25 import Bm25
 from benchmarks.retrieval.corpus import HALVES, load_questions, load_sessions
 from benchmarks.retrieval.history import archived_id, synced_corpus
-
-__all__ = ["Measurement", "RankedQuery", "first_rank", "measure", "measure_all", "print_table"]
 
 Rank: TypeAlias = int | None  # None: outside the first 20
 RankSessions: TypeAlias = Callable[[str], Sequence[str]]

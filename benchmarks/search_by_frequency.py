@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from backscroll.history import History
-from backscroll.model.searchable_text import searchable_text
+from backscroll.history.history import History
+from backscroll.model.search import searchable_text
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import percentile
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-from backscroll.history import History
+from backscroll.history.history import History
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.demo_history import load_questions, synced_demo
 from benchmarks.result_table import Result
-
-__all__ = ["answer_ranks", "measure"]
 
 
 def measure(context: BenchmarkContext) -> Iterator[Result]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from random import Random
 
-__all__ = ["LARGE_FILE", "CodeWriter", "format_lines"]
-
 LARGE_FILE = "src/large.py"
 
 _VERBS = [

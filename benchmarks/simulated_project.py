@@ -16,8 +16,6 @@ from random import Random
 from backscroll.testing.claude_code import Transcript, tool_calls
 from benchmarks.simulated_code import CodeWriter, format_lines
 
-__all__ = ["Options", "SimulatedCommit", "SimulatedProject", "simulate"]
-
 _START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 _WORK_HOURS = 11
 _Steps = Generator[datetime, datetime, None]  # yields the time of each next step, receives it

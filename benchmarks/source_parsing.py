@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.model import Unit
+from backscroll.model.unit import Unit
 from backscroll.sources import named
 from backscroll.sources.protocols import close
 from benchmarks.benchmark_context import BenchmarkContext
@@ -17,8 +17,6 @@ from benchmarks.generated_histories import (
 )
 from benchmarks.measurement import run_process, time_best
 from benchmarks.result_table import Result, duration_result
-
-__all__ = ["measure"]
 
 
 def measure(context: BenchmarkContext) -> Iterator[Result]:

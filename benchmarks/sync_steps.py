@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from backscroll.archive import Archive
-from backscroll.index import Index
-from backscroll.ingest.index_documents import DocumentSpool, SpooledDocuments
-from backscroll.ingest.indexer import Indexer, update
-from backscroll.ingest.parallel import keeps_file
+from backscroll.archive.archive import Archive
+from backscroll.index.store import Index
 from backscroll.sources import named
+from backscroll.stores.index_documents import DocumentSpool, SpooledDocuments
+from backscroll.stores.indexer import Indexer, update
 from benchmarks.generated_histories import MB
 
 
@@ -42,7 +41,7 @@ class SyncSteps:
                 self.source.platform,
                 self.source.read(unit),
                 event="created",
-                keeps_file=with_originals and keeps_file(unit),
+                keeps_file=with_originals and self.source.keeps_file(unit),
                 observer=self.spool,
             )
         archive.close()

@@ -7,8 +7,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["describe_system"]
-
 
 def describe_system() -> str:
     """Return the CPU, the memory, the library versions and the load as one sentence."""

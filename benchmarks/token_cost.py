@@ -14,14 +14,12 @@ import msgspec
 from mcp import Client
 from msgspec import Struct
 
-from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.server import McpServer, tool_list
 from backscroll.render.token_estimate import estimate_tokens
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.demo_history import load_questions, synced_demo
 from benchmarks.result_table import Result
-
-__all__ = ["Answer", "answer_all", "measure"]
 
 _TARGET_TOKENS = 1500
 _MAX_SESSIONS_READ = 3

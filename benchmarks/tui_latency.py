@@ -11,14 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.tui.app import Backscroll
-from backscroll.tui.session_list.panel import SEARCH_DELAY_SECONDS
+from backscroll.tui.session_list_panel import SEARCH_DELAY_SECONDS
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.measurement import Duration, fastest, percentile
 from benchmarks.result_table import Result, duration_result
-
-__all__ = ["measure"]
 
 _RUNS = 7
 _ROWS, _COLUMNS = 45, 160

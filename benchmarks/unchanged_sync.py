@@ -6,8 +6,6 @@ from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import fastest, time_best
 from benchmarks.result_table import Result, duration_result
 
-__all__ = ["measure", "measure_command"]
-
 _RUNS = 7
 
 

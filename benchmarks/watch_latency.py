@@ -12,15 +12,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.builders.claude_code.bulk.history import write_history as write_claude_history
+
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.testing import claude_code
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import percentile
 from benchmarks.result_table import Result
-
-__all__ = ["measure", "measure_latencies"]
 
 _MAIN_CODE = "from backscroll.cli import main; main()"
 _DISTRIBUTION_RUNS = 300
@@ -47,7 +46,7 @@ def measure_latencies(session_count: int = 1000, *, runs: int = _DISTRIBUTION_RU
     folder = Path(tempfile.mkdtemp(prefix="backscroll-watch-"))
     try:
         root = folder / "claude"
-        claude_code.write_history(root, sessions=session_count, seed=1)
+        write_claude_history(root, sessions=session_count, seed=1)
         session = Transcript("10000000-0000-4000-8000-000000000000", seed=1).user("First words")
         path = session.write(root)
         roots = [NamedRoot("claude-code", root)]

@@ -16,8 +16,6 @@ from benchmarks.measurement import anonymous_memory, cpu_seconds, percentile
 from benchmarks.result_table import Result
 from benchmarks.word_search import sample_words
 
-__all__ = ["measure"]
-
 CLIENTS = 50
 SECONDS = 30
 _WARM_UP_SECONDS = 4.0

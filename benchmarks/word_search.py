@@ -6,12 +6,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.history import History
+from backscroll.history.history import History
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.measurement import percentile
 from benchmarks.result_table import Result
-
-__all__ = ["COMMON_WORD", "measure", "sample_words"]
 
 COMMON_WORD = "return"
 _QUERY_COUNT = 60

@@ -16,17 +16,15 @@ from backscroll.cli.app import app
 from tests.forked_process import ForkedProcess, run_forked
 from tests.pseudo_terminal import open_terminal, read_terminal
 
-__all__ = ["Shell", "fits", "shown", "subcommands", "without_varying_parts", "write_reference"]
-
 # The ages in a list are those of one fixed day, because the width of its columns depends on them.
 _MAIN = """
 import sys
 from datetime import UTC, datetime
 from backscroll.cli import main
-from backscroll.render.terminal import session_columns
+from backscroll.render.terminal import session_table
 
-format_age = session_columns.format_age
-session_columns.format_age = lambda at, now: format_age(at, datetime(2026, 11, 16, tzinfo=UTC))
+format_age = session_table.format_age
+session_table.format_age = lambda at, now: format_age(at, datetime(2026, 11, 16, tzinfo=UTC))
 sys.argv[0] = "backscroll"
 main()
 """

@@ -19,8 +19,6 @@ import time
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["MAX_REQUEST_BYTES"]
-
 MAX_REQUEST_BYTES = 1 << 20
 _INSTALLED_COMMAND = "import sys; from backscroll.cli import main; sys.exit(main())"
 # These take long to import, and few commands need them.

@@ -18,8 +18,6 @@ from typing import IO
 
 from tests import fork_server
 
-__all__ = ["COMMAND", "ForkedProcess", "run_forked"]
-
 COMMAND = Path(sys.executable).with_name("backscroll")
 _TIMEOUT_SECONDS = 60.0
 # Variables that are read when a process starts, not later.

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from backscroll import sources
 from backscroll.sources import Source
-from backscroll.testing import claude_code, cursor, cursor_cli
-
-__all__ = ["HISTORIES", "History"]
+from backscroll.testing import cursor_cli
+from tests.builders.claude_code import generations as claude_generations
+from tests.builders.cursor import generations as cursor_generations
+from tests.builders.cursor_cli import stores as cursor_cli_stores
 
 
 class History:
@@ -31,19 +32,19 @@ class History:
 
 
 def _claude(name: str) -> History:
-    return History("claude-code", name, lambda root: claude_code.GENERATIONS[name](root, 0))
+    return History("claude-code", name, lambda root: claude_generations.GENERATIONS[name](root, 0))
 
 
 def _cursor(name: str) -> History:
-    return History("cursor", name, lambda root: cursor.GENERATIONS[name].write(root))
+    return History("cursor", name, lambda root: cursor_generations.GENERATIONS[name].write(root))
 
 
 def _cursor_cli(name: str) -> History:
-    return History("cursor-cli", name, lambda root: cursor_cli.STORES[name](cursor_cli.Home(root)))
+    return History("cursor-cli", name, lambda root: cursor_cli_stores.STORES[name](cursor_cli.Home(root)))
 
 
 HISTORIES = [
-    *map(_claude, claude_code.GENERATIONS),
-    *map(_cursor, cursor.GENERATIONS),
-    *map(_cursor_cli, cursor_cli.STORES),
+    *map(_claude, claude_generations.GENERATIONS),
+    *map(_cursor, cursor_generations.GENERATIONS),
+    *map(_cursor_cli, cursor_cli_stores.STORES),
 ]

@@ -6,8 +6,6 @@ import pty
 import struct
 import termios
 
-__all__ = ["open_terminal", "read_terminal"]
-
 
 def open_terminal(*, columns: int, lines: int) -> tuple[int, int]:
     """Open a terminal. Return the descriptors of its controller and of the terminal itself."""

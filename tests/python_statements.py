@@ -2,16 +2,21 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-__all__ = ["file_statements", "statements"]
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def file_statements(file: Path) -> Iterator[ast.AST]:
     """Yield every statement of a file."""
-    return statements(ast.parse(file.read_text(encoding="utf-8")))
+    return statements(parse_file(file))
+
+
+@cache
+def parse_file(file: Path) -> ast.Module:
+    """Return the syntax tree of a file. Several tests read the whole package."""
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

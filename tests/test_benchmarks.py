@@ -16,8 +16,9 @@ from benchmarks.retrieval.bm25 import Bm25
 from benchmarks.retrieval.history import archived_id, synced_corpus
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import claude_code
+from tests.builders.claude_code.bulk.history import write_history as write_claude_history
 
 CONTRIBUTING = Path(__file__).parent.parent / "CONTRIBUTING.md"
 
@@ -28,7 +29,7 @@ class SmallContext(BenchmarkContext):
     def __init__(self, folder: Path) -> None:
         super().__init__("S", keep=True)
         self.home, self.root = folder / "home", folder / "claude"
-        claude_code.write_history(self.root, sessions=12, seed=3, bytes_target=600_000)
+        write_claude_history(self.root, sessions=12, seed=3, bytes_target=600_000)
         with History(roots=[NamedRoot("claude-code", self.root)], home=self.home) as history:
             history.sync()
 

@@ -11,7 +11,7 @@ import pytest
 
 from backscroll import sources
 from backscroll.sources.protocols import close
-from backscroll.testing import from_description
+from tests.builders import from_description
 from tests.oracle.fold import fold
 from tests.unit_document import unit_document
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter
+from backscroll.history.history import History
+from backscroll.model.session import Filter
 from backscroll.testing import demo
 from backscroll.testing.claude_code import Transcript, resume
 from tests.cli.run_command import Shell

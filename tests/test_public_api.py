@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import backscroll
-from backscroll import config, errors, history, model, sources
+from backscroll import config, errors, model, sources
+from backscroll import history as library
 from backscroll.errors import BackscrollError
-from backscroll.history import History
+from backscroll.history.history import History
+from backscroll.redact.redactor import Redactor
 from backscroll.sources import protocols
 from backscroll.sources.protocols import Source
 from backscroll.testing.claude_code import Transcript
@@ -57,8 +59,14 @@ def public_base(error: type[BaseException]) -> str:
 
 def test_the_package_has_history_and_version() -> None:
     assert backscroll.__all__ == ["History", "__version__"]
-    assert backscroll.History is history.History
+    assert backscroll.History is History
     assert backscroll.__version__.count(".") == 2
+
+
+def test_the_library_has_the_documented_names() -> None:
+    assert library.History is History
+    assert library.Redactor is Redactor
+    assert not hasattr(library, "bogus")
 
 
 def test_the_model_keeps_its_names() -> None:
@@ -87,7 +95,6 @@ def test_the_tree_in_the_docstring_contains_every_error() -> None:
 
 
 def test_sources_are_available_by_name() -> None:
-    assert set(sources.__all__) == {"SOURCES", "Source", "named", "names"}
     assert sources.names() == ("claude-code", "cursor", "cursor-cli")
     assert {name: sources.named(name).platform for name in sources.names()} == {
         "claude-code": "claude_code",
@@ -107,9 +114,9 @@ def test_the_methods_of_a_source_have_the_parameters_of_the_protocols(name: str)
                 assert list(inspect.signature(getattr(source, method)).parameters) == parameters, method
 
 
-def test_a_source_has_exactly_five_required_members() -> None:
-    members = {name for name in vars(Source) if not name.startswith("_")}
-    assert members == {"name", "platform", "roots", "units", "read"}
+def test_a_source_has_exactly_six_required_members() -> None:
+    assert set(Source.__abstractmethods__) == {"roots", "units", "read"}
+    assert set(Source.__annotations__) - set(vars(Source)) == {"name", "platform", "stores"}
 
 
 def test_an_unknown_source_is_a_usage_error() -> None:
@@ -121,13 +128,11 @@ def test_an_unknown_source_is_a_usage_error() -> None:
     ("module", "names"),
     [
         (model, {"Filter"}),
-        (history, {"History"}),
         (config, {"Machine", "NamedRoot", "named_roots", "this_machine"}),
     ],
-    ids=["model", "history", "config"],
+    ids=["model", "config"],
 )
 def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
-    assert names <= set(getattr(module, "__all__", ()))
     assert all(hasattr(module, name) for name in names)
 
 
@@ -256,7 +261,7 @@ PARTS: dict[str, dict[str, list[str]]] = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_history_keeps_its_methods(name: str) -> None:
-    parameters = list(inspect.signature(getattr(history.History, name)).parameters)[1:]
+    parameters = list(inspect.signature(getattr(History, name)).parameters)[1:]
     assert set(METHODS[name]) <= set(parameters)
 
 
@@ -307,7 +312,7 @@ FIELDS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_method_keeps_the_type_of_its_result(name: str) -> None:
-    assert inspect.signature(getattr(history.History, name)).return_annotation == RESULTS[name]
+    assert inspect.signature(getattr(History, name)).return_annotation == RESULTS[name]
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -318,14 +323,14 @@ def test_a_result_is_in_the_model_and_keeps_its_fields(name: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_parts_of_history_keep_their_methods(part: str, tmp_path: Path) -> None:
-    instance = getattr(history.History(home=tmp_path), part)
+    instance = getattr(History(home=tmp_path), part)
     for name, parameters in PARTS[part].items():
         assert set(parameters) <= set(inspect.signature(getattr(instance, name)).parameters), name
 
 
 def test_history_accepts_roots_home_and_machine() -> None:
-    assert {"roots", "home", "machine"} <= set(inspect.signature(history.History).parameters)
-    assert isinstance(history.History.archive_path, property)
+    assert {"roots", "home", "machine"} <= set(inspect.signature(History).parameters)
+    assert isinstance(History.archive_path, property)
 
 
 def test_a_summary_keeps_its_fields() -> None:

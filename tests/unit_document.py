@@ -7,8 +7,6 @@ import msgspec
 
 from tests.oracle.fold import UnitContent
 
-__all__ = ["unit_document"]
-
 
 def unit_document(content: UnitContent, root: Path) -> dict[str, Any]:
     """Return the content without default values and with paths relative to the root."""

@@ -13,8 +13,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-__all__ = ["build_wheel", "write_wheelhouse"]
-
 REPOSITORY = Path(__file__).parent.parent
 
 

@@ -21,8 +21,8 @@ import uvicorn
 from playwright.sync_api import sync_playwright
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
 from backscroll.history.demo import write_demo
+from backscroll.history.history import History
 from backscroll.tui.app import Backscroll
 from backscroll.web.app import create_app
 

@@ -5,8 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from math import log
 
-__all__ = ["Bm25", "tokenize"]
-
 _K1 = 1.5
 _B = 0.8
 _WORD = re.compile(r"\w+")

@@ -8,17 +8,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, convert
 
-__all__ = [
-    "HALVES",
-    "Half",
-    "Question",
-    "Turn",
-    "WrittenSession",
-    "half_of",
-    "load_questions",
-    "load_sessions",
-]
-
 Half: TypeAlias = Literal["development", "held_out"]
 TurnKind: TypeAlias = Literal["prompt", "answer", "command"]
 

@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.builders.claude_code.bulk.history import write_history as write_claude_history
+
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.testing import claude_code
+from backscroll.history.history import History
 from backscroll.testing.demo.project import Repository
 from backscroll.testing.demo.sample_history import SampleHistory
 from backscroll.testing.demo.session import DemoSession, session_id
 from backscroll.testing.demo.writer import build_history
 from benchmarks.retrieval.corpus import WrittenSession, load_sessions
 from benchmarks.retrieval.noise import write_noise
-
-__all__ = ["archived_id", "synced_corpus", "write_corpus"]
 
 _HOME = "/home/robin"
 _ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
@@ -53,7 +52,7 @@ def write_corpus(folder: Path, *, scale: float = 1) -> None:
         _add_session(history, session, number)
     history.write()
     write_noise(history.claude_root, _HOME, sessions, scale=scale)
-    claude_code.write_history(
+    write_claude_history(
         history.claude_root,
         sessions=max(round(_GENERATED_SESSIONS * scale), 1),
         seed=_GENERATED_SEED,

@@ -15,8 +15,6 @@ from uuid import UUID
 from backscroll.testing.claude_code import Transcript, tool_calls
 from benchmarks.retrieval.corpus import WrittenSession
 
-__all__ = ["write_noise"]
-
 _GENERAL_WORDS = Path(__file__).with_name("general_words.txt")
 _START = datetime(2026, 2, 2, 8, tzinfo=UTC)
 _MIN_COMMON_SESSIONS = 4  # written sessions that contain a common word

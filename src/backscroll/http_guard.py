@@ -14,8 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backscroll.errors import DestinationError
 
-__all__ = ["Guard", "is_address", "is_loopback_host", "new_token", "token_cookie", "token_in"]
-
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _READING_METHODS = ("GET", "HEAD")
 MIN_TOKEN_CHARS = 32

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-__all__ = ["LRUCache"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

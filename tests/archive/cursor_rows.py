@@ -5,23 +5,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.storage.codec import decompress
 from backscroll.sources import named
 from backscroll.testing import cursor
 from tests.archive.synced_archive import SyncedArchive
 from tests.oracle.fold import ParsedSession, fold
-
-__all__ = [
-    "ONE",
-    "TWO",
-    "decompressed_bytes",
-    "execute",
-    "message_values",
-    "parse_sessions",
-    "row_versions",
-    "synced_cursor_home",
-]
 
 ONE = "5e551011-0000-4000-8000-0000000000aa"
 TWO = "5e551011-0000-4000-8000-0000000000bb"

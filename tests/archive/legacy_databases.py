@@ -6,15 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "claude_conversation",
-    "conversation",
-    "dump",
-    "generate_conversations",
-    "query",
-    "write_legacy",
-]
-
 _CREATE_TABLE = """
 create table conversations (
     id text primary key,

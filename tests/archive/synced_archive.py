@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from backscroll.archive import Archive
-from backscroll.ingest.sync import sync
-from backscroll.model import Filter, Message, SessionSummary
+from backscroll.archive.archive import Archive
+from backscroll.ingest.sync import read_changes
+from backscroll.model.message import Message
+from backscroll.model.session import Filter, SessionSummary
 from backscroll.model.sync import SyncReport
 from backscroll.sources import named
-
-__all__ = ["SyncedArchive"]
 
 
 class SyncedArchive:
@@ -21,7 +20,7 @@ class SyncedArchive:
         self.archive = Archive(home / "archive.db")
 
     def sync(self) -> SyncReport:
-        return sync(self.archive, [(named(self.source), self.root)])
+        return read_changes(self.archive, [(named(self.source), self.root)])
 
     def summaries(self, **filter_: Any) -> list[SessionSummary]:
         everything = Filter(with_unlisted=True, with_subagents=True) if not filter_ else Filter(**filter_)

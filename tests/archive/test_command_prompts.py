@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index
-from backscroll.ingest.rebuild import rebuild
-from backscroll.sources.claude_code.transcript import commands
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
+from backscroll.sources.claude_code.transcript import user_text
 from backscroll.testing.claude_code import Transcript
 from tests.archive.synced_archive import SyncedArchive
 
@@ -49,7 +49,7 @@ def test_a_rebuild_corrects_commands_that_were_archived_as_system_messages(
     synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     path = Transcript().prompt_command("brew", "oolong").assistant("Brewing.").write(synced.root)
     with monkeypatch.context() as before:
-        before.setattr(commands, "classify", lambda parts, _: (parts, False))
+        before.setattr(user_text, "classify", lambda parts, _: (parts, False))
         synced.sync()
     path.unlink()
     synced.sync()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine, NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import (
     Transcript,

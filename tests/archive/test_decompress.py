@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from backscroll.archive.storage.codec import compress
-from backscroll.archive.storage.decompress import ParallelDecompressor
+from backscroll.archive.storage.delta import ParallelDecompressor
 
 if sys.version_info >= (3, 14):
     from compression import zstd

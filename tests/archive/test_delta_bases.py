@@ -9,9 +9,9 @@ import pytest
 
 from backscroll.archive.derive import derive
 from backscroll.errors import ArchiveError
-from backscroll.index import Index
-from backscroll.ingest.erase import forget
-from backscroll.ingest.rebuild import rebuild
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
+from backscroll.stores.indexer import forget
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 from tests.archive.synced_archive import SyncedArchive
 

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from backscroll.archive.storage import delta_raw, raw_files
+from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.codec import compress
-from backscroll.index import Index
-from backscroll.ingest.erase import forget
-from backscroll.ingest.rebuild import rebuild
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
+from backscroll.stores.indexer import forget
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.archive.synced_archive import SyncedArchive
 
@@ -86,7 +86,7 @@ def test_a_file_stored_by_an_earlier_version_is_restored(
 ) -> None:
     file = session.user('two lines,\n\tand "quotes" \\').write(synced.root)
     with monkeypatch.context() as earlier:
-        earlier.setattr(delta_raw, "_JSONL_SUFFIX", "no such suffix")
+        earlier.setattr(raw_files, "_JSONL_SUFFIX", "no such suffix")
         synced.sync()
     with sqlite3.connect(synced.archive.path) as db:
         bodies = db.execute(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from backscroll.index import Index
-from backscroll.ingest.rebuild import rebuild
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
 from backscroll.sources.claude_code.transcript import tool_results
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.archive.synced_archive import SyncedArchive

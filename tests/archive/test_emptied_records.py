@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index
-from backscroll.ingest.rebuild import rebuild
-from backscroll.model import Filter
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
+from backscroll.model.session import Filter
 from backscroll.testing import cursor
 from tests.archive.cursor_rows import ONE, execute
 from tests.archive.synced_archive import SyncedArchive

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index
-from backscroll.ingest.extract import extract
-from backscroll.ingest.rebuild import rebuild
+from backscroll.index.store import Index
+from backscroll.ingest.originals import extract, rebuild
 from backscroll.testing import cursor, cursor_cli
 from tests.archive.cursor_rows import (
     ONE,
@@ -19,6 +18,9 @@ from tests.archive.cursor_rows import (
     synced_cursor_home,
 )
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.cursor import damage as cursor_damage
+from tests.builders.cursor_cli import damage as cursor_cli_damage
+from tests.builders.cursor_cli import stores as cursor_cli_stores
 from tests.histories import HISTORIES, History
 from tests.oracle.fold import ParsedSession
 
@@ -108,10 +110,10 @@ def test_extract_reports_blanked_fields(tmp_path: Path) -> None:
         assert db.execute("select count(*) from ItemTable where key like 'cursorAuth%'").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("name", cursor.damage.DAMAGES)
+@pytest.mark.parametrize("name", cursor_damage.DAMAGES)
 def test_a_damaged_session_is_extracted_unchanged(name: str, tmp_path: Path) -> None:
     home, _, composer = synced_cursor_home(tmp_path)
-    cursor.damage.DAMAGES[name](home.database, ONE, composer.messages[1].id or "")
+    cursor_damage.DAMAGES[name](home.database, ONE, composer.messages[1].id or "")
     synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "other")
     synced.sync()
     before = parse_sessions("cursor", tmp_path / "root").get((ONE, None))
@@ -122,11 +124,11 @@ def test_a_damaged_session_is_extracted_unchanged(name: str, tmp_path: Path) -> 
     assert [message_values(m) for m in after.messages] == [message_values(m) for m in before.messages]
 
 
-@pytest.mark.parametrize("name", cursor_cli.damage.DAMAGES)
+@pytest.mark.parametrize("name", cursor_cli_damage.DAMAGES)
 def test_a_damaged_store_is_extracted_unchanged(name: str, tmp_path: Path) -> None:
     home = cursor_cli.Home(tmp_path / "root")
-    chat = cursor_cli.STORES["plain"](home)
-    cursor_cli.damage.DAMAGES[name](next((tmp_path / "root").rglob("store.db")))
+    chat = cursor_cli_stores.STORES["plain"](home)
+    cursor_cli_damage.DAMAGES[name](next((tmp_path / "root").rglob("store.db")))
     synced = SyncedArchive("cursor-cli", tmp_path / "root", tmp_path / "home")
     synced.sync()
     before = parse_sessions("cursor-cli", tmp_path / "root")[chat.id, None]
@@ -140,7 +142,7 @@ def test_damage_in_a_database_never_stops_a_sync(seed: int, tmp_path: Path) -> N
     home, _, _ = synced_cursor_home(tmp_path)
     size = home.database.stat().st_size
     for step in range(6):
-        cursor.damage.flip_file_byte(home.database, (seed * 7919 + step * 104729) % size)
+        cursor_damage.flip_file_byte(home.database, (seed * 7919 + step * 104729) % size)
     synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "other")
     synced.sync()
     synced.sync()

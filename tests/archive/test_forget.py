@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot
 from backscroll.errors import SessionNotFoundError, UsageError
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.sources import named
 from backscroll.testing import cursor
@@ -104,10 +104,10 @@ def test_the_next_sync_completes_the_erasure_of_a_killed_process(setup: Setup, s
         history.sync()
     bodies = setup.compressed_samples()
     script = (
-        "import os, sys\nfrom backscroll.ingest import erase\n"
+        "import os, sys\nfrom backscroll.stores import indexer\n"
         "from backscroll.archive.maintenance.maintenance import Maintenance\n"
-        "erase.Maintenance = Maintenance\n"
-        f"erase.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
+        "indexer.Maintenance = Maintenance\n"
+        f"indexer.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
         "from backscroll.cli import main; main()"
     )
     options = ["--home", setup.home, "--root", f"claude-code={setup.claude}"]

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.maintenance.legacy_import import LegacyImport, import_legacy
 from backscroll.archive.maintenance.legacy_upgrade import upgrade_legacy
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
-from backscroll.model import Filter, SessionSummary, workspace_hash
+from backscroll.model.session import Filter, SessionSummary
+from backscroll.model.workspace import workspace_hash
 from backscroll.testing.claude_code import Transcript
 from tests.archive.legacy_databases import claude_conversation, conversation, dump, query, write_legacy
 from tests.archive.synced_archive import SyncedArchive

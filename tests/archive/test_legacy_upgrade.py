@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backscroll.archive import Archive
-from backscroll.archive.maintenance import legacy_backup, legacy_schema, legacy_upgrade
-from backscroll.archive.maintenance.legacy_schema import UpgradePlan
-from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
+from backscroll.archive.archive import Archive
+from backscroll.archive.maintenance import legacy_upgrade
+from backscroll.archive.maintenance.legacy_upgrade import UpgradePlan, UpgradeResult, upgrade_legacy
 from backscroll.errors import (
     DatabaseLockedError,
     DatabaseNotFoundError,
@@ -227,10 +226,11 @@ def test_a_second_upgrade_changes_nothing(path: Path) -> None:
 
 def test_two_backups_in_the_same_second_have_different_names(path: Path) -> None:
     write_legacy(path, [conversation()])
-    assert legacy_backup.create_backup(path) != legacy_backup.create_backup(path)
+    assert legacy_upgrade.create_backup(path) != legacy_upgrade.create_backup(path)
     assert len(backups(path)) == 2
 
 
+@pytest.mark.soak
 def test_fifty_thousand_conversations_are_upgraded_within_20_seconds(path: Path) -> None:
     write_legacy(path, generate_conversations(50_000))
     start = time.perf_counter()
@@ -422,8 +422,10 @@ def test_a_full_disk_leaves_the_database_unchanged(path: Path, monkeypatch: pyte
     write_legacy(path, generate_conversations(2000))
     before = path.read_bytes()
 
+    open_existing = legacy_upgrade.open_existing
+
     def open_with_page_limit(path: Path, **options: Any) -> sqlite3.Connection:
-        db = legacy_backup.open_existing(path, **options)
+        db = open_existing(path, **options)
         pages = db.execute("pragma page_count").fetchone()[0]
         db.execute(f"pragma max_page_count = {pages + 40}")
         return db
@@ -469,14 +471,14 @@ def test_a_wrong_result_is_rolled_back(
 def test_a_plan_that_omits_a_row_is_rejected(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_legacy(path, [conversation(1), conversation(2)])
     before = dump(path)
-    original_plan = legacy_schema.plan
+    original_plan = legacy_upgrade.plan
 
     def plan_without_a_row(db: sqlite3.Connection) -> UpgradePlan:
         plan = original_plan(db)
         plan.row_keys.pop()
         return plan
 
-    monkeypatch.setattr(legacy_schema, "plan", plan_without_a_row)
+    monkeypatch.setattr(legacy_upgrade, "plan", plan_without_a_row)
     with pytest.raises(DatabaseUnreadableError, match="1 row would have been changed"):
         upgrade_legacy(path)
     assert dump(path) == before

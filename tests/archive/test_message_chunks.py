@@ -18,13 +18,13 @@ from backscroll.archive.storage.codec import (
     decompress,
     encode_messages,
     lacks_seek_table,
+    read_seek_table,
     recompress_chunk,
 )
 from backscroll.archive.storage.delta import read_message, read_messages
-from backscroll.archive.storage.seekable import read_seek_table
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Message, Origin
+from backscroll.history.history import History
+from backscroll.model.message import Message, Origin
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.archive.synced_archive import SyncedArchive
 
@@ -86,7 +86,7 @@ def test_a_chunk_with_a_single_frame_is_read() -> None:
     assert [read_message(DB, body, position) for position in range(len(SAMPLE))] == SAMPLE
 
 
-@settings(max_examples=400)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(
     position=st.integers(0, len(SAMPLE) - 1),
     offset=st.one_of(st.integers(0, len(BODY) - 1), st.integers(-150, -1)),
@@ -100,7 +100,7 @@ def test_a_changed_byte_never_gives_another_message_than_the_whole_chunk(
     _assert_same_as_whole_chunk(bytes(body), position)
 
 
-@settings(max_examples=200)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(
     position=st.integers(0, len(SAMPLE) - 1),
     end=st.one_of(st.integers(0, len(BODY)), st.integers(-150, -1)),

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from backscroll.archive import Archive
-from backscroll.archive.timestamps import from_ms, to_ms
+from backscroll.archive.archive import Archive
+from backscroll.archive.connection import from_ms, to_ms
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter, SessionSummary
+from backscroll.history.history import History
+from backscroll.model.session import Filter, SessionSummary
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.histories import HISTORIES

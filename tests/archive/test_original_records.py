@@ -5,7 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 
 

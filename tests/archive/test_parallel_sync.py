@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from backscroll.ingest import parallel
-from backscroll.testing import claude_code
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.claude_code.bulk.history import write_history as write_claude_history
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("history")
-    claude_code.write_history(root, sessions=60, seed=3, bytes_target=6_000_000)
+    write_claude_history(root, sessions=60, seed=3, bytes_target=6_000_000)
     return root
 
 
@@ -42,7 +42,7 @@ def test_a_script_without_a_main_guard_runs_once(root: Path, tmp_path: Path) -> 
         "import sys\n"
         "from pathlib import Path\n"
         "from backscroll.config import NamedRoot\n"
-        "from backscroll.history import History\n"
+        "from backscroll.history.history import History\n"
         "from backscroll.ingest import parallel\n"
         "parallel.MIN_PARALLEL_BYTES, parallel.BATCH_BYTES = 0, 1_000_000\n"
         "home, root = map(Path, sys.argv[1:])\n"

@@ -5,14 +5,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.config import Machine, NamedRoot
-from backscroll.history import History
-from backscroll.index import Index
-from backscroll.ingest.erase import forget
-from backscroll.ingest.extract import extract
-from backscroll.ingest.rebuild import rebuild
+from backscroll.history.history import History
+from backscroll.index.store import Index
+from backscroll.ingest.originals import extract, rebuild
 from backscroll.sources import named
+from backscroll.stores.indexer import forget
 from backscroll.testing import cursor, cursor_cli
 from tests.archive.cursor_rows import (
     ONE,
@@ -24,6 +23,7 @@ from tests.archive.cursor_rows import (
     synced_cursor_home,
 )
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.cursor_cli import stores as cursor_cli_stores
 
 # --- versions ---------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ def test_rows_in_shards_are_merged(tmp_path: Path) -> None:
 
 def test_only_blobs_of_a_cursor_cli_store_that_its_root_reaches_are_stored(tmp_path: Path) -> None:
     home = cursor_cli.Home(tmp_path / "root")
-    chat = cursor_cli.STORES["compacted"](home)
+    chat = cursor_cli_stores.STORES["compacted"](home)
     synced = SyncedArchive("cursor-cli", tmp_path / "root", tmp_path / "home")
     synced.sync()
     with closing(sqlite3.connect(next((tmp_path / "root").rglob("store.db")))) as db:

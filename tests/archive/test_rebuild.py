@@ -9,23 +9,21 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.connection import SCHEMA_VERSION
-from backscroll.index import Index
-from backscroll.ingest.rebuild import Rebuilt, rebuild
-from backscroll.model import Checkpoint, Item, Message, Unit
-from backscroll.sources.claude_code import ClaudeCode, side_files
+from backscroll.index.store import Index
+from backscroll.ingest.originals import Rebuilt, rebuild
+from backscroll.model.message import Message
+from backscroll.model.stream import Checkpoint, Item
+from backscroll.model.unit import Unit
+from backscroll.sources.claude_code import ClaudeCode, reader
 from backscroll.sources.claude_code.transcript.copies import Conversation
-from backscroll.testing import cursor, cursor_cli
-from backscroll.testing.claude_code import (
-    GENERATIONS,
-    Transcript,
-    fork_session,
-    repeat_conversation,
-    tool_calls,
-)
+from backscroll.testing import cursor
+from backscroll.testing.claude_code import Transcript, fork_session, repeat_conversation, tool_calls
 from tests.archive.cursor_rows import execute, synced_cursor_home
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.claude_code.generations import GENERATIONS
+from tests.builders.cursor_cli.history import write_history as write_cursor_cli_history
 
 ARCHIVES = Path(__file__).parent.parent / "archives"
 ONE = "5e551011-0000-4000-8000-0000000000aa"
@@ -127,7 +125,7 @@ def test_a_rebuild_without_the_files_replaces_derived_data_of_an_older_version(t
 def test_a_rebuild_keeps_results_whose_file_is_deleted_and_was_too_large_to_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(side_files, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(reader, "MAX_FILE_BYTES", 1000)
     synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("read it all")
     session.spill(tool_calls.bash("cat long.txt"), "a long line\n" * 5000)
@@ -226,7 +224,7 @@ def test_sessions_of_a_deleted_database_are_rebuilt_from_their_rows(tmp_path: Pa
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_a_rebuild_of_cursor_cli_transcripts_gives_the_same_content(is_gone: bool, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    cursor_cli.write_history(root, sessions=6, messages=10)
+    write_cursor_cli_history(root, sessions=6, messages=10)
     synced = SyncedArchive("cursor-cli", root, tmp_path / "home")
     synced.sync()
     if is_gone:

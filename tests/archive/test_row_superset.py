@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.archive.storage.row_versions import is_superset
+from backscroll.archive.storage.raw_rows import is_superset
 
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1)
 _VALUES = st.recursive(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.connection import MIGRATIONS, SCHEMA_VERSION
 from backscroll.errors import ArchiveError
 from backscroll.testing import cursor

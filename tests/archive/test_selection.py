@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.session_key import SessionKey
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, resume
 

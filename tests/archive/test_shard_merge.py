@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.connection import connect
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.shard_merge import reduced_page_cache
-from backscroll.archive.write.unit_store import UnitStore
-from backscroll.ingest import first_page, parallel
+from backscroll.archive.write.units import UnitStore
+from backscroll.ingest import parallel, read_units
 from backscroll.ingest.parallel import Batch, read_batches
-from backscroll.ingest.sync import sync
-from backscroll.model import Unit
+from backscroll.ingest.sync import read_changes
+from backscroll.model.unit import Unit
 from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript, resume
 
@@ -107,11 +107,11 @@ def test_a_sync_merges_the_other_shards_if_a_unit_of_one_was_stored_meanwhile(
         other.close()
         yield from read_batches(work, exclusions, folder)
 
-    monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
+    monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
-    sync(archive, [(source, root)])
+    read_changes(archive, [(source, root)])
     assert len(_session_rows(archive)) == 3
     archive.close()
 
@@ -123,12 +123,12 @@ def test_finished_shards_are_merged_when_the_sync_is_interrupted(
         yield from islice(read_batches(work, exclusions, folder), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
+    monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
     with pytest.raises(KeyboardInterrupt):
-        sync(archive, [(named("claude-code"), root)])
+        read_changes(archive, [(named("claude-code"), root)])
     assert len(_session_rows(archive)) == 2
     archive.close()
 
@@ -147,12 +147,12 @@ def test_finished_shards_are_not_read_again_when_the_readers_die(
         found.append(unit.path)
         return put(archive, unit, *rest, **how)
 
-    monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
+    monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
     monkeypatch.setattr(UnitStore, "put", note)
     archive = Archive(tmp_path / "whole.db")
-    assert sync(archive, [(source, root)]).new == 3
+    assert read_changes(archive, [(source, root)]).new == 3
     assert len(found) == 1
     assert len(_session_rows(archive)) == 3
     archive.close()

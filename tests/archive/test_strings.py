@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.model import Closing, Item, Message, Opening, Origin, RecordCounts, ToolCall, Unit, Workspace
+from backscroll.model.message import Message, Origin, ToolCall
+from backscroll.model.stream import Closing, Item, Opening, RecordCounts
+from backscroll.model.unit import Unit
+from backscroll.model.workspace import Workspace
 
 
 def _unit(path: Path) -> Unit:

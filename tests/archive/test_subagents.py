@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from backscroll import History
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.config import NamedRoot
 from backscroll.testing.claude_code import Transcript
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Message
+from backscroll.model.message import Message
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
-from backscroll.testing.cursor.session_kinds import best_of_n
 from tests.archive.cursor_rows import execute, synced_cursor_home
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.cursor.session_kinds import best_of_n
 
 
 @pytest.fixture
@@ -550,7 +550,7 @@ def test_messages_copied_by_a_fork_belong_to_it_until_the_original_session_is_re
     assert [one.copied_from for one in synced.messages(second.session_id)] == copied
 
 
-@pytest.mark.parametrize("message_count", [1, 3, 450])
+@pytest.mark.parametrize("message_count", [1, 3, pytest.param(450, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_queued_prompt_is_in_its_final_place_however_often_the_file_is_read(
     synced: SyncedArchive, tmp_path: Path, message_count: int, is_first: bool

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index
-from backscroll.ingest.rebuild import rebuild
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.archive.synced_archive import SyncedArchive
 

@@ -9,7 +9,8 @@ from backscroll.archive.connection import connect
 from backscroll.archive.query.sessions import SessionQueries
 from backscroll.archive.query.workspaces import workspace_hashes
 from backscroll.errors import WorkspaceNotFoundError
-from backscroll.model import Filter, Workspace
+from backscroll.model.session import Filter
+from backscroll.model.workspace import Workspace
 
 FERRY = Workspace("/home/zoe/work/ferry")
 OTHER_FERRY = Workspace("/home/zoe/play/Ferry")

@@ -10,8 +10,9 @@ import pytest
 
 from backscroll.sources.protocols import close
 from backscroll.testing import cursor, cursor_cli, database
-from backscroll.testing.claude_code import GENERATIONS, Transcript, resume, tool_calls
+from backscroll.testing.claude_code import Transcript, resume, tool_calls
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.claude_code.generations import GENERATIONS
 from tests.histories import HISTORIES, History
 from tests.oracle.fold import fold
 from tests.oracle.join import join

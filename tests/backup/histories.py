@@ -5,11 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
-
-__all__ = ["SOURCES", "STORE", "database_rows", "file_contents", "make_history", "write_sources"]
 
 STORE = Path("cursor/User/globalStorage/state.vscdb")
 SOURCES = ("claude-code", "cursor", "cursor-cli")

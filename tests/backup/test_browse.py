@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.backup.browse import MAX_CACHED_BACKUPS
+from backscroll.backup.reader import MAX_CACHED_BACKUPS
 from backscroll.errors import InvalidBackupError
 from backscroll.testing.claude_code import Transcript
 from tests.backup.histories import make_history, write_sources

@@ -11,8 +11,8 @@ import pytest
 from backscroll.backup.container import MANIFEST
 from backscroll.config import NamedRoot
 from backscroll.errors import BackscrollError
-from backscroll.history import History
-from backscroll.model import Filter
+from backscroll.history.history import History
+from backscroll.model.session import Filter
 from backscroll.testing.claude_code import Transcript
 from tests.backup.histories import file_contents
 from tests.backup.test_verify import rewrite

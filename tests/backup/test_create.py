@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.backup import target_file
+from backscroll.backup import folder as target_file
 from backscroll.backup.reader import BackupReader
 from backscroll.errors import BackupError
-from backscroll.history import History
-from backscroll.model.safekeeping.backup import BackupFile, BackupProgress, BackupResult
+from backscroll.history.history import History
+from backscroll.model.backup import BackupFile, BackupProgress, BackupResult
 from backscroll.testing import cursor
 from tests.backup.histories import database_rows, file_contents, make_history, write_sources
 

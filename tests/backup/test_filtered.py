@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from backscroll.backup.reader import BackupReader
 from backscroll.config import NamedRoot
 from backscroll.errors import BackupError, SessionNotFoundError, UsageError
-from backscroll.history import History
-from backscroll.model import Filter, Message, Session
+from backscroll.history.history import History
+from backscroll.model.message import Message
+from backscroll.model.session import Filter, Session
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts

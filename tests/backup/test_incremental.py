@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import BackupError, InvalidBackupError, UsageError
-from backscroll.history import History
+from backscroll.history.history import History
 from tests.backup.histories import file_contents, make_history, write_sources
 
 

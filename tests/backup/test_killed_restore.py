@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 from tests.backup.histories import STORE, database_rows, file_contents, make_history, write_sources
 from tests.forked_process import run_forked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
-KILL_COUNT = int(os.environ.get("KILLS", "8"))
+KILL_COUNT = int(os.environ.get("KILLS", "5"))
 
 # Runs a restore, counts its operations on files, and kills itself at one of them.
 CODE = """
 import os, signal, sys
 from pathlib import Path
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 home = Path(sys.argv[1])
 roots = [NamedRoot(name, home.parent / name) for name in ("claude-code", "cursor", "cursor-cli")]
 count, last = 0, int(sys.argv[3])

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.config import NamedRoot
 from backscroll.errors import InvalidBackupError, RestoreError, ToolRunningError, UsageError
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 from tests.backup.histories import SOURCES, STORE, database_rows, file_contents, make_history, write_sources
 from tests.histories import HISTORIES

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Session
-from backscroll.model.safekeeping.path_maps import PathMaps
-from backscroll.sources.claude_code.project_key import project_key
+from backscroll.history.history import History
+from backscroll.model.session import Session
+from backscroll.model.workspace import PathMaps
+from backscroll.sources.claude_code.workspace import project_key
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts, write_session_index

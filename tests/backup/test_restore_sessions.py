@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.errors import BackscrollError, RestoreError
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts

@@ -11,7 +11,7 @@ import pytest
 from backscroll.backup.container import MANIFEST, is_safe_path, make_comment
 from backscroll.backup.reader import BackupReader
 from backscroll.errors import InvalidBackupError
-from backscroll.history import History
+from backscroll.history.history import History
 from tests.backup.histories import make_history, write_sources
 
 

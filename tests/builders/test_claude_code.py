@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from backscroll.testing.claude_code import (
-    GENERATIONS,
     Call,
     Release,
     Transcript,
@@ -27,6 +26,7 @@ from backscroll.testing.claude_code.side_files import (
     write_session_index,
     write_settings,
 )
+from tests.builders.claude_code.generations import GENERATIONS
 
 Record = dict[str, Any]
 LINKED_TYPES = {"user", "assistant", "system", "attachment", "progress"}

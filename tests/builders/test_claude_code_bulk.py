@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from benchmarks.history_figures import HistoryFigures, count_history
 
-from backscroll.testing.claude_code import write_history
-from backscroll.testing.claude_code.bulk.text_pool import cut_escaped
+from tests.builders.claude_code.bulk.history import write_history
+from tests.builders.claude_code.bulk.text_pool import cut_escaped
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -121,6 +121,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
     return measure(root)
 
 
+@pytest.mark.soak
 def test_files_have_the_sizes_of_real_ones(measured: Measurements) -> None:
     assert is_near(quantile(measured.file_sizes, 0.1), 1291, tolerance=0.5)
     assert is_near(quantile(measured.file_sizes, 0.5), 106_323)
@@ -128,6 +129,7 @@ def test_files_have_the_sizes_of_real_ones(measured: Measurements) -> None:
     assert is_near(quantile(measured.file_sizes, 0.99), 3_487_078, tolerance=0.6)
 
 
+@pytest.mark.soak
 def test_files_have_as_many_records_as_real_ones(measured: Measurements) -> None:
     assert quantile(measured.counts, 0.1) == 1
     assert is_near(quantile(measured.counts, 0.5), 34)
@@ -135,17 +137,20 @@ def test_files_have_as_many_records_as_real_ones(measured: Measurements) -> None
     assert is_near(quantile(measured.counts, 0.99), 977, tolerance=0.5)
 
 
+@pytest.mark.soak
 def test_records_have_the_sizes_of_real_ones(measured: Measurements) -> None:
     expected = {0.1: 507, 0.5: 997, 0.9: 6552, 0.99: 41_267, 0.999: 216_454}
     assert all(is_near(quantile(measured.records, share), value) for share, value in expected.items())
 
 
+@pytest.mark.soak
 def test_tool_results_have_the_sizes_of_real_ones(measured: Measurements) -> None:
     expected = {0.1: 44, 0.5: 396, 0.9: 4618, 0.99: 26_100, 0.999: 55_893}
     assert all(is_near(quantile(measured.results, share), value) for share, value in expected.items())
     assert max(measured.results) <= 102_524
 
 
+@pytest.mark.soak
 def test_record_types_and_fields_have_the_byte_shares_of_real_ones(measured: Measurements) -> None:
     total = sum(measured.file_sizes)
     assert is_near(measured.by_type["user"] / total, 0.75, tolerance=0.1)
@@ -159,6 +164,7 @@ def test_record_types_and_fields_have_the_byte_shares_of_real_ones(measured: Mea
     assert is_near(measured.text["signature"] / total, 0.019)
 
 
+@pytest.mark.soak
 def test_blocks_have_the_frequencies_of_real_ones(measured: Measurements) -> None:
     total = sum(measured.blocks.values())
     expected = {
@@ -174,6 +180,7 @@ def test_blocks_have_the_frequencies_of_real_ones(measured: Measurements) -> Non
     assert measured.blocks["user image"] > 0
 
 
+@pytest.mark.soak
 def test_tools_are_called_as_often_as_in_real_ones(measured: Measurements) -> None:
     total = sum(measured.tools.values())
     expected = {"Bash": 0.29, "Read": 0.19, "Edit": 0.16, "TodoWrite": 0.12, "Write": 0.06, "Grep": 0.05}
@@ -182,6 +189,7 @@ def test_tools_are_called_as_often_as_in_real_ones(measured: Measurements) -> No
     )
 
 
+@pytest.mark.soak
 def test_files_are_as_irregular_as_real_ones(measured: Measurements) -> None:
     files = len(measured.file_sizes)
     assert is_near(measured.without_message / files, 1 / 8, tolerance=0.4)
@@ -190,22 +198,26 @@ def test_files_are_as_irregular_as_real_ones(measured: Measurements) -> None:
     assert is_near(measured.compactions / files, 257 / 2900, tolerance=0.6)
 
 
+@pytest.mark.soak
 def test_files_compress_as_well_as_real_ones(measured: Measurements) -> None:
     assert 0.14 <= measured.compressed / sum(measured.file_sizes) <= 0.18
 
 
+@pytest.mark.soak
 def test_calls_are_repeated_and_words_vary_as_in_real_ones(measured: Measurements) -> None:
     assert is_near(len(measured.inputs) / measured.inputs.total(), 0.93, tolerance=0.1)
     # English histories have 9,500, histories in several languages twice as many.
     assert 9500 <= len(measured.words) <= 20_000
 
 
+@pytest.mark.soak
 def test_identifiers_and_copies_are_as_frequent_as_in_real_ones(multilingual: HistoryFigures) -> None:
     assert is_near(multilingual.per_mb(multilingual.words), 34_700, tolerance=0.15)
     assert is_near(multilingual.per_mb(multilingual.compound_identifiers), 2970, tolerance=0.15)
     assert is_near(multilingual.copies / multilingual.sessions, 0.1, tolerance=0.6)
 
 
+@pytest.mark.soak
 def test_a_multilingual_history_has_the_characters_of_a_real_one(multilingual: HistoryFigures) -> None:
     total = multilingual.non_ascii.total()
     assert is_near(multilingual.per_mb(total), 3870)
@@ -266,6 +278,7 @@ def test_the_same_seed_gives_the_same_history(tmp_path: Path) -> None:
     assert file_contents("one", 1) == file_contents("two", 1) != file_contents("three", 2)
 
 
+@pytest.mark.soak
 def test_subagents_are_written_in_every_layout(tmp_path: Path) -> None:
     write_history(tmp_path, sessions=60, seed=3, bytes_target=25_000_000)
     inline = sum(b'"isSidechain":true' in path.read_bytes() for path in session_files(tmp_path))

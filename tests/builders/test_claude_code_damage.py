@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import DAMAGE, ODD_RECORDS, Transcript, tool_calls
-from backscroll.testing.claude_code.damage import insert_giant_line
+from backscroll.testing.claude_code import Transcript, tool_calls
+from tests.builders.claude_code.damage import DAMAGE, insert_giant_line
+from tests.builders.claude_code.odd_records import ODD_RECORDS
 
 SESSION = "5e551011-0000-4000-8000-0000000000aa"
 TRANSCRIPT = (

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from backscroll.testing import cursor, database
-from backscroll.testing.cursor import damage
+from tests.builders.cursor import damage
+from tests.builders.cursor import generations as cursor_generations
+from tests.builders.cursor import session_kinds as cursor_session_kinds
+from tests.builders.cursor.history import write_history as write_cursor_history
 
 GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
 HEADER_COLUMNS = [
@@ -58,17 +61,17 @@ def read_content(root: Path) -> dict[str, list[Any]]:
     return out
 
 
-@pytest.mark.parametrize("name", cursor.GENERATIONS)
+@pytest.mark.parametrize("name", cursor_generations.GENERATIONS)
 def test_the_same_seed_gives_the_same_history(tmp_path: Path, name: str) -> None:
     for folder, seed in (("one", 7), ("two", 7), ("other", 8)):
-        cursor.GENERATIONS[name].write(tmp_path / folder, seed=seed)
+        cursor_generations.GENERATIONS[name].write(tmp_path / folder, seed=seed)
     assert read_content(tmp_path / "one") == read_content(tmp_path / "two")
     assert read_content(tmp_path / "one") != read_content(tmp_path / "other")
 
 
-@pytest.mark.parametrize("name", cursor.GENERATIONS)
+@pytest.mark.parametrize("name", cursor_generations.GENERATIONS)
 def test_every_database_has_the_tables_of_cursor(tmp_path: Path, name: str) -> None:
-    cursor.GENERATIONS[name].write(tmp_path)
+    cursor_generations.GENERATIONS[name].write(tmp_path)
     for path in tmp_path.rglob("state.vscdb"):
         tables = dict(query(path, "select name, sql from sqlite_master where type = 'table'"))
         for table in ("ItemTable", "cursorDiskKV"):
@@ -77,7 +80,7 @@ def test_every_database_has_the_tables_of_cursor(tmp_path: Path, name: str) -> N
 
 
 def test_the_chat_panel_is_in_the_workspace_database(tmp_path: Path) -> None:
-    home = cursor.GENERATIONS["g0-chat-panel"].write(tmp_path)
+    home = cursor_generations.GENERATIONS["g0-chat-panel"].write(tmp_path)
     chat = read_value(
         home.workspace_database(cursor.SHOP), "workbench.panel.aichat.view.aichat.chatdata", "ItemTable"
     )
@@ -86,7 +89,7 @@ def test_the_chat_panel_is_in_the_workspace_database(tmp_path: Path) -> None:
 
 
 def test_the_first_composers_contain_their_conversation(tmp_path: Path) -> None:
-    home = cursor.GENERATIONS["g1-inline-composer"].write(tmp_path)
+    home = cursor_generations.GENERATIONS["g1-inline-composer"].write(tmp_path)
     records = [read_value(home.database, key) for key in read_keys(home.database, "composerData:*")]
     assert all(record["conversation"] and record.get("_v", 1) == 1 for record in records)
     maps = [record["capabilities"][0]["data"]["bubbleDataMap"] for record in records]
@@ -99,7 +102,7 @@ def test_the_first_composers_contain_their_conversation(tmp_path: Path) -> None:
 
 
 def test_sessions_with_split_bubbles_are_in_the_workspace_list(tmp_path: Path) -> None:
-    home = cursor.GENERATIONS["g2-split-bubbles"].write(tmp_path)
+    home = cursor_generations.GENERATIONS["g2-split-bubbles"].write(tmp_path)
     records = [r for key in read_keys(home.database, "composerData:*") if (r := _present(home.database, key))]
     assert {record["_v"] for record in records} == set(cursor.COMPOSER_VERSIONS[2])
     bubbles = [r for key in read_keys(home.database, "bubbleId:*") if (r := _present(home.database, key))]
@@ -118,7 +121,7 @@ def test_sessions_with_split_bubbles_are_in_the_workspace_list(tmp_path: Path) -
 
 
 def test_the_global_list_is_sorted_newest_first(tmp_path: Path) -> None:
-    home = cursor.GENERATIONS["g3-global-index"].write(tmp_path)
+    home = cursor_generations.GENERATIONS["g3-global-index"].write(tmp_path)
     heads = read_value(home.database, "composer.composerHeaders", "ItemTable")["allComposers"]
     times = [head["lastUpdatedAt"] for head in heads]
     assert times == sorted(times, reverse=True)
@@ -135,7 +138,7 @@ def test_the_session_table_has_nine_columns_and_later_ten(tmp_path: Path) -> Non
         ("g5-subagent-column", True, upgraded),
     ]
     for index, (name, is_upgraded, names) in enumerate(expected):
-        home = cursor.GENERATIONS[name].write(tmp_path / str(index), is_upgraded=is_upgraded)
+        home = cursor_generations.GENERATIONS[name].write(tmp_path / str(index), is_upgraded=is_upgraded)
         assert read_columns(home.database) == names
         for id, workspace_id, head in query(
             home.database, "select composerId, workspaceId, value from composerHeaders"
@@ -149,7 +152,7 @@ def test_the_session_table_has_nine_columns_and_later_ten(tmp_path: Path) -> Non
 
 
 def test_the_newest_history_contains_rows_of_every_version(tmp_path: Path) -> None:
-    home = cursor.GENERATIONS["g5-subagent-column"].write(tmp_path)
+    home = cursor_generations.GENERATIONS["g5-subagent-column"].write(tmp_path)
     records = [r for key in read_keys(home.database, "composerData:*") if (r := _present(home.database, key))]
     assert {record.get("_v") for record in records} >= {None, 10, 16, 17, 18}
     names = {
@@ -269,7 +272,7 @@ def test_each_kind_of_workspace_has_its_uri(tmp_path: Path) -> None:
 
 
 def test_only_known_rows_contain_secrets(tmp_path: Path) -> None:
-    home = cursor.GENERATIONS["g5-subagent-column"].write(tmp_path)
+    home = cursor_generations.GENERATIONS["g5-subagent-column"].write(tmp_path)
     rows = query(
         home.database, "select key, value from cursorDiskKV union all select key, value from ItemTable"
     )
@@ -332,7 +335,7 @@ def test_side_databases_have_the_paths_of_cursor(tmp_path: Path) -> None:
 
 def test_a_large_history_has_the_given_size_and_counts(tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        cursor.write_history(tmp_path / folder, sessions=12, bubbles=600, megabytes=9)
+        write_cursor_history(tmp_path / folder, sessions=12, bubbles=600, megabytes=9)
     path = tmp_path / "one" / GLOBAL_DATABASE
     assert read_content(tmp_path / "one") == read_content(tmp_path / "two")
     assert 7_000_000 < path.stat().st_size < 12_000_000
@@ -369,10 +372,10 @@ def test_a_locked_database_cannot_be_read(tmp_path: Path) -> None:
         db.execute("select count(*) from cursorDiskKV")
 
 
-@pytest.mark.parametrize("name", cursor.KINDS)
+@pytest.mark.parametrize("name", cursor_session_kinds.KINDS)
 def test_every_kind_of_session_can_be_written_separately(tmp_path: Path, name: str) -> None:
     home = cursor.Home(tmp_path)
-    id = cursor.KINDS[name](home)
+    id = cursor_session_kinds.KINDS[name](home)
     home.write()
     listed = query(home.database, "select 1 from composerHeaders where composerId = ?", id)
     stored = query(home.database, "select 1 from cursorDiskKV where key glob ?", f"*:{id}*")

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
-from backscroll.testing import cursor, cursor_cli, from_description, protobuf
-from backscroll.testing.cursor_cli import damage
+from backscroll.testing import cursor, cursor_cli, protobuf
+from tests.builders import from_description
+from tests.builders.cursor_cli import damage
+from tests.builders.cursor_cli import stores as cursor_cli_stores
+from tests.builders.cursor_cli.history import write_history as write_cursor_cli_history
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 AT = 1790000000000
@@ -99,7 +102,7 @@ def test_the_folder_name_of_a_working_directory_is_its_md5() -> None:
 
 
 def test_a_chat_is_in_the_folder_of_its_working_directory(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages(), cwd="/home/dev/shop")
+    chat = home.chat(cursor_cli_stores.example_messages(), cwd="/home/dev/shop")
     assert chat.store.parent == home.root / "chats/11e9fe063b91149eb10c6daf331adfaa" / chat.id
     assert damage.read_meta(chat.store)["agentId"] == chat.id
     metadata = json.loads((chat.folder / "meta.json").read_text())
@@ -108,14 +111,14 @@ def test_a_chat_is_in_the_folder_of_its_working_directory(home: cursor_cli.Home)
 
 
 def test_the_id_of_a_blob_is_its_hash(home: cursor_cli.Home) -> None:
-    for name, chat in cursor_cli.write_all_stores(home).items():
+    for name, chat in cursor_cli_stores.write_all_stores(home).items():
         if chat.store.exists():
             for id, data in read_blobs(chat.store).items():
                 assert sha256(data).hexdigest() == id, name
 
 
 def test_the_root_contains_the_messages_in_order(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages())
+    chat = home.chat(cursor_cli_stores.example_messages())
     messages = read_messages(chat.store)
     assert [message["role"] for message in messages[:5]] == ["system", "user", "user", "assistant", "tool"]
     assert messages[2]["content"][0]["text"] == "<user_query>\nrename foo\n</user_query>"
@@ -132,7 +135,7 @@ def test_the_root_contains_the_messages_in_order(home: cursor_cli.Home) -> None:
 
 
 def test_turns_contain_the_prompts_as_typed(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages(), at=AT)
+    chat = home.chat(cursor_cli_stores.example_messages(), at=AT)
     blobs, root = read_blobs(chat.store), read_root(chat.store)
     turns = [field_values(blobs[id.hex()], 1)[0] for id in field_values(root, 8)]
     users = [blobs[field_values(turn, 1)[0].hex()] for turn in turns]
@@ -154,7 +157,7 @@ def test_turns_contain_the_prompts_as_typed(home: cursor_cli.Home) -> None:
 
 
 def test_turns_of_2025_have_no_wrapper(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages(), turn_shape="old", is_timed=False)
+    chat = home.chat(cursor_cli_stores.example_messages(), turn_shape="old", is_timed=False)
     blobs, root = read_blobs(chat.store), read_root(chat.store)
     assert field_values(root, 8) == [] and field_values(root, 26) == []
     turn = blobs[field_values(root, 2)[0].hex()]
@@ -162,7 +165,7 @@ def test_turns_of_2025_have_no_wrapper(home: cursor_cli.Home) -> None:
 
 
 def test_earlier_roots_stay_in_the_store(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages())
+    chat = home.chat(cursor_cli_stores.example_messages())
     blobs = read_blobs(chat.store)
     lengths = [len(field_values(blobs[id], 1)) for id in chat.graph.older_roots]
     assert lengths == sorted(lengths)
@@ -171,7 +174,7 @@ def test_earlier_roots_stay_in_the_store(home: cursor_cli.Home) -> None:
 
 
 def test_compacted_messages_are_in_the_archive(home: cursor_cli.Home) -> None:
-    complete = home.chat(cursor_cli.example_messages(), id="whole", at=AT)
+    complete = home.chat(cursor_cli_stores.example_messages(), id="whole", at=AT)
     compacted = home.chat(complete.messages, id="short", at=AT, compacted=5)
     blobs, root = read_blobs(compacted.store), read_root(compacted.store)
     archive = blobs[field_values(root, 13)[0].hex()]
@@ -183,23 +186,23 @@ def test_compacted_messages_are_in_the_archive(home: cursor_cli.Home) -> None:
 
 
 def test_a_pending_call_is_not_among_the_messages(home: cursor_cli.Home) -> None:
-    chat = cursor_cli.STORES["pending call"](home)
+    chat = cursor_cli_stores.STORES["pending call"](home)
     [pending] = field_values(read_root(chat.store), 4)
     assert json.loads(pending)["content"][0]["toolCallId"] == "call_pending"
 
 
 def test_a_subagent_is_nested_or_referenced_by_id(home: cursor_cli.Home) -> None:
-    nested = cursor_cli.STORES["subagents"](home)
+    nested = cursor_cli_stores.STORES["subagents"](home)
     [entry] = field_values(read_root(nested.store), 16)
     state = field_values(field_values(entry, 2)[0], 1)[0]
     assert len(field_values(state, 1)) == 4
-    by_id = cursor_cli.STORES["subagents by id"](home)
+    by_id = cursor_cli_stores.STORES["subagents by id"](home)
     [entry] = field_values(read_root(by_id.store), 31)
     assert field_values(read_blobs(by_id.store)[field_values(entry, 2)[0].hex()], 1) == [state]
 
 
 def test_the_root_can_contain_whole_messages(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages(), is_inline=True)
+    chat = home.chat(cursor_cli_stores.example_messages(), is_inline=True)
     assert [json.loads(message)["role"] for message in field_values(read_root(chat.store), 1)[:3]] == [
         "system",
         "user",
@@ -208,21 +211,21 @@ def test_the_root_can_contain_whole_messages(home: cursor_cli.Home) -> None:
 
 
 def test_a_repeated_message_is_stored_once(home: cursor_cli.Home) -> None:
-    chat = cursor_cli.STORES["repeated messages"](home)
+    chat = cursor_cli_stores.STORES["repeated messages"](home)
     ids = field_values(read_root(chat.store), 1)
     assert len(ids) == 8
     assert len(set(ids)) == 4
 
 
 def test_a_root_can_have_unknown_fields_of_every_wire_type(home: cursor_cli.Home) -> None:
-    chat = home.chat(cursor_cli.example_messages(), has_unknown_fields=True)
+    chat = home.chat(cursor_cli_stores.example_messages(), has_unknown_fields=True)
     assert field_values(read_root(chat.store), 62) == [b"later"]
 
 
 def test_metadata_has_four_encodings(home: cursor_cli.Home) -> None:
     found = {}
     for meta in ("hex", "plain", "rows", "odd"):
-        chat = home.chat(cursor_cli.example_messages(), meta=meta)
+        chat = home.chat(cursor_cli_stores.example_messages(), meta=meta)
         with closing(sqlite3.connect(chat.store)) as db:
             found[meta] = dict(db.execute("select key, value from meta").fetchall())
     assert json.loads(bytes.fromhex(found["hex"]["0"]))["name"] == "Rename foo"
@@ -233,9 +236,9 @@ def test_metadata_has_four_encodings(home: cursor_cli.Home) -> None:
 
 
 def test_the_root_id_can_be_empty_unknown_or_missing(home: cursor_cli.Home) -> None:
-    empty = home.chat(cursor_cli.example_messages(), pointer="empty")
-    dangling = home.chat(cursor_cli.example_messages(), pointer="dangling")
-    missing = home.chat(cursor_cli.example_messages(), pointer="missing")
+    empty = home.chat(cursor_cli_stores.example_messages(), pointer="empty")
+    dangling = home.chat(cursor_cli_stores.example_messages(), pointer="dangling")
+    missing = home.chat(cursor_cli_stores.example_messages(), pointer="missing")
     assert damage.read_meta(empty.store)["latestRootBlobId"] == ""
     assert damage.read_meta(dangling.store)["latestRootBlobId"] not in read_blobs(dangling.store)
     assert "latestRootBlobId" not in damage.read_meta(missing.store)
@@ -243,7 +246,7 @@ def test_the_root_id_can_be_empty_unknown_or_missing(home: cursor_cli.Home) -> N
 
 
 def test_a_store_can_be_only_in_its_log(home: cursor_cli.Home) -> None:
-    chat = cursor_cli.STORES["everything in the log"](home)
+    chat = cursor_cli_stores.STORES["everything in the log"](home)
     assert chat.store.stat().st_size == 4096
     assert len(read_messages(chat.store)) > 5
 
@@ -251,7 +254,7 @@ def test_a_store_can_be_only_in_its_log(home: cursor_cli.Home) -> None:
 def test_the_same_seed_gives_the_same_stores(tmp_path: Path) -> None:
     found = []
     for folder in ("one", "two"):
-        cursor_cli.write_history(tmp_path / folder, sessions=6, messages=8, seed=3)
+        write_cursor_cli_history(tmp_path / folder, sessions=6, messages=8, seed=3)
         stores = sorted((tmp_path / folder).rglob("store.db"))
         found.append(
             [(store.parent.name, sorted(read_blobs(store)), damage.read_meta(store)) for store in stores]
@@ -262,7 +265,7 @@ def test_the_same_seed_gives_the_same_stores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", damage.DAMAGES)
 def test_damage_changes_the_blobs_of_a_store(home: cursor_cli.Home, name: str) -> None:
-    chat = home.chat(cursor_cli.example_messages(), compacted=3)
+    chat = home.chat(cursor_cli_stores.example_messages(), compacted=3)
     before = read_blobs(chat.store)
     damage.DAMAGES[name](chat.store)
     assert read_blobs(chat.store) != before
@@ -321,7 +324,7 @@ def test_a_transcript_equals_the_documented_one(tmp_path: Path) -> None:
 
 def test_transcripts_can_have_every_layout(tmp_path: Path) -> None:
     folder = tmp_path / "projects/home-dev-shop/agent-transcripts"
-    messages = cursor_cli.example_messages()
+    messages = cursor_cli_stores.example_messages()
     assert cursor_cli.write_transcript(tmp_path, messages, id="a", layout="flat") == folder / "a.jsonl"
     assert (
         cursor_cli.write_transcript(tmp_path, messages, id="b", parent="a") == folder / "a/subagents/b.jsonl"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, DatabaseLockedError, DestinationError
-from backscroll.model.safekeeping.changes import ChangePlan, FileChange, LineChange, RowChange
+from backscroll.model.change import ChangePlan, FileChange, LineChange, RowChange
 
 
 def digest(text: str) -> str:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from tests.forked_process import COMMAND, run_forked
-
-__all__ = ["COMMAND", "Result", "Shell", "backscroll"]
 
 
 class Result:

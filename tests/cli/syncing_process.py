@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["SYNC_WITH_POOL", "syncing_process"]
-
 HOLD_LOCK = """
 import sys, time
 from pathlib import Path
-from backscroll.archive.sync_lock import sync_lock
-from backscroll.archive.sync_progress import ProgressFile
+from backscroll.archive.running_sync import sync_lock
+from backscroll.archive.running_sync import ProgressFile
 archive = Path(sys.argv[1])
 with sync_lock(archive, None):
     file = ProgressFile(archive, is_background=True)
@@ -28,8 +26,8 @@ SYNC_WITH_POOL = """
 import sys, time
 from multiprocessing import get_context, resource_tracker
 from pathlib import Path
-from backscroll.archive.sync_lock import sync_lock
-from backscroll.archive.sync_progress import ProgressFile
+from backscroll.archive.running_sync import sync_lock
+from backscroll.archive.running_sync import ProgressFile
 home = Path(sys.argv[1])
 queue = get_context("spawn").Queue()
 (home / "tracker").write_text(str(resource_tracker._resource_tracker._pid))

@@ -10,8 +10,6 @@ from pathlib import Path
 from tests.forked_process import COMMAND, ForkedProcess
 from tests.pseudo_terminal import open_terminal, read_terminal
 
-__all__ = ["TERMINATE", "in_terminal", "type_in_terminal", "without_escapes"]
-
 TIMEOUT_SECONDS = 60.0
 TERMINATE = "terminate"  # in place of keys: sends SIGTERM
 

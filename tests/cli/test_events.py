@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backscroll.model.sync import EventLog, SessionEvent
-from backscroll.render.events import events_line
+from backscroll.render.sync import events_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts, write_settings

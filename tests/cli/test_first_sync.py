@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive
-from backscroll.archive.sync_lock import is_locked, sync_lock
+from backscroll.archive.archive import Archive
+from backscroll.archive.running_sync import is_locked, sync_lock
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.history.index_access import IndexAccess
-from backscroll.history.parts import background_sync
-from backscroll.index import Index
+from backscroll.history.history import History
+from backscroll.index.store import Index
+from backscroll.ingest import background_sync
+from backscroll.stores.index_access import IndexAccess
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
 from tests.cli.syncing_process import SYNC_WITH_POOL, syncing_process

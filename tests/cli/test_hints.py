@@ -10,7 +10,7 @@ import pytest
 
 from backscroll import __version__
 from backscroll.cli.app import _SECTIONS, app
-from backscroll.cli.output.hints import command_hint, printable_message, program
+from backscroll.cli.messages import command_hint, printable_message, program
 from tests.cli.run_command import backscroll
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.coding_session import CodingSession
-from backscroll.testing.git_repository import GitRepository
+from tests.builders.coding_session import CodingSession
+from tests.builders.git_repository import GitRepository
 from tests.cli.run_command import Shell
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

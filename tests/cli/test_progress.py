@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from backscroll.cli.output import progress
-from backscroll.cli.output.progress import ProgressBar
+from backscroll.cli import progress
+from backscroll.cli.progress import ProgressBar
 
 
 class Clock:

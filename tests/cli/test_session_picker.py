@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll.cli.keyboard import _parse
-from backscroll.cli.session_picker import Picker
+from backscroll.cli.session_picker import Picker, _parse_keys
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
 from tests.cli.terminal import TERMINATE, type_in_terminal
@@ -81,12 +80,12 @@ def test_the_selection_is_always_visible(keys: list[str]) -> None:
     ],
 )
 def test_input_of_a_terminal_is_split_into_keys(text: str, keys: list[str]) -> None:
-    assert list(_parse(text)) == keys
+    assert list(_parse_keys(text)) == keys
 
 
 @given(st.text())
 def test_any_input_gives_printable_characters_and_names(text: str) -> None:
-    assert all(len(key) > 1 or key.isprintable() for key in _parse(text))
+    assert all(len(key) > 1 or key.isprintable() for key in _parse_keys(text))
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, resume, tool_calls
-from backscroll.testing.cursor_cli import STORES, Home
+from backscroll.testing.cursor_cli import Home
+from tests.builders.cursor_cli.stores import STORES
 from tests.cli.run_command import Shell, backscroll
 from tests.cli.terminal import in_terminal
 

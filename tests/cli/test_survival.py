@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backscroll.testing.coding_session import CodingSession
-from backscroll.testing.git_repository import GitRepository
+from tests.builders.coding_session import CodingSession
+from tests.builders.git_repository import GitRepository
 from tests.cli.run_command import Shell
 from tests.cli.terminal import in_terminal, without_escapes
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from backscroll.cli.app import app
-from backscroll.cli.global_options import parse_sync_arguments
+from backscroll.cli.startup import parse_sync_arguments
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell, backscroll
 

@@ -10,8 +10,6 @@ import pytest
 from tests.cli.run_command import COMMAND, Result
 from tests.forked_process import run_forked
 
-__all__ = ["run_unprivileged"]
-
 # Permissions do not apply to root, unless it gives up its capabilities.
 WITHOUT_CAPABILITIES = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--")
 

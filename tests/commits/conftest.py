@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model.code.commit import CommitSummary
-from backscroll.testing.coding_session import CodingSession
-from backscroll.testing.git_repository import GitRepository
+from backscroll.history.history import History
+from backscroll.model.commit import CommitSummary
+from tests.builders.coding_session import CodingSession
+from tests.builders.git_repository import GitRepository
 
 if shutil.which("git") is None:
     collect_ignore_glob = ["test_*.py"]

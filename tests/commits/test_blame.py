@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive
-from backscroll.commits.evidence import content
+from backscroll.archive.archive import Archive
+from backscroll.commits import content
 from backscroll.commits.lines import hash_lines
-from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
+from backscroll.commits.scan import SessionWork, load_sessions, update_scans
 from backscroll.errors import CommitNotFoundError, RepositoryError, UsageError
-from backscroll.model.code.commit import BlameLine
+from backscroll.model.commit import BlameLine
 from backscroll.testing.claude_code import tool_calls
 from tests.commits.conftest import START, Workplace
 

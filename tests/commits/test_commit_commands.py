@@ -2,14 +2,13 @@
 
 import pytest
 
-from backscroll.commits.shell.commit_commands import (
+from backscroll.commits.shell import (
     CommitCommand,
     created_hashes,
-    is_commit,
     parse_commit,
     shown_hashes,
+    written_texts,
 )
-from backscroll.commits.shell.writes import written_texts
 
 
 def parsed(command: str) -> CommitCommand:
@@ -60,7 +59,7 @@ def test_the_message_of_a_commit_is_found(command: str) -> None:
     ],
 )
 def test_other_commands_create_no_commit(command: str) -> None:
-    assert not is_commit(command)
+    assert parse_commit(command) is None
 
 
 def test_the_parent_of_a_revert_is_not_its_message() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import tool_calls
 from backscroll.testing.cursor.messages import Message
-from backscroll.testing.git_repository import GitRepository
+from tests.builders.git_repository import GitRepository
 from tests.commits.conftest import START, Workplace
 
 OLD = "def total(prices):\n    return sum(prices)\n"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from backscroll.commits import link
-from backscroll.commits.sessions import SessionWork, load_sessions
-from backscroll.model.code.commit import Evidence
+from backscroll.commits.scan import SessionWork, load_sessions
+from backscroll.model.commit import Evidence
 from backscroll.testing.claude_code import tool_calls
-from backscroll.testing.git_repository import GitRepository
+from tests.builders.git_repository import GitRepository
 from tests.cli.unprivileged import run_unprivileged
 from tests.commits.conftest import START, Workplace
 

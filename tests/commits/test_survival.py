@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model.code.commit import SurvivalRow
+from backscroll.model.commit import SurvivalRow
 from backscroll.testing.claude_code import tool_calls
-from backscroll.testing.git_repository import GitRepository
+from tests.builders.git_repository import GitRepository
 from tests.commits.conftest import START, Workplace
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model.code.commit import CommitSummary
-from backscroll.testing.git_repository import GitRepository
+from backscroll.model.commit import CommitSummary
+from tests.builders.git_repository import GitRepository
 from tests.commits.conftest import START, Workplace
 
 Code = Callable[[str, int], str]

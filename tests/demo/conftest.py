@@ -6,20 +6,27 @@ from pathlib import Path
 import pytest
 
 from backscroll import sources
+from backscroll.history.history import History
 from backscroll.sources.protocols import close
-from backscroll.testing import demo
 from backscroll.testing.demo import Demo
+from tests.demo_archive import DemoArchive
 from tests.oracle.fold import ParsedSession, fold
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo") / "robin"
+def home(written: Demo) -> Path:
+    return Path(written.folder)
 
 
 @pytest.fixture(scope="session")
-def written(home: Path) -> Demo:
-    return demo.write(home)
+def written(demo_archive: DemoArchive) -> Demo:
+    return demo_archive.written
+
+
+@pytest.fixture(scope="module")
+def history(demo_archive: DemoArchive, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    with demo_archive.copy(tmp_path_factory.mktemp("archive")) as history:
+        yield history
 
 
 @pytest.fixture(scope="session")

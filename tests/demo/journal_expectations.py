@@ -6,8 +6,6 @@ written; the others were not.
 
 from dataclasses import dataclass
 
-__all__ = ["EXPECTED", "Expected"]
-
 
 @dataclass(frozen=True)
 class Expected:

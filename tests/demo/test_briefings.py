@@ -2,26 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.render.handoff import handoff_lines
-from backscroll.testing.demo import Demo
 
 BRIEFINGS = json.loads((Path(__file__).parent / "questions.json").read_text(encoding="utf-8"))["briefings"]
-
-
-@pytest.fixture(scope="module")
-def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    roots = [NamedRoot(name, Path(root)) for name, root in written.roots.items()]
-    with History(roots=roots, home=tmp_path_factory.mktemp("archive")) as history:
-        history.sync()
-        yield history
 
 
 def _missing_facts(history: History, briefing: dict[str, Any], tokens: int) -> list[str]:

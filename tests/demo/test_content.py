@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Message
+from backscroll.model.message import Message
 from backscroll.testing.demo import Demo
 from tests.oracle.fold import ParsedSession
 

@@ -8,25 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.history.parts.journal import Journal
-from backscroll.model.code.journal import SECTION_TITLES, JournalEntry
-from backscroll.testing.demo import Demo
+from backscroll.history.history import History
+from backscroll.journal.journal import Journal
+from backscroll.model.journal import SECTION_TITLES, JournalEntry
 from tests.demo.journal_expectations import EXPECTED, Expected
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 MAX_DECISIONS = 8
 _SINCE_START = re.compile(r"\s+")
-
-
-@pytest.fixture(scope="module")
-def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    roots = [NamedRoot(name, Path(root)) for name, root in written.roots.items()]
-    with History(roots=roots, home=tmp_path_factory.mktemp("archive")) as history:
-        history.sync()
-        yield history
 
 
 @pytest.fixture(scope="module")

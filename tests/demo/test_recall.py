@@ -1,18 +1,15 @@
 """Recall finds the relevant sessions of the demo history for a task in everyday words."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from backscroll.config import NamedRoot
+from backscroll.documents import recall_document
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.render.recall import recall_document
+from backscroll.history.history import History
 from backscroll.render.token_estimate import estimate_tokens
-from backscroll.testing.demo import Demo
 
 HERE = Path(__file__).parent
 QUESTIONS = [
@@ -27,14 +24,6 @@ HELD_OUT = [
     for group in json.loads((HERE / "held-out.json").read_text(encoding="utf-8")).values()
     for item in group
 ]
-
-
-@pytest.fixture(scope="module")
-def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
-    with History(roots=roots, home=tmp_path_factory.mktemp("recall")) as history:
-        history.sync()
-        yield history
 
 
 def test_every_task_names_a_session_that_exists(history: History) -> None:

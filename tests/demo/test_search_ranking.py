@@ -5,20 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.testing.demo import Demo
+from backscroll.history.history import History
 
 QUESTIONS = json.loads((Path(__file__).parent / "questions.json").read_text(encoding="utf-8"))["questions"]
 
 
 @pytest.fixture(scope="module")
-def ranks(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
+def ranks(history: History) -> list[int]:
     """Return the rank of the first session that answers each question; 99 if it is not on the first page."""
-    roots = [NamedRoot(name, Path(root)) for name, root in written.roots.items()]
-    with History(roots=roots, home=tmp_path_factory.mktemp("archive")) as history:
-        history.sync()
-        return [_rank(history, item["question"], set(item["sessions"])) for item in QUESTIONS]
+    return [_rank(history, item["question"], set(item["sessions"])) for item in QUESTIONS]
 
 
 def _rank(history: History, question: str, answers: set[str]) -> int:

@@ -1,26 +1,16 @@
 """Workspaces and subagents of the demo, and the redaction of search results."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.errors import SessionNotFoundError
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.redact.redactor import Redactor
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.demo import Demo
 
 KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
-
-
-@pytest.fixture(scope="module")
-def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
-    with History(roots=roots, home=tmp_path_factory.mktemp("workspaces")) as history:
-        history.sync()
-        yield history
 
 
 def test_workspaces_have_session_counts_and_are_sorted_by_last_use(history: History) -> None:

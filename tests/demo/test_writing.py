@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from backscroll.cli.app import app
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
-from backscroll.history import History
 from backscroll.history.demo import write_demo
+from backscroll.history.history import History
 from backscroll.testing import demo
 from backscroll.testing.demo import Demo, writer
 from backscroll.testing.demo.sample_history import SampleHistory

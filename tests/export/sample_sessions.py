@@ -4,8 +4,6 @@ from pathlib import Path
 
 from backscroll.testing.claude_code import Transcript, tool_calls
 
-__all__ = ["HOSTILE", "write_hostile", "write_plain"]
-
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[31mred\x1b[0m <script>alert(1)</script> </script></pre></details> \u202eevil\u200b "
     "[x](javascript:alert(1)) ![x](data:image/png;base64,AAAA) <!-- ``` &amp;\n```\nnever closed </summary>"

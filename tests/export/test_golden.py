@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.model.export import FORMATS, Format
 from tests.export.sample_sessions import write_hostile, write_plain
 

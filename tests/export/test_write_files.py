@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
-from backscroll.export.file_names import file_names
-from backscroll.export.write_files import write_files, write_one
-from backscroll.history import History
+from backscroll.export import write_files, write_one
+from backscroll.history.history import History
+from backscroll.render.file_names import file_names
 from backscroll.render.json import encode_json, session_document
 from backscroll.render.turns import MessageItem, SubagentStart
 from backscroll.testing.claude_code import Transcript

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.git_repository import GitRepository
+from tests.builders.git_repository import GitRepository
 
 if shutil.which("git") is None:
     collect_ignore_glob = ["test_*.py"]

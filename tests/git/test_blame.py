@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import RepositoryError
-from backscroll.git import blame, open_repository
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.blame import blame
+from backscroll.git.repository import open_repository
+from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -4,12 +4,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.git import open_repository, read_diff, read_sizes
-from backscroll.model import Edit, Hunk
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.diff import read_diff, read_sizes
+from backscroll.git.repository import open_repository
+from backscroll.model.message import Edit, Hunk
+from tests.builders.git_repository import GitRepository
+from tests.example_counts import fewer_examples
 
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 LINES = [f"line {number}" for number in range(1, 21)]
@@ -74,7 +76,7 @@ def test_a_merge_and_an_empty_commit_have_no_diff(checkout: GitRepository) -> No
     assert diff_of(checkout) == []
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@fewer_examples(2)
 @given(
     before=st.lists(st.sampled_from(["a", "b", "", "-", "+x", "@@ -1 +1 @@", "diff --git a/x b/x", "\\ no"])),
     after=st.lists(st.sampled_from(["a", "b", "", "-", "+x", "@@ -1 +1 @@", "diff --git a/x b/x", "\\ no"])),

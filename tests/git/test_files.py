@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import RepositoryError
-from backscroll.git import file_size, list_folder, list_paths, open_repository, read_file
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.repository import file_size, list_folder, list_paths, open_repository, read_file
+from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

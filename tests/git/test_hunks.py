@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from backscroll.git import open_repository
-from backscroll.git.hunks import read_hunks
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.diff import read_hunks
+from backscroll.git.repository import open_repository
+from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LINES = (

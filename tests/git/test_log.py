@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.git import FileChange, list_commits, open_repository, read_changes, read_modifications
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.log import FileChange, list_commits, read_changes, read_modifications
+from backscroll.git.repository import open_repository
+from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

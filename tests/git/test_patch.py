@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.git import FileSize, is_reachable, open_repository, patch_id, read_sizes
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.diff import FileSize, patch_id, read_sizes
+from backscroll.git.repository import is_reachable, open_repository
+from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import CommitNotFoundError, RepositoryError
-from backscroll.git import list_commits, open_repository
-from backscroll.git.repository import find_commit, is_clone
-from backscroll.testing.git_repository import GitRepository
+from backscroll.git.log import list_commits
+from backscroll.git.repository import find_commit, is_clone, open_repository
+from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

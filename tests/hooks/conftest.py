@@ -16,8 +16,6 @@ from backscroll import History
 from backscroll.config import NamedRoot
 from backscroll.hooks import install_git_hooks
 
-__all__ = ["Repo"]
-
 if shutil.which("git") is None:
     collect_ignore_glob = ["test_install_git_hooks.py", "test_commit_worker.py"]
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.hooks import event_json, event_recorder
+from backscroll.hooks import event_recorder
 from backscroll.hooks.event_recorder import MAX_RECORD_BYTES, append, make_record
 from backscroll.hooks.shell_command import hook_command, program
 
@@ -62,7 +62,7 @@ def test_the_program_imports_nothing_slow(tmp_path: Path) -> None:
         f"exec(open({program()[-1]!r}).read(), {{'__name__': '__main__', '__file__': {program()[-1]!r}}});"
     )
     slow = ("json", "typing", "pathlib", "msgspec", "site", "subprocess", "sqlite3", "dataclasses")
-    own = ["backscroll", "backscroll.hooks", "backscroll.hooks.event_json", "backscroll.hooks.event_recorder"]
+    own = ["backscroll", "backscroll.hooks", "backscroll.hooks.event_recorder"]
     code += f"found = [name for name in sys.modules if name in {slow!r} or name.startswith('backscroll')];"
     code += f"sys.exit('' if sorted(found) == {own!r} else str(found))"
     python = [sys.executable, "-I", "-S", "-c", code, str(tmp_path / "spool")]
@@ -107,12 +107,12 @@ _VALUES = st.recursive(
 @given(value=_VALUES, is_ascii=st.booleans())
 def test_long_strings_have_the_same_text_and_number_of_lines(value: object, is_ascii: bool) -> None:
     data = json.dumps(value, ensure_ascii=is_ascii).encode()
-    with patch.object(event_json, "LONG_BYTES", 5), patch.object(event_json, "_MAX_QUOTES", 40):
-        assert _same(event_json.decode(data), value)
+    with patch.object(event_recorder, "LONG_BYTES", 5), patch.object(event_recorder, "_MAX_QUOTES", 40):
+        assert _same(event_recorder.decode(data), value)
 
 
 def _same(decoded: Any, value: Any) -> bool:
-    if isinstance(decoded, event_json.LongText):
+    if isinstance(decoded, event_recorder.LongText):
         lines = value.count("\n") + (not value.endswith("\n"))
         return (decoded.text(), decoded.count_lines()) == (value, lines) and len(decoded) > 5
     if isinstance(value, list):
@@ -140,7 +140,7 @@ def _same(decoded: Any, value: Any) -> bool:
 )
 def test_long_strings_do_not_change_what_is_recorded(event: dict[str, Any]) -> None:
     data = json.dumps(event, ensure_ascii=False).encode()
-    with patch.object(event_json, "LONG_BYTES", 30), patch.object(event_recorder, "MAX_STRING_CHARS", 4):
+    with patch.object(event_recorder, "LONG_BYTES", 30), patch.object(event_recorder, "MAX_STRING_CHARS", 4):
         found = make_record(data)
     with patch.object(event_recorder, "MAX_STRING_CHARS", 4):
         expected = make_record(data)
@@ -221,7 +221,7 @@ json_values = st.recursive(
 @given(payload=st.dictionaries(st.text(), json_values, max_size=5))
 def test_every_payload_makes_one_line_of_json(payload: dict[str, object]) -> None:
     record = record_of(payload)
-    lines = event_recorder._encode(record).decode().split("\n")
+    lines = event_recorder._encode_line(record).decode().split("\n")
     assert lines[0] == lines[2] == ""
     decoded = json.loads(lines[1])
     assert decoded["id"] == record["id"]

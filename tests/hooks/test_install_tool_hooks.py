@@ -14,10 +14,8 @@ from backscroll.config.jsonc import parse, with_element, without_elements
 from backscroll.errors import UsageError
 from backscroll.hooks.install_tool_hooks import hook_status, plan_install, plan_uninstall
 from backscroll.hooks.shell_command import hook_command, is_own_command, missing_files
-from backscroll.model.code.hooks import HookFile
+from backscroll.model.hook import HookFile
 from backscroll.sources import named
-from backscroll.sources.capabilities import HookSettings
-from backscroll.sources.capability_lookup import required_capability
 from tests.cli.run_command import backscroll
 
 COMMAND = hook_command(Path("/home/zoe/my archive/spool"))
@@ -45,7 +43,9 @@ CLAUDE_SETTINGS = """\
 
 
 def hook_file(source: str, home: Path) -> HookFile:
-    return required_capability(named(source), HookSettings).hook_file(Machine(home))
+    hooks = named(source).hooks()
+    assert hooks is not None
+    return hooks.hook_file(Machine(home))
 
 
 @pytest.fixture(params=["claude-code", "cursor"])

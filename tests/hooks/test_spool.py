@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll import History
-from backscroll.archive.hooks.events import HookEvents
+from backscroll.archive.hooks import HookEvents
 from backscroll.config import NamedRoot
 from backscroll.errors import ArchiveError
 from backscroll.hooks.shell_command import hook_command
-from backscroll.ingest.hooks import spool as spool_module
-from backscroll.ingest.hooks.spool import parse_record
+from backscroll.ingest import hooks as spool_module
+from backscroll.ingest.hooks import parse_record
 from backscroll.model.statistics import Tokens
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.hooks import CLAUDE_SESSION, CURSOR_SESSION, claude_event, cursor_event, write_record
+from tests.builders.hooks import CLAUDE_SESSION, CURSOR_SESSION, claude_event, cursor_event, write_record
 
 NOON = int(datetime(2026, 10, 30, 12, tzinfo=UTC).timestamp() * 1000)
 KILLS = int(os.environ.get("KILLS", "3"))
@@ -389,7 +389,7 @@ def test_a_sync_without_a_spool_imports_nothing_for_it(tmp_path: Path) -> None:
         "from backscroll.config import NamedRoot\n"
         f"folder = Path({str(tmp_path)!r})\n"
         "h = History(home=folder, roots=[NamedRoot('claude-code', folder)])\n"
-        "h.sync(); sys.exit('backscroll.ingest.hooks.spool' in sys.modules)"
+        "h.sync(); sys.exit('backscroll.ingest.hooks' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -473,14 +473,14 @@ def test_any_line_is_a_record(line: bytes) -> None:
 
 @given(found=st.lists(records, min_size=1, max_size=6), name=event_names)
 def test_any_event_of_a_session_is_parsed_or_ignored(found: list[dict[str, Any]], name: str) -> None:
-    from backscroll.model import Message, RecordCounts
-    from backscroll.model.code.hooks import HookEvent
+    from backscroll.model.hook import HookEvent
+    from backscroll.model.message import Message
+    from backscroll.model.stream import RecordCounts
     from backscroll.sources import named
-    from backscroll.sources.capabilities import HookEvents
-    from backscroll.sources.capability_lookup import required_capability
 
     for source in map(named, ("claude-code", "cursor")):
-        hooks = required_capability(source, HookEvents)
+        hooks = source.hooks()
+        assert hooks is not None
         events = [
             HookEvent(
                 id=one["id"],

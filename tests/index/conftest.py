@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index
+from backscroll.index.store import Index
 
 
 @pytest.fixture

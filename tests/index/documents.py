@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from backscroll.index import Document, Index, parse
-
-__all__ = ["DAY", "NOON", "found", "message"]
+from backscroll.index.documents import Document
+from backscroll.index.query import parse
+from backscroll.index.store import Index
 
 NOON = 1_792_929_600_000  # 25 October 2026, 12:00 UTC
 DAY = 86_400_000

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index import Index
-from backscroll.index.text.cjk_words import weighted_pairs
-from backscroll.index.text.tokenize import bigrams
+from backscroll.index.analysis import bigrams
+from backscroll.index.languages import weighted_pairs
+from backscroll.index.store import Index
 from tests.index.documents import found, message
 
 

@@ -4,9 +4,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.engine.documents import IndexMessage, IndexSession
-from backscroll.index.engine.encode import encode_message, encode_session
-from backscroll.index.engine.schema import tokens_of
+from backscroll.index.documents import IndexMessage, IndexSession, encode_message, encode_session
+from backscroll.index.schema import tokens_of
 
 SESSION = IndexSession(session=7, source="claude-code", title='Say "hi" \\ twice', workspace_hash="0" * 32)
 

@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from backscroll.index import Index, parse
+from backscroll.index.query import parse
+from backscroll.index.store import Index
 from tests.index.documents import message
 
 

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index import Index, parse
-from backscroll.index.query.parser import Word
-from backscroll.index.results.highlights import find_spans
-from backscroll.index.text.inflections import inflections
-from backscroll.index.text.languages import LATIN_LANGUAGES, RUSSIAN, _endings
+from backscroll.index.highlights import find_spans
+from backscroll.index.languages import LATIN_LANGUAGES, RUSSIAN, _endings, inflections
+from backscroll.index.query import Word, parse
+from backscroll.index.store import Index
 from tests.index.documents import found, message
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll.index.query.parser import FILTER_NAMES, Clause, Filter, Not, Phrase, Query, Word, parse
+from backscroll.index.query import FILTER_NAMES, Clause, Filter, Not, Phrase, Query, Word, parse
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 

@@ -3,12 +3,13 @@
 import re
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
-from backscroll.index import Filter, Index, Pattern, Query, exact, regex
-from backscroll.index.pattern.regex_literals import required_literals
+from backscroll.index.pattern import Pattern, exact, regex, required_literals
+from backscroll.index.query import Filter, Query
+from backscroll.index.store import Index
 from tests.index.documents import DAY, NOON, message
 
 TEXTS = [
@@ -34,7 +35,6 @@ def candidates(index: Index, pattern: Pattern, query: Query | None = None) -> li
 
 
 @given(st.data())
-@settings(max_examples=400)
 def test_every_substring_of_a_text_has_it_as_candidate(texts: Index, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(TEXTS) - 1))
     text = TEXTS[number]
@@ -112,7 +112,6 @@ def test_required_literals_of_a_regex(expression: str, required: list[tuple[str,
     st.from_regex(r"([ab()|?*+.\\\[\]{}1,^$ -]|\\w|\\s|\\Q|abc){1,12}", fullmatch=True),
     st.text(alphabet="abc1{, \n"),
 )
-@settings(max_examples=400)
 def test_a_match_contains_the_required_literals(expression: str, text: str) -> None:
     try:
         pattern = regex(expression)

@@ -5,9 +5,10 @@ import json
 import pytest
 import tantivy
 
-from backscroll.index import Index, parse
-from backscroll.index.engine import purge
-from backscroll.index.engine.schema import open_index
+from backscroll.index import writer as purge
+from backscroll.index.query import parse
+from backscroll.index.schema import open_index
+from backscroll.index.store import Index
 from tests.index.documents import found, message
 
 SECRET = "zwiebelturmuhr"

@@ -1,11 +1,12 @@
 """Search by words and filters."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index import Filter, Index, parse
-from backscroll.model import workspace_hash
+from backscroll.index.query import Filter, parse
+from backscroll.index.store import Index
+from backscroll.model.workspace import workspace_hash
 from tests.index.documents import DAY, NOON, found, message
 
 
@@ -334,7 +335,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return index
 
 
-@settings(max_examples=300)
 @given(st.text() | st.text(alphabet='ab"-*:O R中é\ud800().[]{}\\|?'))
 def test_any_text_can_be_searched_for(small: Index, text: str) -> None:
     hits = small.search(parse(text), limit=5)

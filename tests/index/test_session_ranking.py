@@ -5,13 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index import Index, parse
-from backscroll.index.engine.documents import IndexMessage, IndexSession
-from backscroll.index.engine.encode import encode_message, encode_session
-from backscroll.index.engine.session_text import WINDOW_MESSAGES, prose_in, window_start
-from backscroll.index.query.counts import Counts
-from backscroll.index.query.ranking import Hit
-from backscroll.index.query.session_ranking import combine_rankings, subagents_last
+from backscroll.index.counts import Counts
+from backscroll.index.documents import (
+    WINDOW_MESSAGES,
+    IndexMessage,
+    IndexSession,
+    encode_message,
+    encode_session,
+    prose_in,
+    window_start,
+)
+from backscroll.index.query import parse
+from backscroll.index.ranking import Hit, combine_rankings, subagents_last
+from backscroll.index.store import Index
 from backscroll.model.search import SearchRanks
 from tests.index.documents import found, message
 

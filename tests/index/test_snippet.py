@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index import Pattern, exact, parse, regex
-from backscroll.index.results.highlights import Span, find_spans
-from backscroll.index.results.snippet import make_snippet
-from backscroll.index.text.normalize import fold_in_place
+from backscroll.index.analysis import fold_in_place
+from backscroll.index.highlights import Span, find_spans, make_snippet
+from backscroll.index.pattern import Pattern, exact, regex
+from backscroll.index.query import parse
 
 
 def highlighted(text: str, words: str) -> str:

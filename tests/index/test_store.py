@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index, IndexDamagedError, parse
-from backscroll.index.engine.writer import Writer
+from backscroll.index.query import parse
+from backscroll.index.store import Index, IndexDamagedError
+from backscroll.index.writer import Writer
 from tests.index.documents import found, message
 
 WRITE_FOREVER = """
 import sys
 from itertools import count
 from pathlib import Path
-from backscroll.index import Document, Index
+from backscroll.index.documents import Document
+from backscroll.index.store import Index
 index = Index(Path(sys.argv[1]))
 for batch in count():
     texts = [f"batch{batch} steady" for _ in range(20)]
@@ -38,7 +40,11 @@ def modules_after(code: str) -> set[str]:
 
 
 def test_tantivy_is_loaded_with_the_index_only() -> None:
-    code = "from backscroll.index import Document, Query, exact, parse; parse('a'), exact('a')"
+    code = (
+        "from backscroll.index.pattern import exact\n"
+        "from backscroll.index.query import parse\n"
+        "parse('a'), exact('a')"
+    )
     assert not {"tantivy", "re2"} & modules_after(code)
 
 
@@ -157,7 +163,7 @@ def test_a_rebuild_starts_empty_and_keeps_readers_working(index: Index) -> None:
 
 def test_an_index_of_another_version_is_not_used(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.write([message("cache")])
-    monkeypatch.setattr("backscroll.index.engine.store.VERSION", 99)
+    monkeypatch.setattr("backscroll.index.store.VERSION", 99)
     assert not Index(index.folder).is_usable()
 
 

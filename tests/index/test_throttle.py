@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index, IndexSession
-from backscroll.index.engine.documents import IndexMessage
-from backscroll.index.engine.encode import encode_message
-from backscroll.index.engine.throttle import wait_until_idle
+from backscroll.index.documents import IndexMessage, IndexSession, encode_message
+from backscroll.index.store import Index
+from backscroll.index.writer import wait_until_idle
 from tests.index.documents import found
 
 MB = 1_000_000
@@ -28,6 +27,7 @@ def memory() -> int:
     raise AssertionError("no RssAnon in /proc/self/status")
 
 
+@pytest.mark.soak
 @needs_linux
 def test_many_long_messages_do_not_accumulate_in_memory(index: Index) -> None:
     long = [encode_message(IndexMessage(position=0, role="tool", text=LONG_TEXT))]

@@ -1,7 +1,6 @@
 """Tokenization of identifiers and CJK text."""
 
 import re
-import sys
 import unicodedata
 from itertools import pairwise
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.text.tokenize import (
+from backscroll.index.analysis import (
     _CJK,
     _treatment,
     analyze,
@@ -18,6 +17,7 @@ from backscroll.index.text.tokenize import (
     split_cjk,
     split_identifier,
 )
+from tests.index.characters import ASSIGNED
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_subwords_are_substrings(identifier: str) -> None:
 
 def test_only_characters_that_need_it_are_normalized() -> None:
     """Every character that NFC can combine, reorder or replace is marked for it."""
-    for code in range(0x80, sys.maxunicode + 1):
+    for code in ASSIGNED:
         char = chr(code)
         parts = unicodedata.decomposition(char).split()
         if parts and not parts[0].startswith("<"):

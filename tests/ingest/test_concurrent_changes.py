@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Checkpoint, Item, Unit
+from backscroll.history.history import History
+from backscroll.model.stream import Checkpoint, Item
+from backscroll.model.unit import Unit
 from backscroll.readers import jsonl
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript import reader

@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from backscroll import History
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.config import NamedRoot
-from backscroll.model import SessionSummary
-from backscroll.model.safekeeping.transfer import StoredSession
+from backscroll.model.session import SessionSummary
+from backscroll.model.transfer import StoredSession
 from backscroll.sources import named
-from backscroll.sources.capabilities import SessionWriter
-from backscroll.sources.capability_lookup import required_capability
-from backscroll.testing.cursor.generations import GENERATIONS
 from backscroll.testing.cursor_cli.home import Home
-from backscroll.testing.cursor_cli.stores import example_messages
+from tests.builders.cursor.generations import GENERATIONS
+from tests.builders.cursor_cli.stores import example_messages
 
 STORES = [*(name for name in GENERATIONS if name != "g0-chat-panel"), "cursor-cli"]
 
@@ -39,7 +37,8 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[History]
 def copy(history: History, summary: SessionSummary, target: Path) -> SessionSummary:
     target.mkdir()
     ((source, root),) = history.roots()
-    writer = required_capability(named(source.name), SessionWriter)
+    writer = named(source.name).writer()
+    assert writer is not None
     session = StoredSession(
         ref=summary.ref, id=summary.id, root=root, paths=(), folder=summary.workspace_path
     )

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.ingest.sync import sync
+from backscroll.history.history import History
+from backscroll.ingest.sync import read_changes
 from backscroll.model.sync import SyncReport
 from backscroll.sources import named
-from backscroll.sources.claude_code import folders
-from backscroll.sources.claude_code.folders import Folder
+from backscroll.sources.claude_code import locations
+from backscroll.sources.claude_code.locations import Folder
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_prompts
 from tests.archive.synced_archive import SyncedArchive
@@ -184,7 +184,7 @@ def test_changed_exclusions_invalidate_every_folder(synced: SyncedArchive, tmp_p
     def sync_excluding(*patterns: str) -> dict[str, int]:
         archive = Archive(tmp_path / "archive.db", exclusions=Exclusions(patterns=patterns))
         try:
-            return changes(sync(archive, [(named("claude-code"), synced.root)]))
+            return changes(read_changes(archive, [(named("claude-code"), synced.root)]))
         finally:
             archive.close()
 
@@ -224,13 +224,16 @@ def test_files_in_a_folder_that_cannot_be_listed_have_not_vanished(
         return call
 
     with monkeypatch.context() as patch:
-        for module, name in ((folders, "_open"), (folders, "_scandir"), (os, "scandir")):
+        for module, name in ((locations, "_open"), (locations, "_scandir"), (os, "scandir")):
             patch.setattr(module, name, deny_access(getattr(module, name)))
         for _ in range(2):
             report = synced.sync()
             assert (report.vanished, report.problems) == (0, 1)
         changed_paths = {str(agent), folder}
-        assert sync(synced.archive, [(named("claude-code"), synced.root)], paths=changed_paths).vanished == 0
+        assert (
+            read_changes(synced.archive, [(named("claude-code"), synced.root)], paths=changed_paths).vanished
+            == 0
+        )
         assert not any(summary.is_gone for summary in synced.summaries())
     report = synced.sync()
     assert (report.changed, report.problems) == (0, 0)

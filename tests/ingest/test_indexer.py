@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index, parse
-from backscroll.ingest import bulk_read, parallel
-from backscroll.ingest.indexer import Indexer, update
-from backscroll.ingest.sync import sync
-from backscroll.model import Filter
-from backscroll.model.searchable_text import searchable_text
+from backscroll.index.query import parse
+from backscroll.index.store import Index
+from backscroll.ingest import parallel, read_units
+from backscroll.ingest.sync import read_changes
+from backscroll.model.search import searchable_text
+from backscroll.model.session import Filter
 from backscroll.sources import named
-from backscroll.testing.claude_code import GENERATIONS, Transcript, fork, resume, tool_calls
+from backscroll.stores.indexer import Indexer, update
+from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 from tests.archive.synced_archive import SyncedArchive
+from tests.builders.claude_code.generations import GENERATIONS
 
 FILTERS = ("role:user", "role:tool", "source:claude-code", "is:error", "is:edit", "branch:main", "file:py")
 
@@ -132,13 +134,13 @@ def test_an_index_written_during_a_parallel_sync_equals_a_new_index(
 ) -> None:
     monkeypatch.setattr(parallel, "MIN_PARALLEL_BYTES", 0)
     monkeypatch.setattr(parallel, "BATCH_BYTES", 200_000)
-    monkeypatch.setattr(bulk_read, "MIN_ROUND_BYTES", min_round_bytes)
+    monkeypatch.setattr(read_units, "MIN_ROUND_BYTES", min_round_bytes)
     for generation in GENERATIONS.values():
         generation(synced.root, 0)
     first = Transcript(seed=7).user("where does the ferry land").assistant("at the pier")
     first.write(synced.root)
     resume(first, seed=8).user("and in winter").write(synced.root)
-    report = sync(synced.archive, [(named("claude-code"), synced.root)], index=lambda: index)
+    report = read_changes(synced.archive, [(named("claude-code"), synced.root)], index=lambda: index)
     assert synced.archive.index_queue.next_jobs(1) == []
     assert report.sessions == len(
         {summary.id for summary in synced.summaries() if summary.parent_ref is None}

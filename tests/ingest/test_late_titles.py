@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 
 MESSAGES = (cursor.user("Totals are off"), cursor.assistant("Rounding."))

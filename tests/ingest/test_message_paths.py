@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Attachment, Edit, Message, Origin, ToolCall
-from backscroll.model.searchable_text import paths_of
+from backscroll.model.message import Attachment, Edit, Message, Origin, ToolCall
+from backscroll.model.search import paths_of
 
 
 def tool_message(params: dict[str, Any], **fields: Any) -> Message:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.ingest import first_page, parallel
+from backscroll.history.history import History
+from backscroll.ingest import parallel, read_units
 from backscroll.model.unit import ROW_BYTES
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
@@ -45,7 +45,7 @@ def test_a_sync_counts_rows_as_bytes(
     history: History, is_parallel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if is_parallel:
-        monkeypatch.setattr(first_page, "FIRST_PAGE_SESSIONS", 0)
+        monkeypatch.setattr(read_units, "FIRST_PAGE_SESSIONS", 0)
         monkeypatch.setattr(parallel, "MIN_PARALLEL_BYTES", 1)
     steps: Steps = []
     with history:

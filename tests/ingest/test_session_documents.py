@@ -6,9 +6,9 @@ import pytest
 import tantivy
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.index.engine import session_text
-from backscroll.index.engine.schema import SESSION_TAG, schema
+from backscroll.history.history import History
+from backscroll.index import documents
+from backscroll.index.schema import SESSION_TAG, schema
 from backscroll.testing.claude_code import Transcript
 
 ID = "10000000-0000-4000-8000-000000000000"
@@ -46,7 +46,7 @@ def test_words_of_earlier_and_later_messages_find_the_session(history: History, 
 def test_an_append_keeps_the_documents_of_earlier_windows(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_text, "WINDOW_MESSAGES", 4)
+    monkeypatch.setattr(documents, "WINDOW_MESSAGES", 4)
     prompts = [f"prompt{number}" for number in range(5)]
     with history:
         write(tmp_path, *prompts[:4])
@@ -70,7 +70,7 @@ def test_a_change_without_new_messages_keeps_the_documents(
     change: str,
     messages_per_window: int,
 ) -> None:
-    monkeypatch.setattr(session_text, "WINDOW_MESSAGES", messages_per_window)
+    monkeypatch.setattr(documents, "WINDOW_MESSAGES", messages_per_window)
     with history:
         write(tmp_path, "The ferry", "was late")
         history.sync()

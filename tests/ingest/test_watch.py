@@ -14,9 +14,9 @@ import watchfiles
 
 from backscroll.archive.query.messages import MessageQueries
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Message, SessionSummary
-from backscroll.model.session import FollowedMessage, SessionChange
+from backscroll.history.history import History
+from backscroll.model.message import Message
+from backscroll.model.session import FollowedMessage, SessionChange, SessionSummary
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.database import open_writer

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.git import Commit
-from backscroll.journal.extract.entry import build_entry
-from backscroll.journal.extract.phrases import is_correction, is_dropped, is_open, is_reasoned
+from backscroll.git.log import Commit
+from backscroll.highlights.sentences import is_correction, is_dropped, is_open, is_reasoned
+from backscroll.journal.entry import build_entry
 from backscroll.journal.material import Material, Part, Turn
-from backscroll.model import Edit, Hunk, Message, Origin, SessionSummary, ToolCall
-from backscroll.model.code.journal import JournalEntry
+from backscroll.model.journal import JournalEntry
+from backscroll.model.message import Edit, Hunk, Message, Origin, ToolCall
+from backscroll.model.session import SessionSummary
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SESSION = SessionSummary(

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
-from backscroll.history.parts.journal import Journal
-from backscroll.journal.files.daily_files import DailyFiles, block_text, parse_blocks
-from backscroll.journal.files.periods import parse_period
-from backscroll.journal.markup import escape_html
-from backscroll.model.code.journal import PeriodKind
+from backscroll.journal.entry import escape_html
+from backscroll.journal.files import DailyFiles, block_text, parse_blocks
+from backscroll.journal.journal import Journal
+from backscroll.journal.summaries import parse_period
+from backscroll.model.journal import PeriodKind
 from tests.journal.conftest import REASON, Workplace
 
 NOW = datetime(2026, 7, 15, 12, tzinfo=UTC)

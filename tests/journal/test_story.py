@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.history.parts.journal import Journal
-from backscroll.journal import language_model
-from backscroll.journal.language_model import ModelFailureError, run_model
-from backscroll.journal.quotes import quoted_texts
-from backscroll.journal.story import parse_story
+from backscroll.history.history import History
+from backscroll.journal import story
+from backscroll.journal.journal import Journal
+from backscroll.journal.story import ModelFailureError, parse_story, quoted_texts, run_model
 from tests.journal.conftest import REASON, Workplace
 
 ANSWER = f"""\
@@ -144,7 +142,7 @@ def test_a_slow_model_is_stopped(plug_in: Callable[[str], None]) -> None:
 
 
 def test_without_llm_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language_model, "find_spec", lambda name: None)
+    monkeypatch.setattr(story, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ModelFailureError, match=r"pip install backscroll\[llm\]"):
         run_model("fake", "Be brief.", "Hello")

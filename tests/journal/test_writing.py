@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import DestinationError
-from backscroll.history import History
-from backscroll.history.parts.journal import Journal
-from backscroll.journal.files.atomic_write import journal_lock, write_atomically
-from backscroll.journal.files.folder import lock_path
+from backscroll.history.history import History
+from backscroll.journal.files import journal_lock, lock_path, write_atomically
+from backscroll.journal.journal import Journal
 from tests.journal.conftest import REASON, Workplace
 
 
@@ -271,7 +270,7 @@ def test_a_locked_journal_is_an_error_after_the_timeout(tmp_path: Path) -> None:
 def test_two_processes_at_once_lose_no_note(workplace: Workplace, history: History) -> None:
     history.close()
     code = (
-        "import sys\nfrom pathlib import Path\nfrom backscroll.history import History\n"
+        "import sys\nfrom pathlib import Path\nfrom backscroll.history.history import History\n"
         "with History(home=Path(sys.argv[1])) as history:\n"
         "    for number in range(8):\n"
         "        history.journal.add_note('reflection', f'{sys.argv[3]}-{number}.', sys.argv[2])\n"

@@ -3,8 +3,6 @@
 from itertools import count
 from typing import Any
 
-__all__ = ["Block", "text", "think", "use"]
-
 Block = dict[str, Any]
 
 _numbers = count(1)

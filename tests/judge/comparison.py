@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from backscroll import History
-from backscroll.model import Filter, Message, SessionSummary, TokenUsage
+from backscroll.model.message import Message, TokenUsage
+from backscroll.model.session import Filter, SessionSummary
 from backscroll.render.turns import SubagentStart
 from tests.judge.expectation import (
     EDIT_TOOLS,
@@ -16,8 +17,6 @@ from tests.judge.expectation import (
 )
 from tests.judge.script import Exchange
 from tests.judge.stage import Stage
-
-__all__ = ["assert_agrees", "differences"]
 
 
 def assert_agrees(stage: Stage) -> None:

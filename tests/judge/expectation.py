@@ -11,17 +11,6 @@ from tests.judge.blocks import Block
 from tests.judge.script import WARM_UP, Exchange
 from tests.judge.stage import Stage
 
-__all__ = [
-    "EDIT_TOOLS",
-    "Conversation",
-    "ExpectedCall",
-    "conversations",
-    "expected_call",
-    "result_text",
-    "titles",
-    "without_reminders",
-]
-
 EDIT_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _PERSISTED = re.compile(r"<persisted-output>.*?saved to: (\S+)", re.DOTALL)
 _REMINDERS = re.compile(r"(\s*<system-reminder>.*?</system-reminder>)+\s*$", re.DOTALL)

@@ -20,8 +20,6 @@ import platformdirs
 
 from tests.judge.versions import Version, spread
 
-__all__ = ["CACHE", "executable", "failure"]
-
 _PACKAGE = "@anthropic-ai/claude-code"
 _TIMEOUT_SECONDS = 300
 _ENVIRONMENT = dict(os.environ)  # before the tests change it

@@ -13,8 +13,6 @@ from typing import Any
 from tests.judge.blocks import Block
 from tests.judge.script import Exchange, Failure, Reply, Script
 
-__all__ = ["serve"]
-
 
 @contextmanager
 def serve(script: Script, path: Path) -> Iterator[None]:

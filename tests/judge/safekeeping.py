@@ -10,8 +10,6 @@ from typing import Any
 from tests.judge.blocks import Block, text, think, use
 from tests.judge.stage import Run, Stage
 
-__all__ = ["Safekeeping", "conversation_of", "expected_conversation", "files_below", "make_session"]
-
 _COMMAND = str(Path(sys.executable).with_name("backscroll"))
 _TIMEOUT_SECONDS = 60
 _REMINDER = "<system-reminder>"

@@ -9,8 +9,6 @@ from typing import Any
 
 from tests.judge.blocks import Block, text, use
 
-__all__ = ["WARM_UP", "Exchange", "Failure", "Reply", "Script", "WaitForTool"]
-
 WARM_UP = "Warmup"  # prompt of a subagent that 2.0 starts to fill its cache
 
 _SUMMARY_REQUESTS = ("create a detailed summary", "detailed summary of")

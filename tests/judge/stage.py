@@ -19,8 +19,6 @@ from backscroll.config import NamedRoot
 from tests.judge.script import Exchange, Script
 from tests.judge.versions import Version
 
-__all__ = ["ALL_TOOLS", "Run", "Stage", "network_isolation"]
-
 ALL_TOOLS = (
     "Bash,Read,Write,Edit,MultiEdit,NotebookEdit,Glob,Grep,TodoWrite,Task,Agent,WebFetch,TaskCreate,TaskUpdate,"
     "TaskList,BashOutput,KillShell,TaskOutput,TaskStop,Skill,SlashCommand,ExitPlanMode,EnterPlanMode,SendMessage,"

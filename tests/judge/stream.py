@@ -10,8 +10,6 @@ from typing import Any
 from tests.judge.blocks import Block
 from tests.judge.stage import ALL_TOOLS, Stage
 
-__all__ = ["Stream", "stream"]
-
 _TIMEOUT_SECONDS = 60
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from tests.judge.stage import Stage
 
-__all__ = ["Terminal", "terminal"]
-
 _TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _TYPING_SECONDS = 0.8  # the tool takes faster input for a paste

@@ -13,8 +13,8 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.mcp.quoting import NOTICE
 from backscroll.mcp.tools.registry import TOOLS, WRITE_TOOLS
+from backscroll.mcp.tools.results import NOTICE
 from backscroll.testing import demo
 from tests.judge.blocks import Block, text, use
 from tests.judge.comparison import assert_agrees

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from backscroll.model import Filter
+from backscroll.model.session import Filter
 from tests.judge.blocks import text, use
 from tests.judge.comparison import assert_agrees
 from tests.judge.script import Reply

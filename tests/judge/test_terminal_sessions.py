@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from backscroll.model import Message
+from backscroll.model.message import Message
 from tests.judge.blocks import text
 from tests.judge.comparison import assert_agrees
 from tests.judge.safekeeping import Safekeeping

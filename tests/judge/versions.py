@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-__all__ = ["Version", "spread"]
-
 
 class Version(tuple[int, ...]):
     """Version that compares by number: 2.1.9 is older than 2.1.105."""

@@ -5,30 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.testing import demo
+from backscroll.history.history import History
+from tests.demo_archive import DemoArchive
 from tests.mcp_server.server_client import McpClient, environment, start_stdio_server
 
 
-@pytest.fixture(scope="package")
-def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Sync the demo into an archive. Return the environment of a server."""
-    folder: Path = tmp_path_factory.mktemp("mcp")
-    written = demo.write(folder / "robin")
-    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
-    with History(roots=roots, home=folder / "home") as history:
-        history.sync()
-    return environment(folder / "home", written.roots)
+@pytest.fixture(scope="session")
+def environ(demo_archive: DemoArchive, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Copy the archive of the demo. Return the environment of a server."""
+    home = tmp_path_factory.mktemp("mcp") / "home"
+    demo_archive.copy(home).close()
+    return environment(home, demo_archive.written.roots)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def mcp_client(environ: dict[str, str]) -> Iterator[McpClient]:
     with start_stdio_server(environ) as mcp_client:
         yield mcp_client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def structured_client(environ: dict[str, str]) -> Iterator[McpClient]:
     """A client of a server whose results have documents."""
     with start_stdio_server(environ, "--structured") as mcp_client:

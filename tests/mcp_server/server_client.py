@@ -14,8 +14,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 
-__all__ = ["COMMAND", "INITIALIZE_REQUEST", "McpClient", "environment", "start_stdio_server", "wait_for_sync"]
-
 COMMAND = str(Path(sys.executable).with_name("backscroll"))
 # The first request of a client.
 INITIALIZE_REQUEST = {

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.mcp.background_sync import BackgroundSync
+from backscroll.history.history import History
+from backscroll.mcp.workers import BackgroundSync
 from backscroll.testing.claude_code import Transcript
 from tests.cli.syncing_process import syncing_process
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from backscroll.history import History
-from backscroll.mcp.quoting import NOTICE
+from backscroll.history.history import History
+from backscroll.mcp.tools.results import NOTICE
+from tests.demo_archive import DemoArchive
 from tests.mcp_server.server_client import McpClient
 
 
 @pytest.fixture
-def repository(environ: dict[str, str]) -> Path:
-    return Path(environ["BACKSCROLL_HOME"]).parent / "robin" / "projects" / "saltern"
+def repository(demo_archive: DemoArchive) -> Path:
+    return Path(demo_archive.written.folder) / "projects" / "saltern"
 
 
 def git(repository: Path, *arguments: str) -> str:

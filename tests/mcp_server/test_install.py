@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from backscroll.config import Machine
 from backscroll.config.jsonc import NotJsonError, parse, with_member, without_member
 from backscroll.errors import DestinationError, UsageError
-from backscroll.mcp.install import CLIENTS, plan_install
+from backscroll.history.history import History
+from backscroll.mcp.install import plan_install
 from tests.cli.run_command import backscroll
 from tests.mcp_server.server_client import start_stdio_server
 
@@ -67,7 +68,7 @@ def test_an_entry_for_a_server_over_http_is_replaced(tmp_path: Path) -> None:
     path.parent.mkdir()
     entry = {"url": "http://127.0.0.1:8/mcp", "headers": {"Authorization": "Bearer x"}, "env": {"A": "1"}}
     path.write_text(json.dumps({"mcpServers": {"backscroll": entry}}))
-    change = plan_install(CLIENTS["cursor"], machine, ["backscroll", "mcp"])
+    change = plan_install(History.mcp_clients(machine)["cursor"], ["backscroll", "mcp"])
     assert json.loads(change.after or b"")["mcpServers"]["backscroll"] == {
         "env": {"A": "1"},
         "command": "backscroll",
@@ -162,7 +163,7 @@ def test_each_client_has_its_settings_path(
     client: str, system: str, environ: dict[str, str], path: str
 ) -> None:
     machine = Machine(Path("/home/zoe"), environ, system)
-    assert CLIENTS[client].settings(machine) == Path("/home/zoe") / path
+    assert History.mcp_clients(machine)[client].settings == Path("/home/zoe") / path
 
 
 def test_install_shows_the_change_writes_a_backup_and_can_be_undone(tmp_path: Path) -> None:
@@ -256,24 +257,24 @@ def test_fields_that_the_user_added_to_the_entry_are_kept(tmp_path: Path) -> Non
     file = tmp_path / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.write_text('{"mcpServers": {"backscroll": {"command": "old", "args": [], "env": {"TZ": "UTC"}}}}')
-    plan_install(CLIENTS["cursor"], Machine(tmp_path), ["backscroll", "mcp"]).apply()
+    plan_install(History.mcp_clients(Machine(tmp_path))["cursor"], ["backscroll", "mcp"]).apply()
     entry = parse(file.read_text())["mcpServers"]["backscroll"]
     assert entry == {"command": "backscroll", "args": ["mcp"], "env": {"TZ": "UTC"}}
-    assert not plan_install(CLIENTS["cursor"], Machine(tmp_path), ["backscroll", "mcp"]).is_needed
+    assert not plan_install(History.mcp_clients(Machine(tmp_path))["cursor"], ["backscroll", "mcp"]).is_needed
 
 
 def test_a_write_protected_file_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_text("{}")
     (tmp_path / ".claude.json").chmod(0o444)
     with pytest.raises(DestinationError, match="is write-protected"):
-        plan_install(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"]).apply()
+        plan_install(History.mcp_clients(Machine(tmp_path))["claude-code"], ["backscroll", "mcp"]).apply()
     assert [path.name for path in tmp_path.iterdir()] == [".claude.json"]
 
 
 def test_a_file_with_too_many_levels_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_text('{"a": ' + "[" * 100_000)
     with pytest.raises(UsageError, match="was not changed"):
-        plan_install(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"])
+        plan_install(History.mcp_clients(Machine(tmp_path))["claude-code"], ["backscroll", "mcp"])
 
 
 @pytest.mark.parametrize("is_environment", [False, True])
@@ -307,28 +308,28 @@ def test_settings_that_cannot_be_parsed_are_not_changed(tmp_path: Path) -> None:
 def test_a_file_that_changed_in_the_meantime_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / ".claude.json"
     file.write_text("{}")
-    change = plan_install(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"])
+    change = plan_install(History.mcp_clients(Machine(tmp_path))["claude-code"], ["backscroll", "mcp"])
     file.write_text('{"a": 1}')
     with pytest.raises(DestinationError, match="was changed by another program"):
         change.apply()
     assert [path.name for path in tmp_path.iterdir()] == [".claude.json"]
     with pytest.raises(UsageError):
         file.write_bytes(b"\xff\xfe")
-        plan_install(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"])
+        plan_install(History.mcp_clients(Machine(tmp_path))["claude-code"], ["backscroll", "mcp"])
 
 
 def test_a_link_to_the_settings_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "dotfiles" / "claude.json").write_text("{}")
     (tmp_path / ".claude.json").symlink_to(tmp_path / "dotfiles" / "claude.json")
-    plan_install(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"]).apply()
+    plan_install(History.mcp_clients(Machine(tmp_path))["claude-code"], ["backscroll", "mcp"]).apply()
     assert (tmp_path / ".claude.json").is_symlink()
     assert "backscroll" in (tmp_path / "dotfiles" / "claude.json").read_text()
 
 
 def test_install_does_not_import_the_server() -> None:
     slow_modules = {"mcp", "pydantic", "anyio", "sqlite3"}
-    code = f"import backscroll.cli.commands.setup.mcp, sys; print(sorted({slow_modules} & set(sys.modules)))"
+    code = f"import backscroll.cli.commands.mcp, sys; print(sorted({slow_modules} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
 

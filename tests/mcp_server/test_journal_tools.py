@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.server import tool_list
 from tests.journal.conftest import REASON, Workplace
 from tests.mcp_server.write_server import WriteClient, start_write_server

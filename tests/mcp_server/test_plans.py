@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.mcp.tools import plans
 from backscroll.mcp.tools.plans import PLAN_MINUTES, PlanStore
 from backscroll.mcp.tools.registry import WRITE_TOOLS

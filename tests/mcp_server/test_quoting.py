@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.mcp.quoting import NOTICE, indent, quote_history
+from backscroll.mcp.tools.results import NOTICE, indent, quote_history
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.tool_calls import write
-from tests.mcp_server.server_client import McpClient, environment, start_stdio_server, wait_for_sync
+from tests.mcp_server.server_client import McpClient
+from tests.mcp_server.write_server import start_read_server
 
 TOKEN = "ghp_" + "a8Kd93jfLs02mXnB7vQe" + "T5yUiO1pAsD4fGhJ"
 FORGED_END = (
@@ -45,9 +46,7 @@ def hostile_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClie
     first.write(folder / "claude")
     second = Transcript("11000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/ferry")
     second.user(f"{TOKEN} is the title").assistant("Thanks.").write(folder / "claude")
-    environ = environment(folder / "home", {"claude-code": folder / "claude"})
-    with start_stdio_server(environ, "--structured") as mcp_client:
-        wait_for_sync(mcp_client, 2)
+    with start_read_server(folder / "home", folder / "claude") as mcp_client:
         yield mcp_client
 
 

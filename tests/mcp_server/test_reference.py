@@ -11,8 +11,8 @@ from typing import Any
 
 from backscroll import errors
 from backscroll.errors import BackscrollError
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.errors import failure_for
-from backscroll.mcp.options import ServerOptions
 from backscroll.mcp.prompts import prompt_list
 from backscroll.mcp.resources import TEMPLATES
 from backscroll.mcp.server import tool_list

@@ -4,9 +4,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.mcp.prompts import PROMPTS
-from backscroll.mcp.quoting import NOTICE
+from backscroll.mcp.tools.results import NOTICE
 from tests.mcp_server.server_client import McpClient
 
 SESSION_TEMPLATE = ResourceTemplateReference(uri="backscroll://session/{ref}")

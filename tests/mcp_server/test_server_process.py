@@ -17,10 +17,9 @@ import pytest
 from mcp import Client
 
 from backscroll.archive import connection
-from backscroll.archive.sync_lock import sync_lock
-from backscroll.history import History
-from backscroll.mcp.call import Call, CallCancelledError
-from backscroll.mcp.options import ServerOptions
+from backscroll.archive.running_sync import sync_lock
+from backscroll.history.history import History
+from backscroll.mcp.call import Call, CallCancelledError, ServerOptions
 from backscroll.mcp.server import McpServer
 from backscroll.mcp.workers import WorkerPool
 from backscroll.testing.claude_code import Transcript

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from mcp import Client
 
-from backscroll.history import History
-from backscroll.mcp.options import ServerOptions
-from backscroll.mcp.quoting import NOTICE
+from backscroll.history.history import History
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.server import tool_list
-from backscroll.mcp.tools.message_pages import Page, page_item, page_lines
 from backscroll.mcp.tools.registry import TOOLS
-from backscroll.model import Message, Origin
+from backscroll.mcp.tools.results import NOTICE
+from backscroll.mcp.tools.sessions import Page, page_item, page_lines
+from backscroll.model.message import Message, Origin
 from tests.mcp_server.server_client import McpClient, start_stdio_server
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "mcp" / "tools.json"
@@ -42,7 +42,7 @@ def complete(tool: str, arguments: dict[str, Any], history: History) -> dict[str
     """Return the arguments of a call, with those that depend on the history."""
     if tool == "get_agent_session":
         return {"ref": history.find("f841ceec").agent_ids[0]}
-    repository = history.archive_path.parent.parent / "robin" / "projects" / "saltern"
+    repository = next(one.path for one in history.list_workspaces() if one.name == "saltern")
     if tool == "sessions_for_code":
         return {"repository": str(repository), "file": "README.md"}
     if tool in ("sessions_for_commit", "journal_context"):

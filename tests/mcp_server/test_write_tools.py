@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.server import tool_list
 from backscroll.mcp.tools.registry import WRITE_TOOLS
-from backscroll.sources.claude_code.project_key import project_key
+from backscroll.sources.claude_code.workspace import project_key
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_running_process
 from tests.mcp_server.server_client import COMMAND, environment, start_stdio_server

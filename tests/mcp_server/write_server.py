@@ -1,4 +1,4 @@
-"""A server with ``--allow-writes`` in this process, on a small history that may be changed."""
+"""Servers in this process, on small histories, with and without ``--allow-writes``."""
 
 import json
 from collections.abc import Iterator
@@ -11,15 +11,13 @@ from mcp import Client
 from mcp_types import Implementation
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.mcp.options import ServerOptions
+from backscroll.history.history import History
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.server import McpServer
 from backscroll.mcp.tools.plans import PlanStore
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import McpClient
-
-__all__ = ["CLAUDE_ID", "OTHER_ID", "Stage", "WriteClient", "start_write_server"]
 
 CLAUDE_ID = "10000000-0000-4000-8000-000000000001"
 OTHER_ID = "20000000-0000-4000-8000-000000000002"
@@ -96,6 +94,23 @@ class Place(Protocol):
     home: Path
 
     def history(self) -> History: ...
+
+
+@contextmanager
+def start_read_server(home: Path, claude_root: Path, *, is_redacted: bool = True) -> Iterator[McpClient]:
+    """Sync a root of Claude Code. Start a server in this process, without a background sync."""
+
+    def open_history() -> History:
+        return History(roots=[NamedRoot("claude-code", claude_root)], home=home)
+
+    with open_history() as history:
+        history.sync()
+    server = McpServer(open_history, ServerOptions(is_structured=True, is_redacted=is_redacted))
+    with start_blocking_portal() as portal:
+        mcp_client = Client(server.server)
+        with portal.wrap_async_context_manager(mcp_client):
+            yield McpClient(portal, mcp_client)
+    server.workers.close()
 
 
 @contextmanager

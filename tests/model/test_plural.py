@@ -3,7 +3,7 @@
 import pytest
 
 from backscroll.model.text import pluralize
-from backscroll.render.terminal.humanize import compact_count
+from backscroll.render.humanize import compact_count
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import ast
 import re
 from pathlib import Path
 
-from backscroll.model import PROBLEM_CODES
+from tests.python_statements import parse_file
+
+from backscroll.model.problem import PROBLEM_CODES
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -15,7 +17,7 @@ def codes_in_use() -> set[str]:
     for path in (REPOSITORY / "src").rglob("*.py"):
         if path.name == "problem.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parse_file(path)):
             if isinstance(node, ast.Constant) and node.value in PROBLEM_CODES:
                 found.add(node.value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -5,18 +5,17 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.model import (
+from backscroll.model.message import Message, TokenUsage
+from backscroll.model.problem import Problem
+from backscroll.model.stream import (
     ORPHAN_RESULT,
     Closing,
     Item,
-    Message,
     Opening,
-    Problem,
     RecordCounts,
     Replacement,
     SubagentLink,
     TitleHint,
-    TokenUsage,
     ToolResult,
     UsageReport,
     is_same_response,
@@ -24,8 +23,6 @@ from backscroll.model import (
     message_for_orphan_result,
     with_result,
 )
-
-__all__ = ["ParsedSession", "UnitContent", "fold"]
 
 
 class ParsedSession(Struct, frozen=True):

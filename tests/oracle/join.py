@@ -11,22 +11,17 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.model import (
-    STORES,
+from backscroll.model.message import Message, TokenUsage, is_uuid, merge_messages, record_id_of
+from backscroll.model.store import store_rank
+from backscroll.model.stream import (
+    OWN_TITLES,
     Closing,
     CopiedLines,
-    Message,
     Opening,
     SubagentLink,
-    TokenUsage,
-    is_uuid,
-    record_id_of,
+    title_rank,
 )
-from backscroll.model.merge_messages import merge_messages
-from backscroll.model.stream.closing import OWN_TITLES, title_rank
 from tests.oracle.fold import ParsedSession, UnitContent
-
-__all__ = ["Key", "Session", "join"]
 
 Key = tuple[str, str, str | None]  # platform, id, and for a subagent the session that started it
 
@@ -87,7 +82,7 @@ def _fragment_rank(fragment: ParsedSession) -> tuple[bool, int, int, str]:
     updated = fragment.closing.updated_at
     newest = -int(updated.timestamp() * 1000) if updated is not None else 0
     path = fragment.messages[0].origin.path if fragment.messages else ""
-    return not fragment.messages, STORES.index(fragment.opening.store), newest, path
+    return not fragment.messages, store_rank(fragment.opening.store), newest, path
 
 
 def _fill_closing(closing: Closing, other: Closing) -> Closing:

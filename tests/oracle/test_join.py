@@ -6,8 +6,9 @@ from random import Random
 import pytest
 
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Prompt, Transcript, fork, resume, tool_calls
+from backscroll.testing.claude_code import Prompt, Transcript, fork, resume, tool_calls
 from backscroll.testing.claude_code.side_files import write_prompts
+from tests.builders.claude_code.generations import GENERATIONS
 from tests.oracle.fold import fold
 from tests.oracle.join import Key, Session, join
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
 from backscroll.model.statistics import PROMPT_SIZES, Consumption, Tokens
-from backscroll.pricing.costs import bill_of, cost_of
-from backscroll.pricing.model_names import plain_name
-from backscroll.pricing.prices import built_in, with_own
+from backscroll.pricing.prices import bill_of, built_in, cost_of, plain_name, with_own
 
 COUNTS = st.integers(0, 10**9)
 TOKENS = st.builds(

@@ -5,12 +5,13 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.archive.synced_archive import SyncedArchive
+from tests.example_counts import fewer_examples
 
-from backscroll.index import Index
-from backscroll.ingest.rebuild import rebuild
+from backscroll.index.store import Index
+from backscroll.ingest.originals import rebuild
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 
@@ -110,7 +111,7 @@ def _texts(synced: SyncedArchive) -> set[tuple[str, str]]:
     }
 
 
-@settings(max_examples=20, deadline=None)
+@fewer_examples(3)
 @given(
     st.lists(
         st.lists(st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 11)), min_size=1, max_size=3),

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders.claude_code.damage import DAMAGE
+from tests.builders.claude_code.generations import GENERATIONS
 from tests.oracle.fold import UnitContent, fold
 
-from backscroll.model import Unit
+from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import DAMAGE, GENERATIONS, Transcript, tool_calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backscroll.commits import shell
 from backscroll.commits.lines import code_lines, hash_each, hash_line, hash_lines
-from backscroll.commits.shell import commit_commands, writes
 
 COMMAND_PARTS = st.sampled_from(
     [
@@ -32,12 +32,12 @@ commands = st.lists(st.one_of(COMMAND_PARTS, st.text(max_size=12)), max_size=20)
 
 @given(commands)
 def test_every_command_can_be_read(command: str) -> None:
-    assert all(isinstance(write.text, str) for write in writes.written_texts(command))
-    assert all(isinstance(path, str) for path in writes.changed_paths(command))
-    parsed = commit_commands.parse_commit(command)
+    assert all(isinstance(write.text, str) for write in shell.written_texts(command))
+    assert all(isinstance(path, str) for path in shell.changed_paths(command))
+    parsed = shell.parse_commit(command)
     if parsed is not None:
         assert all(subject and "\n" not in subject for subject in parsed.subjects)
-    found = (*commit_commands.created_hashes(command), *commit_commands.shown_hashes(command))
+    found = (*shell.created_hashes(command), *shell.shown_hashes(command))
     assert all(len(printed) >= 7 for printed in found)
 
 

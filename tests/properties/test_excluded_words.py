@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model.searchable_text import searchable_text
+from backscroll.history.history import History
+from backscroll.model.search import searchable_text
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 WORDS = ("amber", "basil", "cedar", "dunes", "ember", "fjord", "gorse", "heath")
@@ -81,7 +81,6 @@ def test_the_history_has_sessions_with_a_word_only_in_copied_messages(archived: 
     assert any(archived.words[ref] - own[ref] for ref in own)
 
 
-@settings(max_examples=60, deadline=None)
 @given(some_words, operators)
 def test_excluded_words_alone_list_the_sessions_without_them(
     archived: RandomHistory, excluded: set[str], operator: str
@@ -90,7 +89,6 @@ def test_excluded_words_alone_list_the_sessions_without_them(
     assert archived.sessions(negate(excluded, operator)) == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(WORDS), some_words, operators)
 def test_no_session_with_an_excluded_word_is_found(
     archived: RandomHistory, wanted: str, excluded: set[str], operator: str
@@ -99,7 +97,6 @@ def test_no_session_with_an_excluded_word_is_found(
     assert found == {ref for ref in archived.sessions(wanted) if not archived.words[ref] & excluded}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(WORDS), st.sampled_from(WORDS))
 def test_an_excluded_alternative_adds_the_sessions_without_the_word(
     archived: RandomHistory, wanted: str, excluded: str
@@ -108,7 +105,6 @@ def test_an_excluded_alternative_adds_the_sessions_without_the_word(
     assert archived.sessions(f"{wanted} OR NOT {excluded}") == archived.sessions(wanted) | without
 
 
-@settings(max_examples=60, deadline=None)
 @given(some_words, operators)
 def test_a_search_by_message_excludes_messages(
     archived: RandomHistory, excluded: set[str], operator: str

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.archive.synced_archive import SyncedArchive
 
@@ -108,7 +108,6 @@ _STEPS: dict[str, Callable[[ChangingFolder, int], object]] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 11)), max_size=3), max_size=6)
 )

@@ -6,7 +6,7 @@ from base64 import b64encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.readers.embedded_images import embedded_images
+from backscroll.readers.lenient_json import embedded_images
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 JPEG = b"\xff\xd8\xff\xe0" + bytes(40)

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.readers.sqlite import files as sqlite_files
-from backscroll.readers.sqlite.connection import Database, as_bytes, change_token
-from backscroll.readers.sqlite.wal import has_commits
+from backscroll.readers import sqlite as sqlite_files
+from backscroll.readers.files import change_token
+from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.readers.wal import has_commits
 
 WRITER = """
 import sqlite3, sys

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll.model import Attachment, Edit, Hunk, ToolCall
+from backscroll.documents import message_document, to_document
 from backscroll.model.export import SECRET_CATEGORIES, SecretLocation
+from backscroll.model.message import Attachment, Edit, Hunk, ToolCall
 from backscroll.redact.redactor import Redactor
-from backscroll.render.json import encode_json, message_document, secrets_document, summary_document
+from backscroll.render.json import encode_json, secrets_document
 from tests.render.sessions import SUMMARY, message
 from tests.render.tokens import TOKENS, pem, random_text
 
@@ -36,7 +37,7 @@ def redact_everywhere(text: str) -> bytes:
     return encode_json(
         [
             message_document(redactor.redact_message(one, "r", 0), 0),
-            summary_document(redactor.redact_summary(summary)),
+            to_document(redactor.redact_summary(summary)),
         ]
     )
 

@@ -6,10 +6,9 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
+from backscroll.model.message import Attachment, Edit, Hunk, Message, Origin, ToolCall
+from backscroll.model.session import SessionSummary
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
-
-__all__ = ["AT", "SUMMARY", "items", "message", "session", "texts"]
 
 AT = datetime(2026, 10, 3, 7, 0, tzinfo=UTC)
 SUMMARY = SessionSummary(

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model.statistics import Sums, Tokens
-from backscroll.render.statistics.charts import bar, sparkline
-from backscroll.render.terminal.humanize import format_cost, format_duration, format_percent, format_usd
+from backscroll.render.humanize import format_cost, format_duration, format_percent, format_usd
+from backscroll.render.statistics import bar, sparkline
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1), st.integers(1, 80))

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Edit, Hunk
-from backscroll.render.html import diff_alignment, highlighting
-from backscroll.render.html.diff import DiffHtml
-from backscroll.render.html.diff_alignment import align_lines, changed_ranges
+from backscroll.model.message import Edit, Hunk
+from backscroll.render.html import diff, highlighting
+from backscroll.render.html.diff import DiffHtml, align_lines, changed_ranges
 from backscroll.render.html.highlighting import CodeHighlighter, code_spans, language_of_path
 
 lines = st.lists(st.text(alphabet="ab (){}=,\t<&é", max_size=12), max_size=9)
@@ -57,7 +56,7 @@ def test_reindented_lines_are_beside_each_other() -> None:
 
 
 def test_a_long_hunk_is_aligned_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diff_alignment, "_MAX_MATCHED_PAIRS", 5)
+    monkeypatch.setattr(diff, "_MAX_MATCHED_PAIRS", 5)
     rows = align_lines(["a", "b", "c"], ["b", "c"])
     assert [(row.old, row.new, row.is_same) for row in rows] == [
         (0, 0, False),

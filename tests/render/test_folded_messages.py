@@ -6,10 +6,9 @@ from html import unescape
 import pytest
 from msgspec.structs import replace
 
-from backscroll.model import Message, Origin, ToolCall
+from backscroll.model.message import Message, Origin, ToolCall
 from backscroll.render.html.highlighting import CodeHighlighter
-from backscroll.render.html.listings import result_html
-from backscroll.render.html.messages import TranscriptHtml
+from backscroll.render.html.session import TranscriptHtml, result_html
 from backscroll.render.turns import MessageItem
 from tests.render.sessions import AT, message
 

@@ -7,9 +7,8 @@ from hypothesis import given
 
 from backscroll.model.text import sanitize
 from backscroll.render.html.highlighting import highlight_code
-from backscroll.render.html.index_page import index_page
-from backscroll.render.html.page_frame import page_end, page_start
-from backscroll.render.html.session_page import html
+from backscroll.render.html.pages import index_page, page_end, page_start
+from backscroll.render.html.session import html
 from tests.render.sessions import SUMMARY, items, message, session, texts
 
 VOID = {"meta", "link", "input", "br", "hr"}

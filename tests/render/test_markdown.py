@@ -7,10 +7,9 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.model.message import Edit, Hunk, ToolCall
 from backscroll.model.text import sanitize
-from backscroll.render.markdown import markdown
-from backscroll.render.markdown_escape import code_fence, code_span, escape_markdown, safe_markdown
+from backscroll.render.markdown import code_fence, code_span, escape_markdown, markdown, safe_markdown
 from tests.render.sessions import SUMMARY, items, message, session, texts
 
 # HTML of the page itself, with any escaped text in it.

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import SearchMatch, SearchResult
-from backscroll.render.search_results import match_lines
-from backscroll.render.terminal.width import cell_width
+from backscroll.model.search import SearchMatch, SearchResult
+from backscroll.render.search import match_lines
+from backscroll.render.terminal.text import cell_width
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from backscroll.model.text import sanitize
 from backscroll.render.html.markdown import _parser, markdown_to_html
-from backscroll.render.markdown_escape import _is_safe, blockquote, safe_markdown
+from backscroll.render.markdown import _is_safe, blockquote, safe_markdown
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_simple_text_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise AssertionError("parsed")
 
-    for name in ("html.markdown._parser", "markdown_escape._parser", "markdown_escape._permissive_parser"):
+    for name in ("html.markdown._parser", "markdown._parser", "markdown._permissive_parser"):
         monkeypatch.setattr(f"backscroll.render.{name}", fail)
     text = "Use `a<b` in **two** lines.\n\n```python\nzone = [1]\n```\n"
     assert "<strong>two</strong>" in markdown_to_html(text)

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.model.message import Edit, Hunk, ToolCall
 from backscroll.model.text import escape_json, one_line, sanitize
-from backscroll.render.diffs import diff_lines
-from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
+from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call, diff_lines
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from backscroll.model import Message, SessionSummary, ToolCall
+from backscroll.model.message import Message, ToolCall
+from backscroll.model.session import SessionSummary
 from backscroll.render.turns import (
     MessageItem,
     Subagent,

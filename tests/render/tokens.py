@@ -3,8 +3,6 @@
 import random
 import string
 
-__all__ = ["TOKENS", "pem", "random_text"]
-
 _ALNUM = string.ascii_letters + string.digits
 _HEX = "0123456789abcdef"
 

@@ -9,12 +9,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from backscroll.config import Machine, NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter, SessionSummary
-from backscroll.testing import claude_code, cursor, cursor_cli
+from backscroll.history.history import History
+from backscroll.model.session import Filter, SessionSummary
 from backscroll.testing.claude_code import Transcript, forks, tool_calls
-
-__all__ = ["archive_content", "history_of", "options", "write"]
+from tests.builders.claude_code.bulk.history import write_history as write_claude_history
+from tests.builders.cursor.history import write_history as write_cursor_history
+from tests.builders.cursor_cli.history import write_history as write_cursor_cli_history
 
 _WORDS = ("ticket-000003", "the", "ferry", "error", "def")
 _ARCHIVE_SPECIFIC = ("number", "size", "path")  # differ between archives of equal content
@@ -23,7 +23,7 @@ _ARCHIVE_SPECIFIC = ("number", "size", "path")  # differ between archives of equ
 def write(folder: Path) -> Path:
     """Write some sixty units of two megabytes: enough for several processes with small batches."""
     claude = folder / "claude-code"
-    claude_code.write_history(claude, sessions=24, seed=3, bytes_target=1_000_000)
+    write_claude_history(claude, sessions=24, seed=3, bytes_target=1_000_000)
     for seed in range(100, 104):
         first = Transcript(seed=seed, cwd="/home/zoe/ferry")
         first.user(f"the ferry of {seed}").run(tool_calls.bash("ls", "a\nb")).assistant("two files")
@@ -33,8 +33,8 @@ def write(folder: Path) -> Path:
         forks.fork(first, seed=seed + 200).user("or else").assistant("it did not").write(claude)
     broken = Transcript(seed=99).user("cut").assistant("off").write(claude)
     broken.write_bytes(broken.read_bytes()[:-20])
-    cursor.write_history(folder / "cursor", sessions=4, bubbles=60, megabytes=1)
-    cursor_cli.write_history(folder / "cursor-cli", sessions=3, messages=15)
+    write_cursor_history(folder / "cursor", sessions=4, bubbles=60, megabytes=1)
+    write_cursor_cli_history(folder / "cursor-cli", sessions=3, messages=15)
     return folder
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tests.forked_process import ForkedProcess
 
-__all__ = ["DRIVER", "ChildProcess", "kill_points"]
-
 # Runs the real command with small batches. Environment variables kill it at an SQL statement, count the
 # statements, or delay merging.
 DRIVER = """
@@ -21,7 +19,7 @@ from backscroll.ingest import parallel
 parallel.MIN_PARALLEL_BYTES, parallel.BATCH_BYTES = 0, 150_000
 if "SLOW" in os.environ:
     import time
-    from backscroll.archive.write.unit_store import UnitStore
+    from backscroll.archive.write.units import UnitStore
     merge = UnitStore.merge_shards
     UnitStore.merge_shards = lambda *arguments: time.sleep(float(os.environ["SLOW"])) or merge(*arguments)
 last = int(os.environ.get("LAST_STATEMENT", "0"))

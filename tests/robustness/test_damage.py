@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.cli.app import run
-from backscroll.cli.output.errors import report_errors
+from backscroll.cli.messages import report_errors
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_settings
 

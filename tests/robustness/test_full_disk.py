@@ -76,7 +76,15 @@ class Disk:
         ]
 
 
-@pytest.mark.parametrize("size", ["64k", "400k", "1200k", "3000k"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        "400k",
+        "1200k",
+        pytest.param("64k", marks=pytest.mark.soak),
+        pytest.param("3000k", marks=pytest.mark.soak),
+    ],
+)
 def test_a_full_disk_gives_an_error_and_the_next_sync_completes_the_archive(
     folder: Path, listed: set[str], tmp_path: Path, size: str
 ) -> None:

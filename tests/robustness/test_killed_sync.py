@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.usefixtures("temporary"),
 ]
 
-KILL_COUNT = int(os.environ.get("KILLS", "10"))
+KILL_COUNT = int(os.environ.get("KILLS", "5"))
 
 
 def test_after_a_kill_at_any_point_the_next_sync_gives_the_same_content(

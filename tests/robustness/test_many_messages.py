@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import McpClient, environment, start_stdio_server
 

@@ -8,9 +8,10 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
-from backscroll.history import History, Redactor
-from backscroll.model import SessionSummary
+from backscroll.history.history import History
 from backscroll.model.export import SecretLocation
+from backscroll.model.session import SessionSummary
+from backscroll.redact.redactor import Redactor
 from backscroll.testing.claude_code import Transcript, tool_calls
 
 PASSWORD = "tide" + "Table77"
@@ -128,12 +129,13 @@ def test_an_invalid_regular_expression_is_an_error(history: History) -> None:
 def test_more_matches_than_the_limit_are_marked_as_incomplete(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backscroll.search.session_matches.MAX_MATCHES", 2)
+    monkeypatch.setattr("backscroll.search.search.MAX_MATCHES", 2)
     session = history.find("10000000-0000-4000-8000-000000000012")
     found = history.transcript.find_matches(session, "herring")
     assert (len(found.positions), found.is_complete) == (2, False)
 
 
+@pytest.mark.soak
 def test_a_session_finds_more_than_10_000_messages(tmp_path: Path) -> None:
     session = Transcript("10000000-0000-4000-8000-000000000014", seed=8)
     for _ in range(5_100):

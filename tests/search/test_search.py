@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backscroll.archive.storage.codec import encode_messages
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.index import Pattern, exact, regex
-from backscroll.model import Message, Origin, ToolCall
-from backscroll.model.searchable_text import searchable_text
-from backscroll.search.byte_prefilter import required_bytes
-from backscroll.search.matches import By
+from backscroll.history.history import History
+from backscroll.index.pattern import Pattern, exact, regex
+from backscroll.model.message import Message, Origin, ToolCall
+from backscroll.model.search import SearchBy, searchable_text
+from backscroll.search.pattern_search import required_bytes
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork, tool_calls
 from tests.sources.cursor.reading import write_and_read
@@ -70,7 +69,6 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
         yield history
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
 @example(text="source:*<")
 def test_any_text_with_a_letter_or_digit_can_be_searched_for(history: History, text: str) -> None:
@@ -87,14 +85,12 @@ def test_an_empty_query_with_a_filter_lists_what_matches_the_filter(history: His
     assert len(history.search_sessions("...", since=datetime(2020, 1, 1, tzinfo=UTC)).data) == 3
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=6), st.booleans())
 def test_any_substring_can_be_searched_for(history: History, text: str, by_message: bool) -> None:
     found = history.search_sessions(text, pattern="exact", by="message" if by_message else "session")
     assert all(text in match.match or "\n" in text for match in found.data)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["why is it flaky", "ls", "a.py", "Because 中文."]), st.data())
 def test_any_substring_is_found_in_any_case(history: History, text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
@@ -161,7 +157,6 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.text("xy", min_size=1), JSON_VALUES, max_size=3), st.text(max_size=8), st.data())
 def test_the_byte_prefilter_never_skips_a_match(
     params: dict[str, object], content: str, data: st.DataObject
@@ -218,7 +213,7 @@ def with_titles(folder: Path) -> History:
 )
 @pytest.mark.parametrize("by", ["session", "message"])
 def test_a_title_is_found_with_the_first_message_of_its_own_session(
-    tmp_path: Path, query: str, pattern: Kind, highlighted: list[str], position: int, by: By
+    tmp_path: Path, query: str, pattern: Kind, highlighted: list[str], position: int, by: SearchBy
 ) -> None:
     with with_titles(tmp_path) as history:
         (match,) = history.search_sessions(query, pattern=pattern, by=by).data

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.index.query.parser import is_common_word
-from backscroll.search.synonyms import synonyms
+from backscroll.history.history import History
+from backscroll.index.query import is_common_word
+from backscroll.search.recall import synonyms
 from backscroll.testing.claude_code import Transcript
 
 

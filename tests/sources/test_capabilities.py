@@ -1,50 +1,55 @@
-"""Every module that a source names for a capability has the functions of the protocol."""
+"""Every capability of a source is a module or object with the functions of a protocol.
+
+mypy checks the functions and their types. These tests check what it does not see.
+"""
 
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, get_args, get_type_hints
 
 import pytest
 
-from backscroll.sources import capabilities, named, names
-from backscroll.sources.capabilities import BackupContents
-from backscroll.sources.capability_lookup import capability, has_capability, required_capability
-from backscroll.sources.protocols import RetentionPolicy
+from backscroll.sources import capabilities, named, names, protocols
+from backscroll.sources.protocols import Source
 from tests.sources.toy_source import Toy
 
+OTHERS = {"roots", "units", "read", "keeps_file", "mcp_clients"}
 
-def _implemented() -> Iterator[tuple[str, type[object]]]:
-    for name in names():
-        for kind in vars(named(name).__class__)["capability_modules"]:
-            yield name, RetentionPolicy if kind == "RetentionPolicy" else getattr(capabilities, kind)
+
+def _capabilities() -> dict[str, type]:
+    """Return the protocols of the capability methods, by the name of the method."""
+    names = {name for name, _ in inspect.getmembers(Source, inspect.isfunction)} - OTHERS
+    scope = {**vars(protocols), **vars(capabilities)}
+    return {name: get_args(get_type_hints(getattr(Source, name), scope)["return"])[0] for name in names}
 
 
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
-    return [
-        (one.name, one.kind, one.default)
-        for one in inspect.signature(function).parameters.values()
-        if one.name != "self"
-    ]
+    found = inspect.signature(function).parameters.values()
+    return [(one.name, one.kind, one.default) for one in found if one.name != "self"]
 
 
-@pytest.mark.parametrize(("name", "kind"), list(_implemented()))
-def test_a_module_has_the_functions_of_its_capability(name: str, kind: type[object]) -> None:
-    module: Any = required_capability(named(name), kind)
-    methods = {method: function for method, function in vars(kind).items() if inspect.isfunction(function)}
-    methods.pop("__init__", None)
-    for method, function in methods.items():
-        if not method.startswith("_"):
-            assert _parameters(getattr(module, method)) == _parameters(function), method
-            assert method in module.__all__
+@pytest.mark.parametrize("method", sorted(_capabilities()))
+@pytest.mark.parametrize("name", names())
+def test_a_capability_has_the_functions_of_its_protocol(name: str, method: str) -> None:
+    found = getattr(named(name), method)()
+    if found is None:
+        return
+    for function_name, function in vars(_capabilities()[method]).items():
+        if inspect.isfunction(function) and not function_name.startswith("_"):
+            assert _parameters(getattr(found, function_name)) == _parameters(function), function_name
 
 
-def test_every_capability_has_an_implementation() -> None:
-    implemented = {kind.__name__ for _, kind in _implemented()}
-    assert implemented == {*capabilities.__all__, "RetentionPolicy"} - {"Relocation"}
+def test_every_protocol_is_a_capability() -> None:
+    found = vars(capabilities).values()
+    declared = {kind for kind in found if getattr(kind, "_is_protocol", False) and kind is not Protocol}
+    assert set(_capabilities().values()) == declared
 
 
-def test_a_source_without_capabilities_has_none() -> None:
-    assert not has_capability(Toy(), BackupContents)
-    assert capability(Toy(), BackupContents) is None
-    with pytest.raises(AssertionError, match="toy has no BackupContents"):
-        required_capability(Toy(), BackupContents)
+@pytest.mark.parametrize("method", sorted(_capabilities()))
+def test_every_capability_has_an_implementation(method: str) -> None:
+    assert any(getattr(named(name), method)() is not None for name in names())
+
+
+@pytest.mark.parametrize("method", sorted(_capabilities()))
+def test_a_source_without_capabilities_has_none(method: str) -> None:
+    assert getattr(Toy(), method)() is None

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine
-from backscroll.model import Message, Unit
+from backscroll.model.message import Message
+from backscroll.model.store import single_session_kinds
+from backscroll.model.unit import Unit
 from backscroll.sources import named, names
 from backscroll.sources.protocols import ChangeMarkers, PathLookup, RawRecords, Watchable, close, raw_rows
 from backscroll.testing import cursor
@@ -50,6 +52,16 @@ def snapshot(root: Path) -> dict[str, tuple[bytes, int, int]]:
             status = path.stat()
             found[str(path)] = (path.read_bytes(), status.st_mtime_ns, status.st_mode)
     return found
+
+
+@every_history
+def test_every_kind_of_store_and_unit_is_declared(history: History, tmp_path: Path) -> None:
+    units, source = read_all(history, history.write(tmp_path / "root")), history.source()
+    assert {unit.kind for unit, _ in units} <= {kind.name for kind in source.unit_kinds}
+    assert {one.opening.store for one in sessions(units)} <= {store.name for store in source.stores}
+    for unit, content in units:
+        if unit.kind in single_session_kinds():
+            assert len({one.opening.parent_id or one.opening.id for one in content.sessions}) <= 1
 
 
 @every_history

@@ -8,8 +8,6 @@ import pytest
 from backscroll import sources
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable, Store
-from backscroll.sources.capabilities import ResumeCommands
-from backscroll.sources.capability_lookup import required_capability
 
 HOME = Path("/home/zoe")
 MACHINE = Machine(HOME)
@@ -38,14 +36,20 @@ def cli_store(kind: str = "store", folder: str = FERRY, root: str = "/home/zoe/.
     return Store("cursor-cli", root, f"{root}/chats/{hashed}/{ID}/store.db", kind, False)
 
 
+def found_command(name: str, resumable: Resumable, machine: Machine) -> Command | Refusal:
+    commands = sources.named(name).resume()
+    assert commands is not None
+    return commands.resume_command(resumable, machine)
+
+
 def resume_command(name: str, resumable: Resumable, machine: Machine = MACHINE) -> Command:
-    found = required_capability(sources.named(name), ResumeCommands).resume_command(resumable, machine)
+    found = found_command(name, resumable, machine)
     assert isinstance(found, Command)
     return found
 
 
 def refusal_reason(name: str, resumable: Resumable) -> str:
-    found = required_capability(sources.named(name), ResumeCommands).resume_command(resumable, MACHINE)
+    found = found_command(name, resumable, MACHINE)
     assert isinstance(found, Refusal)
     return found.reason
 

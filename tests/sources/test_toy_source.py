@@ -1,14 +1,22 @@
 """A new source needs one file and one line in the registry."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from starlette.testclient import TestClient
 
 from backscroll import sources
 from backscroll.cli.app import app
+from backscroll.config import NamedRoot
+from backscroll.history.history import History
+from backscroll.model import store
+from backscroll.web import templating
+from backscroll.web.app import create_app
+from tests.sources.toy_source import Toy
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-source.md"
 CODE = Path(__file__).with_name("toy_source.py")
@@ -24,7 +32,8 @@ class Shell:
     def __init__(self, folder: Path) -> None:
         self.root = folder / ".toy"
         self.root.mkdir()
-        self.options = ("--home", str(folder / "archive"), "--root", f"toy={self.root}")
+        self.home = folder / "archive"
+        self.options = ("--home", str(self.home), "--root", f"toy={self.root}")
 
     def write(self, name: str, *lines: dict[str, str], end: str = "") -> Path:
         path = self.root / f"{name}.jsonl"
@@ -36,13 +45,19 @@ class Shell:
         assert result.exit_code == code, result.output
         return result
 
+    def history(self) -> History:
+        return History(home=self.home, roots=[NamedRoot("toy", self.root)])
+
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self.run(*arguments, "--json", code=code).stdout)
 
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    monkeypatch.setitem(sources.SOURCES, "toy", "tests.sources.toy_source:Toy")
+    monkeypatch.setattr(sources, "SOURCES", dict(sources.SOURCES))
+    monkeypatch.setattr(store, "STORES", dict(store.STORES))
+    monkeypatch.setattr(store, "UNIT_KINDS", dict(store.UNIT_KINDS))
+    sources.register(Toy)
     shell = Shell(tmp_path)
     shell.write("ferry", *LINES)
     return shell
@@ -79,6 +94,27 @@ def test_its_sessions_are_exported(shell: Shell) -> None:
 def test_its_sessions_are_counted(shell: Shell) -> None:
     shell.run("sync")
     assert shell.json("stats")["total"]["sessions"] == 1
+
+
+@pytest.fixture
+def client(shell: Shell) -> Iterator[TestClient]:
+    with TestClient(create_app(shell.history, "t" * 43), base_url="http://127.0.0.1:7433") as client:
+        yield client
+
+
+def test_its_sessions_have_a_web_page(shell: Shell, client: TestClient) -> None:
+    shell.run("sync")
+    page = client.get("/sessions/toy:ferry")
+    assert page.status_code == 200
+    assert "The clocks change on Sunday." in page.text
+    assert 'class="source source-toy"' in page.text
+
+
+def test_its_name_has_its_color_on_web_pages(
+    shell: Shell, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templating, "_static_content", templating._static_content.__wrapped__)
+    assert ".source-toy { color: light-dark(#7a4800, #e6b673); }" in client.get("/static/x/app.css").text
 
 
 def test_doctor_finds_its_problems(shell: Shell) -> None:

@@ -11,8 +11,13 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from backscroll.config import Machine
-from backscroll.model import Checkpoint, Closing, Item, Message, Opening, Origin, Problem, RecordCounts, Unit
+from backscroll.model.message import Message, Origin
+from backscroll.model.problem import Problem
+from backscroll.model.store import StoreKind
+from backscroll.model.stream import Checkpoint, Closing, Item, Opening, RecordCounts
+from backscroll.model.unit import Unit
 from backscroll.readers import jsonl, timestamps
+from backscroll.sources.protocols import Source
 
 
 class Line(Struct):
@@ -21,11 +26,13 @@ class Line(Struct):
     at: str | None = None
 
 
-class Toy:
+class Toy(Source):
     """The history of the tool Toy."""
 
     name = "toy"
     platform = "toy"
+    stores = (StoreKind("notebook"),)
+    color = ("#7a4800", "#e6b673")
 
     def roots(self, machine: Machine) -> list[Path]:
         return [machine.home / ".toy"]
@@ -39,7 +46,7 @@ class Toy:
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         path, counts = Path(unit.path), RecordCounts()
         messages: list[Message] = []
-        yield Opening(source=self.name, id=path.stem, store="lines")
+        yield Opening(source=self.name, id=path.stem, store="notebook")
         for line in jsonl.lines(path, Decoder(Line), end=unit.size):
             origin = Origin(unit.path, f"line {line.number}")
             for record in line.values:

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
-__all__ = ["HISTORIES", "SessionPlan", "write_history"]
-
 VERSIONS = ("0.2.60", "1.0.40", "2.0.40", "2.1.80", "2.1.288")
 
 Step = tuple[str, int]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter
+from backscroll.history.history import History
+from backscroll.model.session import Filter
 from backscroll.testing import cursor
 
 PARENT, WINNER, LOSER, CANDIDATE = (f"be570000-0000-4000-8000-00000000000{n}" for n in range(4))

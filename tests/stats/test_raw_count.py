@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter
+from backscroll.history.history import History
+from backscroll.model.session import Filter
 from backscroll.model.statistics import By, Sums
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import GENERATIONS
+from tests.builders.claude_code.generations import GENERATIONS
 from tests.stats.histories import HISTORIES, SessionPlan, write_history
 from tests.stats.raw_count import RawCount
 

@@ -9,8 +9,8 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.model import Filter, SessionSummary
+from backscroll.history.history import History
+from backscroll.model.session import Filter, SessionSummary
 from backscroll.model.statistics import UsageRecord
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter
-from backscroll.render.statistics.json import report_document
-from backscroll.render.statistics.report import report_lines
-from backscroll.render.terminal.style import Style
+from backscroll.history.history import History
+from backscroll.model.session import Filter
+from backscroll.render.statistics import report_document, report_lines
+from backscroll.render.terminal.text import Style
 from backscroll.testing.claude_code import Transcript, fork
 
 ONE = "10000000-0000-4000-8000-000000000000"

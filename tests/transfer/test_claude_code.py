@@ -21,10 +21,9 @@ from backscroll.errors import (
     UsageError,
     WorkspaceNotFoundError,
 )
-from backscroll.model import Filter, SessionSummary
-from backscroll.sources.claude_code.project_key import project_key
+from backscroll.model.session import Filter, SessionSummary
+from backscroll.sources.claude_code.workspace import project_key
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
-from backscroll.testing.claude_code.generations import GENERATIONS
 from backscroll.testing.claude_code.side_files import (
     write_prompts,
     write_running_process,
@@ -33,6 +32,7 @@ from backscroll.testing.claude_code.side_files import (
     write_todos,
     write_workflow,
 )
+from tests.builders.claude_code.generations import GENERATIONS
 
 ONE = "10000000-0000-4000-8000-000000000001"
 

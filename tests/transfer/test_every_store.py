@@ -11,7 +11,7 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.model.safekeeping.transfer import MigrateResult, Mode
+from backscroll.model.transfer import MigrateResult, Mode
 from tests import histories
 from tests.histories import HISTORIES
 

@@ -14,7 +14,7 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.model.safekeeping.transfer import Mode
+from backscroll.model.transfer import Mode
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
 from backscroll.testing.claude_code.side_files import write_prompts

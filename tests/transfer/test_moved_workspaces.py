@@ -10,13 +10,13 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.model.safekeeping.moved import MovedWorkspace
+from backscroll.model.workspace import MovedWorkspace
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.cursor.messages import assistant, user
 from backscroll.testing.cursor.user_data import Home
 from backscroll.testing.cursor.workspaces import local_folder
-from backscroll.testing.git_repository import GitRepository
-from backscroll.transfer import folder_search
+from backscroll.transfer import moved_workspaces
+from tests.builders.git_repository import GitRepository
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FILES = ("src/tide.py", "src/clock.py", "docs/index.md")
@@ -174,7 +174,7 @@ def test_a_folder_with_too_many_subfolders_is_not_searched_completely(
         (machine.home / "projects" / str(number)).mkdir()
     machine.history.sync()
     assert machine.history.transfers.moved_workspaces().is_search_complete
-    monkeypatch.setattr(folder_search, "_MAX_FOLDERS", 5)
+    monkeypatch.setattr(moved_workspaces, "_MAX_FOLDERS", 5)
     assert not machine.history.transfers.moved_workspaces().is_search_complete
 
 

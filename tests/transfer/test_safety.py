@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from backscroll import History
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.changes.change_record import read_record
 from backscroll.config import NamedRoot
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, ToolRunningError

@@ -5,22 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.testing import demo
-
-SOURCE_FOLDERS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
+from tests.demo_archive import DemoArchive
 
 
 @pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_home(demo_archive: DemoArchive, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the home of an archive that tests only read."""
-    folder = tmp_path_factory.mktemp("tui").resolve()
-    demo.write(folder / "demo")
-    roots = [NamedRoot(source, folder / "demo" / path) for source, path in SOURCE_FOLDERS.items()]
-    with History(home=folder / "home", roots=roots) as history:
-        history.sync()
-    return folder / "home"
+    home = tmp_path_factory.mktemp("tui").resolve() / "home"
+    demo_archive.copy(home).close()
+    return home
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from textual.widgets import Input
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.tui.app import Backscroll
 from backscroll.tui.dialogs import ExportDialog

@@ -8,8 +8,8 @@ import pytest
 from textual.events import Key
 from textual.widgets import Input
 
-from backscroll.history import History
-from backscroll.tui.session_list.panel import PREVIEW_DELAY_SECONDS
+from backscroll.history.history import History
+from backscroll.tui.session_list_panel import PREVIEW_DELAY_SECONDS
 from tests.tui.ui_driver import UiDriver, run_ui
 
 

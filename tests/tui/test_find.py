@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
-from backscroll.tui.transcript import panel
-from backscroll.tui.transcript.blocks import Block
-from backscroll.tui.transcript.loader import load_blocks
+from backscroll.tui import transcript_panel
+from backscroll.tui.blocks import Block, load_blocks
 from tests.tui.ui_driver import UiDriver, run_ui
 
 SESSION = "5e551011-0000-4000-8000-0000000000c3"
@@ -55,7 +54,7 @@ def test_find_waits_for_a_match_that_is_not_loaded_yet(
 
         return load_blocks(history, ref, take_and_wait, **options)
 
-    monkeypatch.setattr(panel, "load_blocks", load_slowly)
+    monkeypatch.setattr(transcript_panel, "load_blocks", load_slowly)
 
     async def script(ui: UiDriver) -> None:
         await find(ui, "number 150")

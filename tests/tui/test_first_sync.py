@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from tests.cli.syncing_process import syncing_process
 from tests.tui.ui_driver import UiDriver, run_ui

@@ -5,7 +5,7 @@ from html import unescape
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.tui.dialogs import HELP_SECTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from backscroll.model import SearchMatch
-from backscroll.render.terminal.width import truncate, wrap_spans
-from backscroll.tui.footer import PANEL_KEYS
-from backscroll.tui.session_list.entry import match_entry
-from backscroll.tui.session_list.panel import as_prefix_query
-from backscroll.tui.transcript.blocks import Block
-from backscroll.tui.transcript.layout import Layout
+from backscroll.model.search import SearchMatch
+from backscroll.render.terminal.text import truncate, wrap_spans
+from backscroll.tui.app import PANEL_KEYS
+from backscroll.tui.blocks import Block
+from backscroll.tui.session_list import match_entry
+from backscroll.tui.session_list_panel import as_prefix_query
+from backscroll.tui.transcript import Layout
 
 BlockDescription = tuple[str, int, list[str]]  # kind, depth, lines
 BLOCKS = st.lists(
@@ -124,8 +124,8 @@ def test_highlights_of_a_match_are_inside_its_excerpt(text: str, data: st.DataOb
 
 def test_every_key_in_the_footer_is_bound_keys() -> None:
     from backscroll.tui.app import Backscroll
-    from backscroll.tui.session_list.widget import SessionList
-    from backscroll.tui.transcript.widget import Transcript
+    from backscroll.tui.session_list import SessionList
+    from backscroll.tui.transcript import Transcript
 
     global_keys = bound_keys(Backscroll)
     assert {key for _, _, key in PANEL_KEYS["sessions"]} <= global_keys | bound_keys(SessionList)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from tests.tui.ui_driver import UiDriver, run_ui
 

@@ -4,8 +4,8 @@ import asyncio
 
 from textual.app import App, ComposeResult
 
-from backscroll.tui.transcript.blocks import Block
-from backscroll.tui.transcript.widget import Transcript
+from backscroll.tui.blocks import Block
+from backscroll.tui.transcript import Transcript
 
 
 class TranscriptOnly(App[None]):

@@ -4,8 +4,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Event, get_ident
 
-from backscroll.history import History
-from backscroll.tui.worker import HistoryWorker
+from backscroll.history.history import History
+from backscroll.tui.workers import HistoryWorker
 
 
 def test_a_result_is_reported_after_all_messages_of_its_job(tmp_path: Path) -> None:

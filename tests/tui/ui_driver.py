@@ -7,12 +7,10 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from backscroll.cli.output.hints import permission_lines, welcome_lines
+from backscroll.cli.messages import permission_lines, welcome_lines
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.tui.app import Backscroll
-
-__all__ = ["UiDriver", "run_ui"]
 
 TIMEOUT_SECONDS = 15.0  # long enough for a busy machine
 

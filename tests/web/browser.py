@@ -7,10 +7,10 @@ from threading import Thread
 from typing import Any
 
 import uvicorn
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, ViewportSize, sync_playwright
 from starlette.types import ASGIApp
 
-__all__ = ["CHROMIUM", "BrowserPage", "open_browser", "open_page", "run_server"]
+from backscroll.web.server import LOOPBACK, listen
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _ARGUMENTS = [
@@ -24,14 +24,15 @@ _ARGUMENTS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 TIMEOUT_MS = 15_000
+_VIEWPORT: ViewportSize = {"width": 1360, "height": 900}
+_idle_pages: dict[tuple[Browser, str], list[Page]] = {}  # by the options of their context
 
 
 @contextmanager
 def run_server(create: Callable[[], ASGIApp]) -> Iterator[str]:
     """Serve an app in a thread. Yield its address."""
-    config = uvicorn.Config(create(), port=0, log_level="critical", timeout_graceful_shutdown=1)
+    config, listener = listen(create(), LOOPBACK, 0)
     server = uvicorn.Server(config)
-    listener = config.bind_socket()
     thread = Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -59,10 +60,19 @@ class BrowserPage:
         self.page = page
         self.address = address
         self.problems: list[str] = []
-        page.on("console", lambda message: self._note(message.type == "error", message.text))
-        page.on("pageerror", lambda error: self._note(True, str(error)))
-        page.on("dialog", lambda dialog: (self._note(True, "dialog"), dialog.dismiss()))
-        page.on("request", self._check_request)
+        self._handlers: dict[str, Callable[..., object]] = {
+            "console": lambda message: self._note(message.type == "error", message.text),
+            "pageerror": lambda error: self._note(True, str(error)),
+            "dialog": lambda dialog: (self._note(True, "dialog"), dialog.dismiss()),
+            "request": self._check_request,
+        }
+        for event, handler in self._handlers.items():
+            page.on(event, handler)  # type: ignore[call-overload]
+
+    def release(self) -> None:
+        """Stop watching the page."""
+        for event, handler in self._handlers.items():
+            self.page.remove_listener(event, handler)
 
     def _note(self, is_problem: bool, text: str) -> None:
         if is_problem:
@@ -84,12 +94,44 @@ class BrowserPage:
 
 @contextmanager
 def open_page(browser: Browser, address: str, **options: Any) -> Iterator[BrowserPage]:
-    """Open a page. Fail if it logs an error, shows a dialog or sends a request elsewhere."""
-    context = browser.new_context(**{"viewport": {"width": 1360, "height": 900}, **options})
-    context.set_default_timeout(TIMEOUT_MS)
+    """Open an empty page. Fail if it logs an error, shows a dialog or sends a request elsewhere.
+
+    Tests share pages, because a new one costs 0.9 seconds of CPU time. A test that failed closes its page.
+    """
+    viewport = options.pop("viewport", _VIEWPORT)
+    color_scheme = options.pop("color_scheme", "light")
+    idle = _idle_pages.setdefault((browser, repr(options)), [])
+    page = idle.pop() if idle else _new_page(browser, **options)
+    is_reset = False
     try:
-        opened = BrowserPage(context.new_page(), address)
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=color_scheme, media="null")
+        opened = BrowserPage(page, address)
         yield opened
         assert not opened.problems
+        opened.release()
+        _reset(page, address)
+        idle.append(page)
+        is_reset = True
     finally:
-        context.close()
+        if not is_reset:
+            page.context.close()
+
+
+def _new_page(browser: Browser, **options: Any) -> Page:
+    context = browser.new_context(**options)
+    context.set_default_timeout(TIMEOUT_MS)
+    return context.new_page()
+
+
+def _reset(page: Page, address: str) -> None:
+    """Leave the address and delete what it has stored in the browser."""
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    page.goto("about:blank")
+    page.mouse.move(0, 0)
+    page.context.clear_cookies()
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "all"})
+    session.detach()

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import demo
 from backscroll.web.app import create_app
 from tests.web.browser import BrowserPage, open_browser, open_page, run_server
@@ -22,7 +22,7 @@ CLOCKS = "claude-code:a4a9482e-facd-4d33-bfe9-ce4b37bd7124"  # "503 in the night
 OpenHistory = Callable[[], History]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def demo_history(tmp_path_factory: pytest.TempPathFactory) -> OpenHistory:
     """Sync the demo into an archive. One session is deleted afterwards."""
     folder: Path = tmp_path_factory.mktemp("web")
@@ -39,14 +39,14 @@ def demo_history(tmp_path_factory: pytest.TempPathFactory) -> OpenHistory:
     return open_history
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def client(demo_history: OpenHistory) -> Iterator[TestClient]:
     """A client without the token."""
     with TestClient(create_app(demo_history, TOKEN, auto_sync=False), base_url=ADDRESS) as client:
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, for all tests of the package."""
     with open_browser() as browser:

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.web.conftest import OpenHistory
-
-__all__ = ["EDIT_TURN", "FAILURE_TURN", "LONG_ID", "LONG_URL", "TURNS", "write_long_history"]
 
 LONG_ID = "10000000-0000-4000-8000-000000000002"
 LONG_URL = f"/sessions/claude-code:{LONG_ID}"

@@ -14,10 +14,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.model.sync import SyncStatus
 from backscroll.web.app import create_app
-from backscroll.web.serving.served_history import ServedHistory
+from backscroll.web.served_history import ServedHistory
 from tests.web.browser import CHROMIUM, open_page, run_server
 from tests.web.conftest import CLOCKS, TOKEN
 from tests.web.long_session import LONG_URL, write_long_history
@@ -66,6 +66,15 @@ def long_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.parametrize("path", ["/", f"/sessions/{CLOCKS}?find=utc"])
+def test_a_main_page_has_no_accessibility_fault(browser: Browser, address: str, axe: str, path: str) -> None:
+    with open_page(browser, address, bypass_csp=True) as tab:
+        page = tab.open(path)
+        tab.wait_for_scripts()
+        assert not faults(page, axe)
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1360), ("dark", 1360), ("light", 390)])
 def test_no_page_has_an_accessibility_fault(
     browser: Browser, address: str, axe: str, scheme: str, width: int
@@ -87,6 +96,7 @@ def test_no_page_has_an_accessibility_fault(
         tab.problems.clear()  # the page that does not exist logs its status
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_an_empty_archive_and_a_running_sync_have_no_accessibility_fault(
     browser: Browser, axe: str, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +118,7 @@ def test_an_empty_archive_and_a_running_sync_have_no_accessibility_fault(
             assert not faults(page, axe), path
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_long_session_has_no_accessibility_fault(
     browser: Browser, long_address: str, axe: str, scheme: str

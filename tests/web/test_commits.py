@@ -65,9 +65,9 @@ def test_a_commit_shows_its_changed_lines(
     assert diff.count("<ins") == files[0].added
     assert diff.count("<del") == files[0].removed
     assert 'class="same"' in diff
-    monkeypatch.setattr("backscroll.web.pages.commits.MAX_OPEN_LINES", 0)
+    monkeypatch.setattr("backscroll.web.pages.repository.MAX_OPEN_LINES", 0)
     assert client.get(url).text.count('<details class="tool file-diff"><summary>') == len(files)
-    monkeypatch.setattr("backscroll.web.pages.commits.MAX_DIFF_LINES", 0)
+    monkeypatch.setattr("backscroll.web.pages.repository.MAX_DIFF_LINES", 0)
     without = client.get(url).text
     assert 'class="diff"' not in without
     for file in files:

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.history.demo_archive import DEMO_ROOTS, DemoArchive
+from backscroll.history.demo import DemoArchive
+from backscroll.history.history import History
 from backscroll.testing import demo
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
@@ -137,7 +137,7 @@ def test_a_folder_that_is_not_a_demo_is_not_replaced(empty: OpenHistory, tmp_pat
 
 def test_the_roots_are_those_that_the_demo_writes(tmp_path: Path) -> None:
     written = demo.write(tmp_path / "robin")
-    assert written.roots == {source: str(tmp_path / "robin" / name) for source, name in DEMO_ROOTS.items()}
+    assert written.roots == {source: str(tmp_path / "robin" / name) for source, name in demo.ROOTS.items()}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

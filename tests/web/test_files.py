@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from backscroll.history import History
-from backscroll.model.code.commit import BlameLine
+from backscroll.history.history import History
+from backscroll.model.commit import BlameLine
 from backscroll.model.text import sanitize
 from backscroll.web.app import create_app
-from backscroll.web.pages.files import MAX_LINE_CHARS, _html_lines
+from backscroll.web.pages.repository import MAX_LINE_CHARS, _html_lines
 from tests.web.conftest import ADDRESS, TOKEN, OpenHistory, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -92,7 +92,7 @@ def test_folders_lead_to_files(client: TestClient, tideline: str) -> None:
 def test_a_long_file_has_pages_that_contain_every_line_once(
     client: TestClient, tideline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backscroll.web.pages.files.PAGE_LINES", 20)
+    monkeypatch.setattr("backscroll.web.pages.repository.PAGE_LINES", 20)
     found: list[str] = []
     url: str | None = f"/files?repo={quote(tideline)}&path=tideline/timetable.py"
     while url is not None:
@@ -155,7 +155,7 @@ def test_an_unknown_commit_has_no_files(client: TestClient, tideline: str, ref: 
 def test_a_file_that_is_too_large_is_not_read(
     client: TestClient, tideline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backscroll.web.pages.files.MAX_FILE_BYTES", 10)
+    monkeypatch.setattr("backscroll.web.pages.repository.MAX_FILE_BYTES", 10)
     response = client.get("/files", params={"repo": tideline, "path": "README.md"})
     assert response.status_code == 404
     assert "too large" in response.text

@@ -58,5 +58,5 @@ def test_a_query_that_is_too_long_is_explained(client: TestClient) -> None:
 def test_a_number_of_matches_that_is_not_complete_says_so(
     client: TestClient, monkeypatch: MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backscroll.search.session_matches.MAX_MATCHES", 2)
+    monkeypatch.setattr("backscroll.search.search.MAX_MATCHES", 2)
     assert "Match 1 of at least 2" in text_of(client.get(f"/sessions/{CLOCKS}?find=utc").text)

@@ -14,17 +14,16 @@ from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
 from backscroll.errors import BackupError
-from backscroll.history import History
-from backscroll.history.parts.backups import Backups
+from backscroll.history.backups import Backups
+from backscroll.history.history import History
+from backscroll.model.backup import BackupProgress, BackupResult
 from backscroll.model.problem import AuditedRoot, SourceCounts
-from backscroll.model.safekeeping.backup import BackupProgress, BackupResult
 from backscroll.model.statistics import MonthGrowth
-from backscroll.render.terminal.humanize import format_size
+from backscroll.render.humanize import format_size
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
 from backscroll.web.pages.health import Growth, _find_retentions
-from backscroll.web.serving.backup_job import BackupJob
-from backscroll.web.serving.result_cache import ResultCache
+from backscroll.web.served_history import BackupJob, ResultCache
 from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory, text_of
 
 ID = "10000000-0000-4000-8000-000000000007"

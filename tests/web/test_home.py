@@ -9,14 +9,13 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
-from backscroll.model import Filter
-from backscroll.model.session import SortKey
+from backscroll.model.session import Filter, SortKey
 from backscroll.model.statistics import By, Report, Sums
 from backscroll.model.sync import SyncStatus
-from backscroll.render.terminal.humanize import compact_number, format_cost, format_usd
+from backscroll.render.humanize import compact_number, format_cost, format_usd
 from backscroll.web.app import create_app
-from backscroll.web.figures.cards import calendar_facts, cards
-from backscroll.web.serving.served_history import ServedHistory
+from backscroll.web.pages.figures import calendar_facts, cards
+from backscroll.web.served_history import ServedHistory
 from tests.web.browser import CHROMIUM, BrowserPage, open_page, run_server
 from tests.web.conftest import TOKEN, OpenHistory, text_of
 

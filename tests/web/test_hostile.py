@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
 from backscroll.errors import SessionNotFoundError
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
 from backscroll.web.templating import highlighted

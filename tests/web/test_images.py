@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import cursor
 from backscroll.web.app import create_app
 from tests.web.browser import CHROMIUM, open_page, run_server

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
 from tests.web.browser import CHROMIUM, open_page, run_server

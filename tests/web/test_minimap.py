@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from backscroll.history import History
-from backscroll.web import minimap
+from backscroll.history.history import History
 from backscroll.web.app import create_app
-from backscroll.web.minimap import Minimap, read_minimap
+from backscroll.web.pages import session
+from backscroll.web.pages.session import Minimap, read_minimap
 from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory
 from tests.web.long_session import EDIT_TURN, FAILURE_TURN, LONG_ID, LONG_URL, TURNS, write_long_history
 
@@ -46,9 +46,9 @@ def test_a_short_session_has_no_minimap(client: TestClient) -> None:
 
 def test_the_rows_cover_the_whole_session(history: History) -> None:
     found = minimap_of(history)
-    assert len(found.rows) == minimap.MAX_ROWS
+    assert len(found.rows) == session.MAX_MINIMAP_ROWS
     assert found.total > 3 * TURNS
-    assert sum(row.height for row in found.rows) == pytest.approx(minimap.HEIGHT)
+    assert sum(row.height for row in found.rows) == pytest.approx(session.MINIMAP_HEIGHT)
     for one, other in zip(found.rows, found.rows[1:], strict=False):
         assert one.y + one.height == pytest.approx(other.y)
     assert sum(len(row.stretch.prompts) for row in found.rows) == TURNS
@@ -84,7 +84,7 @@ def test_matches_are_marked_and_linked(history: History) -> None:
 
 def test_the_page_shows_the_minimap_and_the_loaded_messages_in_it(long_client: TestClient) -> None:
     html = long_client.get(f"{LONG_URL}?from=120").text
-    assert html.count('class="hit"') == minimap.MAX_ROWS
+    assert html.count('class="hit"') == session.MAX_MINIMAP_ROWS
     assert html.count('tabindex="0"') == 1
     current = re.search(r'data-from="(\d+)" tabindex="0" aria-current="true"', html)
     assert current is not None
@@ -95,7 +95,7 @@ def test_the_page_shows_the_minimap_and_the_loaded_messages_in_it(long_client: T
 def test_the_part_for_live_updates_is_the_same_minimap(long_client: TestClient) -> None:
     part = long_client.get(f"{LONG_URL}/minimap").text
     assert part.lstrip().startswith('<nav class="minimap"')
-    assert part.count('class="hit"') == minimap.MAX_ROWS
+    assert part.count('class="hit"') == session.MAX_MINIMAP_ROWS
 
 
 def test_everything_stays_shown_after_a_jump(long_client: TestClient) -> None:

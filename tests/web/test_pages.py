@@ -8,14 +8,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter
-from backscroll.render.terminal.humanize import format_cost
+from backscroll.history.history import History
+from backscroll.model.session import Filter
+from backscroll.render.humanize import format_cost
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
-from backscroll.web.figures.data import compute_figures
+from backscroll.web.pages.figures import compute_figures
 from backscroll.web.pages.sessions import group_by_date
-from backscroll.web.serving.result_cache import ResultCache
+from backscroll.web.served_history import ResultCache
 from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory, text_of
 
 

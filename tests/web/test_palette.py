@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.web.app import create_app
 from tests.export.sample_sessions import HOSTILE, write_hostile
 from tests.web.browser import CHROMIUM, BrowserPage, open_page, run_server

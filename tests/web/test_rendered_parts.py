@@ -8,11 +8,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
 from backscroll.web.pages import session as session_module
-from backscroll.web.serving.rendered_parts import RenderedParts, SessionParts
+from backscroll.web.renderers import RenderedParts, SessionParts
 from tests.web.conftest import ADDRESS, TOKEN
 
 SESSION_ID = "10000000-0000-4000-8000-000000000009"

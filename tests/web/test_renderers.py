@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.web.test_server import TIMEOUT_SECONDS, Server, arguments, serve
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.web.serving.result_cache import MAX_RESULTS, ResultCache
+from backscroll.web.served_history import MAX_RESULTS, ResultCache
 
 
 @pytest.fixture

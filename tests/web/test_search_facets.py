@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from backscroll.archive.query import facets
+from backscroll.archive.query import sessions
 from backscroll.model.search import FilterItem
-from backscroll.search import pattern_counter
-from backscroll.web.pages.search_facets import QueryText
+from backscroll.search import pattern_search
+from backscroll.web.pages.search import QueryText
 from tests.web.conftest import OpenHistory, text_of
 
 LINK = re.compile(
@@ -110,7 +110,7 @@ def test_a_filter_of_a_pattern_finds_as_many_messages_as_it_says(
 def test_counts_of_a_pattern_stop_at_their_time_limit(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pattern_counter, "COUNT_TIMEOUT_SECONDS", -1.0)
+    monkeypatch.setattr(pattern_search, "FACET_TIMEOUT_SECONDS", -1.0)
     text = text_of(client.get("/search/facets?q=clock&mode=exact").text)
     assert "At least 0 messages match the pattern" in text
     assert "Counting stopped at its time limit" in text
@@ -251,7 +251,7 @@ def test_counts_do_not_depend_on_how_the_sessions_are_read(
 ) -> None:
     with demo_history() as history:
         selected = history.search_facets(query)
-    monkeypatch.setattr(facets, "MAX_SELECTED_PROPERTIES", 0)
+    monkeypatch.setattr(sessions, "MAX_SELECTED_PROPERTIES", 0)
     with demo_history() as history:
         assert history.search_facets(query) == selected
     assert selected.total

@@ -8,9 +8,8 @@ import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from backscroll.history import History
-from backscroll.web.serving.streamed_file import StreamedFile
-from backscroll.web.serving.workers import Workers
+from backscroll.history.history import History
+from backscroll.web.workers import StreamedFile, Workers
 from tests.web.conftest import OpenHistory
 
 Write = Callable[[History], Iterator[bytes]]

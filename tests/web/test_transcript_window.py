@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
-from backscroll.model import Filter, SessionSummary
-from backscroll.testing import claude_code
+from backscroll.history.history import History
+from backscroll.model.session import Filter, SessionSummary
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.web import transcript_window
 from backscroll.web.transcript_window import Window, read_window
+from tests.builders.claude_code import generations as claude_generations
 from tests.web.conftest import OpenHistory
 
 FORK = "claude-code:2a3e6f4d-2034-4ab1-8bfa-66d23942cd41"  # "Let cached stations expire"
@@ -59,12 +59,12 @@ def test_every_message_of_the_demo_is_in_one_window(
             assert total >= len(shown)
 
 
-@pytest.mark.parametrize("name", sorted(claude_code.GENERATIONS))
+@pytest.mark.parametrize("name", sorted(claude_generations.GENERATIONS))
 def test_windows_of_every_generation_are_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(transcript_window, "WINDOW_MESSAGES", 4)
-    claude_code.GENERATIONS[name](tmp_path / "claude", 0)
+    claude_generations.GENERATIONS[name](tmp_path / "claude", 0)
     with History(home=tmp_path / "home", roots=[NamedRoot("claude-code", tmp_path / "claude")]) as history:
         history.sync()
         for summary in history.all_sessions(Filter(with_subagents=True)):

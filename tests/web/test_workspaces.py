@@ -6,10 +6,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing.claude_code import Transcript
 from backscroll.web.app import create_app
-from backscroll.web.labels import distinct_labels
+from backscroll.web.templating import distinct_labels
 from tests.web.conftest import ADDRESS, TOKEN, text_of
 
 COSTLY_ID = "10000000-0000-4000-8000-000000000041"

@@ -1,41 +1,18 @@
 """The SQLite archive. It keeps everything that was read, also after the tools delete it.
 
-archive.py          Archive: open and close; its parts are attributes
-connection.py       open the database, transactions, schema version
-migrations/         the schema
-write/              store one unit in one transaction
-derive/             assemble sessions from fragments
-query/              list, read and filter sessions and messages
-storage/            compressed chunks, raw files, interned strings
-maintenance/        verify, compact, forget, back up, import of older databases
-commits/            derived tables that link commits and sessions
-hooks/              events that hooks recorded, and commits that the git hook reported
-annotations.py      tags, stars, notes and titles of users
-index_queue.py      sessions that the search index does not contain yet
-pending_erasure.py  marker file of an unfinished `forget`
-session_key.py      SessionKey: platform and id
-sync_lock.py        one sync at a time, across processes
-sync_progress.py    progress of a running sync, for other processes
-sync_state.py       whether the last sync is complete
-timestamps.py       times as integer milliseconds
-undone_copies.py    copies of sessions that `undo` removed from the tool
-wildcards.py        names with "*" in filters
-errors.py           SQLite errors as `ArchiveError`
+archive.py       Archive: open and close; its parts are attributes
+connection.py    open the database, transactions, times as milliseconds
+migrations/      the schema
+write/           store one unit in one transaction
+derive/          assemble sessions from fragments
+query/           list, read and filter sessions and messages
+storage/         compressed chunks, original files and rows, interned strings
+maintenance/     verify, compact, forget, copy, upgrade and import of older databases
+annotations.py   tags, stars, notes and titles of users
+commits.py       derived tables that link commits and sessions
+hooks.py         events that hooks recorded, and commits that the git hook reported
+pending_work.py  index jobs, an incomplete sync, an unfinished erasure
+running_sync.py  the sync lock, and the progress of a running sync
+session_key.py   SessionKey: platform and id
+errors.py        SQLite errors as `ArchiveError`
 """
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from backscroll.archive.archive import Archive
-
-__all__ = ["Archive"]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Archive":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Loaded on first use: shell completion imports query.completion on every key press.
-    from backscroll.archive.archive import Archive
-
-    globals()[name] = Archive
-    return Archive

@@ -11,14 +11,10 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.connection import transaction
+from backscroll.archive.connection import from_ms, to_ms, transaction
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.timestamps import from_ms, to_ms
-from backscroll.model import SessionSummary
-from backscroll.model.searchable_text import ANNOTATIONS_POSITION
-from backscroll.model.session import Note
-
-__all__ = ["Annotations", "delete_annotations", "with_annotations"]
+from backscroll.model.search import ANNOTATIONS_POSITION
+from backscroll.model.session import Note, SessionSummary
 
 _TABLES = ("tag", "star", "note", "user_title")
 _OF_SESSIONS = "where external_id in (select value from json_each(?))"

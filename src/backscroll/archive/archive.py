@@ -12,11 +12,9 @@ from backscroll import model
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, ReadOnlyConnection, connect, transaction
 from backscroll.archive.derive.idle_sessions import close_idle_sessions
 from backscroll.archive.errors import is_busy
-from backscroll.archive.index_queue import IndexQueue
-from backscroll.archive.pending_erasure import PendingErasure
+from backscroll.archive.pending_work import IndexQueue, PendingErasure, SyncState
+from backscroll.archive.running_sync import sync_lock
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.sync_lock import sync_lock
-from backscroll.archive.sync_state import SyncState
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import Fingerprints
 
@@ -26,21 +24,17 @@ if TYPE_CHECKING:
     from typing import Self
 
     from backscroll.archive.annotations import Annotations
-    from backscroll.archive.commits.commit_cache import CommitCache
-    from backscroll.archive.commits.edit_scans import EditScans
+    from backscroll.archive.commits import CommitCache, EditScans
     from backscroll.archive.hooks import HookRecords
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
-    from backscroll.archive.query.facets import Facets
     from backscroll.archive.query.messages import MessageQueries
-    from backscroll.archive.query.sessions import SessionQueries
+    from backscroll.archive.query.originals import Originals
+    from backscroll.archive.query.sessions import Facets, SessionQueries
     from backscroll.archive.query.statistics import Statistics
     from backscroll.archive.query.workspaces import WorkspaceQueries
-    from backscroll.archive.storage.originals import Originals
-    from backscroll.archive.write.unit_store import UnitStore
-    from backscroll.model import Filter, SessionSummary
-
-__all__ = ["Archive"]
+    from backscroll.archive.write.units import UnitStore
+    from backscroll.model.session import Filter, SessionSummary
 
 
 class Archive:
@@ -74,7 +68,7 @@ class Archive:
 
     @cached_property
     def units(self) -> UnitStore:
-        from backscroll.archive.write.unit_store import UnitStore
+        from backscroll.archive.write.units import UnitStore
 
         return UnitStore(self._db, self._exclusions, is_shard=self._is_shard)
 
@@ -104,13 +98,13 @@ class Archive:
 
     @cached_property
     def facets(self) -> Facets:
-        from backscroll.archive.query.facets import Facets
+        from backscroll.archive.query.sessions import Facets
 
         return Facets(self._db)
 
     @cached_property
     def originals(self) -> Originals:
-        from backscroll.archive.storage.originals import Originals
+        from backscroll.archive.query.originals import Originals
 
         return Originals(self._db)
 
@@ -128,13 +122,13 @@ class Archive:
 
     @cached_property
     def edit_scans(self) -> EditScans:
-        from backscroll.archive.commits.edit_scans import EditScans
+        from backscroll.archive.commits import EditScans
 
         return EditScans(self._db)
 
     @cached_property
     def commit_cache(self) -> CommitCache:
-        from backscroll.archive.commits.commit_cache import CommitCache
+        from backscroll.archive.commits import CommitCache
 
         return CommitCache(self._db)
 

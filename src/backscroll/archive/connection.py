@@ -1,24 +1,17 @@
-"""Open the archive's database and apply its migrations."""
+"""Open the archive's database, apply its migrations, and run transactions.
+
+Times in internal tables are integer milliseconds since 1970-01-01 UTC.
+"""
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from backscroll.archive.errors import is_busy, is_read_only_failure, read_only_error, to_archive_error
 from backscroll.errors import ArchiveError
-
-__all__ = [
-    "APPLICATION_ID",
-    "BUSY_TIMEOUT_SECONDS",
-    "MIGRATIONS",
-    "MIN_SQLITE_VERSION",
-    "SCHEMA_VERSION",
-    "ReadOnlyConnection",
-    "connect",
-    "transaction",
-]
 
 MIN_SQLITE_VERSION = (3, 35, 0)
 APPLICATION_ID = 0x42534352  # "BSCR", in the header of the file
@@ -132,8 +125,7 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
                 continue
             for statement in _statements(file.read_text("utf-8")):
                 db.execute(statement)
-            now = time.time_ns() // 1_000_000
-            db.execute("insert into migration (id, name, at) values (?, ?, ?)", [number, file.stem, now])
+            db.execute("insert into migration (id, name, at) values (?, ?, ?)", [number, file.stem, now_ms()])
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {SCHEMA_VERSION}")
 
@@ -180,3 +172,23 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
             db.execute("release part")
         raise
     db.execute("release part" if is_nested else "commit")
+
+
+def text_list(names: Iterable[str]) -> str:
+    """Return names as the list of an ``in``. They are constants of this program."""
+    return "({})".format(", ".join(f"'{name}'" for name in names))
+
+
+def to_ms(at: datetime) -> int:
+    """Return a time as milliseconds since 1970."""
+    return int(at.timestamp() * 1000)
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """Return a time in UTC from milliseconds since 1970."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def now_ms() -> int:
+    """Return the current time as milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

@@ -6,15 +6,6 @@ from pathlib import Path
 
 from backscroll.errors import ArchiveError
 
-__all__ = [
-    "decode_errors",
-    "is_archive_failure",
-    "is_busy",
-    "is_read_only_failure",
-    "read_only_error",
-    "to_archive_error",
-]
-
 _MESSAGES = {
     sqlite3.SQLITE_FULL: "The disk is full. The archive {path} is intact. Free some space and try again.",
     sqlite3.SQLITE_BUSY: "Another process is writing to the archive {path}. Try again when it has finished.",

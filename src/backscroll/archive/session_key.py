@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-__all__ = ["FIRST_SUBAGENT_ID", "SessionKey"]
-
 FIRST_SUBAGENT_ID = 1 << 60  # the ids of subagents are above all session numbers
 
 

@@ -13,18 +13,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll import __version__
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.session_key import SessionKey
-from backscroll.backup.base import Base
-from backscroll.backup.compression import BLOCK_BYTES
-from backscroll.backup.container import FORMAT_VERSION, entry_name, is_safe_path
-from backscroll.backup.snapshot_queue import SnapshotQueue
+from backscroll.backup.container import BLOCK_BYTES, FORMAT_VERSION, entry_name, is_safe_path
+from backscroll.backup.folder import check_space, check_target, publish
+from backscroll.backup.reader import BackupReader
+from backscroll.backup.snapshot import SnapshotQueue
 from backscroll.backup.sources import FileToBackUp, files_to_back_up
-from backscroll.backup.target_file import check_space, check_target, publish
 from backscroll.backup.writer import BackupWriter
 from backscroll.errors import BackupError, DatabaseUnreadableError
-from backscroll.model import Filter, SessionSummary
-from backscroll.model.safekeeping.backup import (
+from backscroll.model.backup import (
+    BackupBase,
     BackupFile,
     BackupManifest,
     BackupPlan,
@@ -35,15 +34,12 @@ from backscroll.model.safekeeping.backup import (
     ProgressCallback,
     SkippedFile,
 )
-from backscroll.readers.file_names import escape_name, is_utf8
+from backscroll.model.session import Filter, SessionSummary
+from backscroll.readers.files import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
-from backscroll.sources.capabilities import SessionSelection
-from backscroll.sources.capability_lookup import required_capability
 
-__all__ = ["Selection", "create_backup", "plan_backup"]
-
-ARCHIVE_ROOT = "archive"
+_ARCHIVE_ROOT = "archive"
 _PHASES = {
     "file": "Backing up files",
     "database": "Backing up databases",
@@ -58,78 +54,65 @@ class Selection(Struct, frozen=True):
     filter: Filter
 
 
-def plan_backup(
-    target: Path,
-    roots: Iterable[tuple[Source, Path]],
-    archive: Archive,
-    stats: BackupStats,
-    *,
-    selection: Selection | None = None,
-    base: Path | None = None,
-    force: bool = False,
-    with_secrets: bool = False,
-) -> BackupPlan:
+class BackupRequest(Struct, frozen=True, kw_only=True):
+    """What to back up, and where to write it."""
+
+    target: Path
+    stats: BackupStats
+    selection: Selection | None = None  # None: everything
+    base: Path | None = None  # files that have not changed since this backup are not written again
+    force: bool = False  # replace an existing file
+    with_secrets: bool = False  # keep the credentials in copies of databases
+
+
+def plan_backup(request: BackupRequest, roots: Iterable[tuple[Source, Path]], archive: Archive) -> BackupPlan:
     """Return what `create_backup` would write. Raises `BackupError` for an unsuitable target or base.
 
     The size of a filtered backup includes files that will be reduced to the selected sessions.
     """
-    check_target(target, base, force=force)
-    _open_base(base, target, selection, with_secrets=with_secrets)
-    files = _list_files(roots, archive, selection)
-    check_space(target, files)
+    check_target(request.target, request.base, force=request.force)
+    _open_base(request)
+    files = _list_files(roots, archive, request.selection)
+    check_space(request.target, files)
     return BackupPlan(
-        backup_path=str(target),
+        backup_path=str(request.target),
         roots=tuple({file.root.name: file.root for file in files}.values()),
         file_count=len(files),
         size=sum(file.size for file in files),
-        stats=stats,
+        stats=request.stats,
     )
 
 
 def create_backup(
-    target: Path,
+    request: BackupRequest,
     roots: Iterable[tuple[Source, Path]],
     archive: Archive,
-    stats: BackupStats,
-    *,
-    selection: Selection | None = None,
-    base: Path | None = None,
-    force: bool = False,
-    with_secrets: bool = False,
     progress: ProgressCallback | None = None,
 ) -> BackupResult:
     """Write a backup of all roots and the archive, or of selected sessions.
 
-    With a base, files that have not changed since are not written again. The file gets its name when it is
-    complete. Raises `BackupError` if it exists, unless ``force`` replaces it, or if it cannot be written.
+    The file gets its name when it is complete. Raises `BackupError` if it exists, unless ``force`` replaces
+    it, or if it cannot be written.
     """
-    check_target(target, base, force=force)
-    found_base = _open_base(base, target, selection, with_secrets=with_secrets)
+    target = request.target
+    check_target(target, request.base, force=request.force)
+    base = _open_base(request)
     report = progress or (lambda _: None)
     report(BackupProgress("Listing files", 0, 0))
-    files = _list_files(roots, archive, selection)
+    files = _list_files(roots, archive, request.selection)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         check_space(target, files)
         with (
             TempFolder(target.parent) as folder,
             BackupWriter(folder / "backup.zip") as writer,
-            SnapshotQueue(folder, with_secrets=with_secrets) as snapshots,
+            SnapshotQueue(folder, with_secrets=request.with_secrets) as snapshots,
         ):
-            run = _Run(
-                writer,
-                snapshots,
-                folder,
-                archive,
-                report,
-                selection=selection,
-                base=found_base,
-                with_secrets=with_secrets,
-            )
+            run = _Run(request, base, writer, snapshots, folder, archive, report)
             run.add(files)
-            manifest = run.manifest(files, stats)
+            manifest = run.manifest(files)
             manifest = replace(manifest, id=writer.finish(manifest))
-            publish(folder / "backup.zip", target, force=force)
+            publish(folder / "backup.zip", target, force=request.force)
     except OSError as error:
         raise BackupError(
             f"The backup {target} could not be written: {error.strerror or error}. Nothing was created.",
@@ -139,16 +122,68 @@ def create_backup(
     return BackupResult(str(target), replace(manifest, stats=stats))
 
 
-def _open_base(
-    base: Path | None, target: Path, selection: Selection | None, *, with_secrets: bool
-) -> Base | None:
-    if base is None:
-        return None
-    if selection is not None:
-        raise BackupError(
-            "A backup of selected sessions cannot be incremental.", target, hint="Leave out --base."
+class _Base:
+    """Files in a base backup, to which an incremental backup can refer."""
+
+    def __init__(self, path: Path, *, with_secrets: bool) -> None:
+        with BackupReader(path) as reader:
+            self._manifest = reader.manifest
+        if self._manifest.is_filtered:
+            raise BackupError(
+                f"{path} contains selected sessions only. The base of a backup must be complete.",
+                path,
+            )
+        self._name = path.name
+        # A database with credentials is no substitute for one without them, nor the reverse.
+        self._has_same_databases = self._manifest.has_secrets == with_secrets
+        roots = {root.name: root.path for root in self._manifest.roots}
+        self._files = {(roots[file.root], file.path): file for file in self._manifest.files}
+
+    def unchanged(self, file: FileToBackUp) -> BackupFile | None:
+        """Return the file of the base if a file has the same size and time; None if it must be read.
+
+        The size of a database is not compared: its copy is smaller.
+        """
+        found = self._find(file)
+        if found is None or found.modified_ns != file.modified_ns:
+            return None
+        return self._refer(found, file) if file.kind != "file" or found.size == file.size else None
+
+    def same_content(self, file: FileToBackUp, sha256: str) -> BackupFile | None:
+        """Return the file of the base if it has this content."""
+        found = self._find(file)
+        return self._refer(found, file) if found is not None and found.sha256 == sha256 else None
+
+    def needed(self, files: Iterable[BackupFile]) -> tuple[BackupBase, ...]:
+        """Return the backups that contain files to which a new backup refers."""
+        ids = {file.backup_id for file in files}
+        known = (*self._manifest.bases, BackupBase(self._manifest.id, self._name))
+        return tuple(base for base in known if base.id in ids)
+
+    def _find(self, file: FileToBackUp) -> BackupFile | None:
+        found = self._files.get((file.root.path, file.path))
+        if found is None or found.kind != file.kind:
+            return None
+        return found if file.kind == "file" or self._has_same_databases else None
+
+    def _refer(self, found: BackupFile, file: FileToBackUp) -> BackupFile:
+        return replace(
+            found,
+            root=file.root.name,
+            session_ids=file.session_ids,
+            modified_ns=file.modified_ns,
+            backup_id=found.backup_id or self._manifest.id,
         )
-    return Base(base, with_secrets=with_secrets)
+
+
+def _open_base(request: BackupRequest) -> _Base | None:
+    if request.base is None:
+        return None
+    if request.selection is not None:
+        raise BackupError(
+            "A backup of selected sessions cannot be incremental.", request.target, hint="Leave out --base."
+        )
+    return _Base(request.base, with_secrets=request.with_secrets)
 
 
 def _list_files(
@@ -160,29 +195,32 @@ def _list_files(
     return [*sorted(found, key=lambda file: file.kind == "database"), _archive_file(archive)]
 
 
+def _archive_file(archive: Archive) -> FileToBackUp:
+    root = BackupRoot(_ARCHIVE_ROOT, "", str(archive.path.parent.absolute()))
+    status = archive.path.stat()
+    return FileToBackUp(root, archive.path.name, archive.path, "archive", status.st_size, status.st_mtime_ns)
+
+
 class _Run:
     """State of one backup while it is written."""
 
     def __init__(
         self,
+        request: BackupRequest,
+        base: _Base | None,
         writer: BackupWriter,
         snapshots: SnapshotQueue,
         folder: Path,
         archive: Archive,
         report: ProgressCallback,
-        *,
-        selection: Selection | None,
-        base: Base | None,
-        with_secrets: bool,
     ) -> None:
+        self._request = request
+        self._base = base
         self._writer = writer
         self._snapshots = snapshots
         self._folder = folder
         self._archive = archive
         self._report = report
-        self._selection = selection
-        self._base = base
-        self._with_secrets = with_secrets
         self._files: list[BackupFile] = []
         self._skipped: list[SkippedFile] = []
         self._done = self._total = 0
@@ -214,20 +252,19 @@ class _Run:
     def _unchanged(self, file: FileToBackUp) -> BackupFile | None:
         return self._base.unchanged(file) if self._base is not None else None
 
-    def manifest(self, files: list[FileToBackUp], stats: BackupStats) -> BackupManifest:
+    def manifest(self, files: list[FileToBackUp]) -> BackupManifest:
         """Return the table of contents."""
+        selection = self._request.selection
         return BackupManifest(
             version=FORMAT_VERSION,
             created_at=datetime.now(UTC),
             platform=sys.platform,
             program=f"backscroll {__version__}",
-            has_secrets=self._with_secrets,
-            is_filtered=self._selection is not None,
-            filter=self._selection.filter if self._selection is not None else None,
-            sessions=tuple(one.ref for one in self._selection.sessions)
-            if self._selection is not None
-            else (),
-            stats=stats,
+            has_secrets=self._request.with_secrets,
+            is_filtered=selection is not None,
+            filter=selection.filter if selection is not None else None,
+            sessions=tuple(one.ref for one in selection.sessions) if selection is not None else (),
+            stats=self._request.stats,
             roots=self._roots(files),
             files=tuple(self._files),
             skipped=tuple(self._skipped),
@@ -238,7 +275,7 @@ class _Run:
         """Return all roots; of a filtered backup, those with files."""
         used = {file.root for file in self._files}
         found = {file.root.name: file.root for file in files}
-        return tuple(root for name, root in found.items() if name in used or self._selection is None)
+        return tuple(root for name, root in found.items() if name in used or self._request.selection is None)
 
     def _add_copy(self, file: FileToBackUp) -> None:
         """Add a consistent copy of a database."""
@@ -262,20 +299,20 @@ class _Run:
 
     def _archive_copy(self) -> Path:
         copy = self._folder / "archive.db"
-        if self._selection is None:
+        if self._request.selection is None:
             self._archive.maintenance.copy(copy)
         else:
-            sessions = [SessionKey(one.platform, one.id) for one in self._selection.sessions]
+            sessions = [SessionKey(one.platform, one.id) for one in self._request.selection.sessions]
             self._archive.maintenance.copy_sessions(copy, sessions)
         return copy
 
     def _add_records(self, file: FileToBackUp, ids: frozenset[str]) -> None:
         """Add the records of selected sessions in a file. A file without any is left out."""
-        assert file.source is not None
-        selection = required_capability(file.source, SessionSelection)
+        source_backup = file.source.backup() if file.source is not None else None
+        assert source_backup is not None
         try:
             with file.location.open("rb") as opened:
-                records = selection.select_records(file.path, opened, ids)
+                records = source_backup.select_records(file.path, opened, ids)
         except OSError as error:
             raise _UnreadableError(error.strerror or str(error)) from error
         if records:
@@ -367,9 +404,3 @@ class _Blocks:
             raise StopIteration
         self._remaining -= len(block)
         return block
-
-
-def _archive_file(archive: Archive) -> FileToBackUp:
-    root = BackupRoot(ARCHIVE_ROOT, "", str(archive.path.parent.absolute()))
-    status = archive.path.stat()
-    return FileToBackUp(root, archive.path.name, archive.path, "archive", status.st_size, status.st_mtime_ns)

@@ -1,16 +1,20 @@
-"""The folder of backups."""
+"""The folder of backups: list and prune them, check the place of a new one, and publish it."""
 
+import os
+import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from backscroll.backup.reader import BackupReader
+from backscroll.backup.sources import FileToBackUp
 from backscroll.errors import BackupError, InvalidBackupError
-from backscroll.model.safekeeping.backup import BackupManifest, BackupSummary
-
-__all__ = ["delete_backup", "list_backups", "new_backup_path", "prunable_backups", "read_manifest"]
+from backscroll.model.backup import BackupManifest, BackupSummary
 
 _SUFFIX = ".zip"
+_COPIES = 3  # of the largest database: one is compressed while the next is copied and cleaned
+_EXPECTED_RATIO = 2  # histories compress to a third; the space check assumes half
 
 
 def new_backup_path(folder: Path, now: datetime | None = None) -> Path:
@@ -44,6 +48,10 @@ def list_backups(folder: Path) -> list[BackupSummary]:
     return sorted(found, key=_age)
 
 
+def _age(summary: BackupSummary) -> float:
+    return -summary.manifest.created_at.timestamp() if summary.manifest is not None else 0.0
+
+
 def prunable_backups(backups: Sequence[BackupSummary], keep: int) -> list[BackupSummary]:
     """Return the backups that may be deleted: all but the newest ones, and the bases that those need.
 
@@ -63,5 +71,54 @@ def delete_backup(backup: BackupSummary) -> None:
         raise BackupError(f"Cannot delete {backup.path}: {error.strerror}.", backup.path) from error
 
 
-def _age(summary: BackupSummary) -> float:
-    return -summary.manifest.created_at.timestamp() if summary.manifest is not None else 0.0
+def check_target(target: Path, base: Path | None = None, *, force: bool) -> None:
+    """Raise `BackupError` if the file exists, unless ``force``, or is in another folder than its base."""
+    if base is not None and base.parent.resolve() != target.parent.resolve():
+        raise BackupError(
+            f"An incremental backup must be in the folder of its base, {base.parent}.",
+            target,
+            hint="Use --dir or -o.",
+        )
+    if target.is_dir():
+        raise BackupError(f"{target} is a folder.", target, hint="Name a file, or use --dir.")
+    if not force and target.exists():
+        raise BackupError(f"{target} exists.", target, hint="Name another file, or replace it with --force.")
+
+
+def check_space(target: Path, files: list[FileToBackUp]) -> None:
+    """Raise `BackupError` if the disk has not enough space for the backup and the copies of databases.
+
+    How much of a database is selected is not known yet. Such files do not count.
+    """
+    whole = [file for file in files if file.selected_ids is None]
+    largest_copy = max((file.size for file in whole if file.kind != "file"), default=0)
+    needed = sum(file.size for file in whole) // _EXPECTED_RATIO + _COPIES * largest_copy
+    folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise BackupError(
+            f"The backup needs about {needed / 1e6:,.0f} MB in {target.parent}, and {free / 1e6:,.0f} MB are"
+            " free.",
+            target,
+            hint="Free disk space, or choose another folder with --dir.",
+        )
+
+
+def publish(written: Path, target: Path, *, force: bool) -> None:
+    """Give the complete file its name. Raises `BackupError` if it exists, unless ``force`` replaces it."""
+    if force:
+        written.replace(target)
+    else:
+        try:
+            os.link(written, target)  # unlike a rename, this never replaces a file
+        except FileExistsError as error:
+            raise BackupError(f"{target} exists. Nothing was replaced.", target) from error
+        except OSError:  # a file system without links
+            check_target(target, force=False)
+            written.rename(target)
+    with suppress(OSError):  # not supported on all systems
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

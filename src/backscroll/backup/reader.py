@@ -1,10 +1,15 @@
-"""Open a backup and read its files. Everything that a damaged or hostile file may contain is checked."""
+"""Open a backup and read its files; check all of them, or extract its archive.
+
+Everything that a damaged or hostile file may contain is checked.
+"""
 
 import os
+import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -13,22 +18,33 @@ from typing import NoReturn, Self
 
 import msgspec
 
-from backscroll.backup.compression import ZstdError, decompressed_blocks
 from backscroll.backup.container import (
     FORMAT_VERSION,
     MANIFEST,
     MAX_MANIFEST_BYTES,
     MAX_RATIO,
     SEAL_BYTES,
+    ZstdError,
+    decompressed_blocks,
     is_safe_path,
     parse_comment,
 )
 from backscroll.errors import InvalidBackupError
-from backscroll.model.safekeeping.backup import BackupBase, BackupFile, BackupManifest
+from backscroll.model.backup import (
+    BackupBase,
+    BackupFile,
+    BackupManifest,
+    BackupProgress,
+    BackupValidation,
+    FileCheck,
+    ProgressCallback,
+    ValidationStatus,
+)
+from backscroll.readers.temp_folder import TempFolder
 
-__all__ = ["BackupReader", "FileDamagedError", "find_backup"]
-
+MAX_CACHED_BACKUPS = 2  # extracted archives
 _READ_BYTES = 1024 * 1024
+_MAX_THREADS = 4  # that check files
 _LOCAL_HEADER_BYTES = 30
 _IS_ENCRYPTED = 0x1
 _ZIP_ERRORS = (
@@ -43,21 +59,6 @@ _ZIP_ERRORS = (
 
 class FileDamagedError(Exception):
     """A file in a backup does not have the content that the manifest lists. The message is the reason."""
-
-
-def find_backup(folder: Path, base: BackupBase) -> Path | None:
-    """Return the file of a backup in a folder, whatever its name is; None if it is not there."""
-    paths = sorted(folder.glob("*.zip"), key=lambda path: path.name != base.name)
-    return next((path for path in paths if _backup_id(path) == base.id), None)
-
-
-def _backup_id(path: Path) -> str | None:
-    try:
-        with zipfile.ZipFile(path) as opened:
-            parsed = parse_comment(opened.comment)
-    except (OSError, *_ZIP_ERRORS):
-        return None
-    return parsed[1] if parsed is not None else None
 
 
 class BackupReader:
@@ -102,7 +103,7 @@ class BackupReader:
     def check_bases(self) -> None:
         """Raise `InvalidBackupError` if a backup that this one depends on is not in the same folder."""
         for base in self.manifest.bases:
-            if find_backup(self.path.parent, base) is None:
+            if _find_backup(self.path.parent, base) is None:
                 raise InvalidBackupError(
                     f"{self.path} is incremental and needs the backup {base.name}, which is not in"
                     f" {self.path.parent}. Copy it there.",
@@ -136,6 +137,15 @@ class BackupReader:
         if digest.hexdigest() != file.sha256:
             raise FileDamagedError("has other content than listed (SHA-256 differs)")
 
+    def extract(self, file: BackupFile, target: Path) -> Path:
+        """Write a file to a private one and return it. Raises `FileDamagedError`."""
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target.touch(mode=0o600)
+        with target.open("wb") as written:
+            for block in self.blocks(file):
+                written.write(block)
+        return target
+
     def has_valid_seal(self) -> bool:
         """Return whether all bytes of the file are as they were written."""
         digest = sha256()
@@ -151,7 +161,7 @@ class BackupReader:
         with self._lock:
             if backup_id not in self._bases:
                 name = next((base for base in self.manifest.bases if base.id == backup_id), None)
-                path = find_backup(self.path.parent, name) if name is not None else None
+                path = _find_backup(self.path.parent, name) if name is not None else None
                 if path is None:
                     missing = f"the backup {name.name}" if name is not None else "an unknown backup"
                     raise FileDamagedError(f"in {missing}, which is not in {self.path.parent}")
@@ -235,3 +245,122 @@ class BackupReader:
                 self._fail(f"has the file {file.path!r} with a negative size")
             targets.add(target)
             names.add(file.entry)
+
+
+def _find_backup(folder: Path, base: BackupBase) -> Path | None:
+    """Return the file of a backup in a folder, whatever its name is; None if it is not there."""
+    paths = sorted(folder.glob("*.zip"), key=lambda path: path.name != base.name)
+    return next((path for path in paths if _backup_id(path) == base.id), None)
+
+
+def _backup_id(path: Path) -> str | None:
+    try:
+        with zipfile.ZipFile(path) as opened:
+            parsed = parse_comment(opened.comment)
+    except (OSError, *_ZIP_ERRORS):
+        return None
+    return parsed[1] if parsed is not None else None
+
+
+def verify_backup(path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
+    """Read and check a whole backup."""
+    try:
+        reader = BackupReader(path)
+    except InvalidBackupError as error:
+        return BackupValidation("invalid", (), (str(error),))
+    with reader:
+        checks = check_files(reader, reader.manifest.files, progress)
+        problems = _problems(reader)
+    status: ValidationStatus = "valid"
+    if any(check.status == "invalid" for check in checks):
+        status = "invalid"
+    elif problems:
+        status = "warnings"
+    return BackupValidation(status, tuple(checks), tuple(problems), reader.manifest)
+
+
+def check_files(
+    reader: BackupReader, files: tuple[BackupFile, ...], progress: ProgressCallback | None = None
+) -> list[FileCheck]:
+    """Read files of a backup to their ends and compare them with the manifest, in several threads."""
+    total, done = sum(file.size for file in files), 0
+    checks: list[FileCheck] = []
+    threads = min(os.cpu_count() or 1, _MAX_THREADS)
+    with ThreadPoolExecutor(threads) as pool:
+        for file, check in zip(files, pool.map(_checker(reader), files), strict=True):
+            checks.append(check)
+            done += file.size
+            if progress is not None:
+                progress(BackupProgress("Verifying", done, total))
+    return checks
+
+
+def _checker(reader: BackupReader) -> Callable[[BackupFile], FileCheck]:
+    def check(file: BackupFile) -> FileCheck:
+        location = _file_location(reader.manifest, file)
+        try:
+            for _ in reader.blocks(file):
+                pass
+        except FileDamagedError as error:
+            return FileCheck(location, "invalid", str(error))
+        return FileCheck(location, "valid")
+
+    return check
+
+
+def _file_location(manifest: BackupManifest, file: BackupFile) -> str:
+    """Return where a file was when it was backed up."""
+    root = next(root.path for root in manifest.roots if root.name == file.root)
+    separator = "\\" if "\\" in root and "/" not in root else "/"
+    return f"{root}{separator}{file.path.replace('/', separator)}"
+
+
+def _problems(reader: BackupReader) -> list[str]:
+    """Return the warnings about a backup as a whole."""
+    problems = [
+        f"{skipped.path} is not in the backup: {skipped.reason}" for skipped in reader.manifest.skipped
+    ]
+    try:
+        reader.check_bases()
+    except InvalidBackupError as error:
+        problems.append(str(error))
+    if not reader.has_valid_seal():
+        problems.append("Bytes of the backup file changed after it was written.")
+    return problems
+
+
+def extract_archive(backup: Path, cache: Path) -> Path:
+    """Extract the archive of a backup into a private folder of the cache, and return the folder.
+
+    A folder is used again if the backup is opened again. The oldest folders are deleted. Raises
+    `InvalidBackupError`.
+    """
+    with BackupReader(backup) as reader:
+        folder = cache / reader.manifest.id[:32]
+        files = [file for file in reader.manifest.files if file.kind == "archive"]
+        if not files:
+            raise InvalidBackupError(f"{backup} contains no archive.", backup)
+        if not (folder / files[0].path).exists():
+            _extract(reader, files[0], folder)
+    os.utime(folder)
+    _delete_oldest(cache)
+    return folder
+
+
+def _extract(reader: BackupReader, file: BackupFile, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with TempFolder(folder.parent) as temporary:
+        try:
+            target = reader.extract(file, temporary / "archive.db")
+        except FileDamagedError as error:
+            raise InvalidBackupError(
+                f"The archive in {reader.path} is {error}. Run 'backscroll backup verify' for details.",
+                reader.path,
+            ) from error
+        target.replace(folder / file.path)
+
+
+def _delete_oldest(cache: Path) -> None:
+    folders = [path for path in cache.iterdir() if path.is_dir() and not path.name.startswith("backscroll-")]
+    for folder in sorted(folders, key=lambda path: path.stat().st_mtime)[:-MAX_CACHED_BACKUPS]:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -2,16 +2,21 @@
 
 Deleting a row leaves its bytes in unused parts of the file, and so did every deletion of the tool before.
 ``vacuum into`` writes a new file with the current rows only. A copy of some sessions is a new file, too.
+`SnapshotQueue` takes snapshots in another thread while the caller compresses other files.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from backscroll.readers.sqlite.connection import Database
-
-__all__ = ["CopyRows", "take_snapshot"]
+from backscroll.backup.sources import FileToBackUp
+from backscroll.readers.sqlite import Database
+from backscroll.sources.capabilities import Backup
 
 CopyRows = Callable[[sqlite3.Connection, sqlite3.Connection], bool]  # to an empty database; False if nothing
 
@@ -81,3 +86,67 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _delete(path: Path) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def selected_rows(source_backup: Backup, path: str, session_ids: frozenset[str]) -> CopyRows:
+    """Return the function that copies the rows of selected sessions."""
+    return lambda original, copy: source_backup.copy_sessions(path, original, copy, session_ids)
+
+
+class SnapshotQueue:
+    """Takes snapshots of databases in order, one ahead of the caller. A context manager."""
+
+    def __init__(self, folder: Path, *, with_secrets: bool) -> None:
+        self._folder = folder
+        self._with_secrets = with_secrets
+        self._pool = ThreadPoolExecutor(1)
+        self._waiting: deque[FileToBackUp] = deque()
+        self._count = 0
+        self._started: dict[Path, Future[Path | None]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def start(self, files: Iterable[FileToBackUp]) -> None:
+        """Begin with the first of the databases that `take` will ask for."""
+        self._waiting.extend(files)
+        self._start_next()
+
+    def take(self, file: FileToBackUp) -> Path | None:
+        """Return the snapshot of a database; None if it contains no selected session.
+
+        The caller deletes it. Raises the errors of `take_snapshot`.
+        """
+        if file.location not in self._started:
+            self._start(file)
+        future = self._started.pop(file.location)
+        try:
+            return future.result()
+        finally:
+            self._start_next()
+
+    def _start_next(self) -> None:
+        if self._waiting:
+            self._start(self._waiting.popleft())
+
+    def _start(self, file: FileToBackUp) -> None:
+        self._count += 1
+        folder = self._folder / f"snapshot-{self._count}"
+        folder.mkdir()
+        self._started[file.location] = self._pool.submit(_snapshot, file, folder, self._with_secrets)
+
+
+def _snapshot(file: FileToBackUp, folder: Path, with_secrets: bool) -> Path | None:
+    """Copy a database, or the selected sessions in it."""
+    source_backup, ids = file.source.backup() if file.source is not None else None, file.selected_ids
+    assert source_backup is not None
+    remove_secrets = None if with_secrets else source_backup.remove_secrets
+    if ids is None:
+        return take_snapshot(file.location, folder, remove_secrets)
+    copy_rows = selected_rows(source_backup, file.path, ids)
+    return take_snapshot(file.location, folder, remove_secrets, copy_rows)

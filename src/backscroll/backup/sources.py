@@ -7,13 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.model.safekeeping.backup import BackupRoot, FileKind, SourceFile
-from backscroll.readers.file_access import is_entry_denied
+from backscroll.model.backup import BackupRoot, FileKind, SourceFile
+from backscroll.readers.files import is_entry_denied
 from backscroll.sources import Source
-from backscroll.sources.capabilities import BackupContents, SessionSelection
-from backscroll.sources.capability_lookup import capability
-
-__all__ = ["FileToBackUp", "files_to_back_up"]
 
 
 class FileToBackUp(Struct, frozen=True):
@@ -47,19 +43,16 @@ def files_to_back_up(
     names: dict[str, int] = {}
     seen: set[str] = set()
     for source, path in roots:
-        contents = capability(source, BackupContents)
-        if contents is None or not (is_entry_denied(path) or path.is_dir()):
+        backup = source.backup()
+        if backup is None or not (is_entry_denied(path) or path.is_dir()):
             continue
         number = names[source.name] = names.get(source.name, 0) + 1
         name = source.name if number == 1 else f"{source.name}-{number}"
         root = BackupRoot(name, source.name, str(path.absolute()))
-        files: Iterable[SourceFile] = contents.backup_files(Path(root.path))
+        files: Iterable[SourceFile] = backup.backup_files(Path(root.path))
         ids = selected_ids
         if selected_ids is not None:
-            selection = capability(source, SessionSelection)
-            if selection is None:
-                continue
-            files, ids = selection.select_files(Path(root.path), selected_ids, paths)
+            files, ids = backup.select_files(Path(root.path), selected_ids, paths)
         files = list(files)
         subagents = _subagents(files, session_ids)
         for file in files:

@@ -2,25 +2,25 @@
 
 import os
 import zipfile
+from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
 import msgspec
 
-from backscroll.backup.background_hash import BackgroundHasher
-from backscroll.backup.compression import BlockCompressor
-from backscroll.backup.container import MANIFEST, SEAL_BYTES, make_comment
-from backscroll.model.safekeeping.backup import BackupManifest
-
-__all__ = ["BackupWriter", "WrittenFile"]
+from backscroll.backup.container import MANIFEST, SEAL_BYTES, BlockCompressor, make_comment
+from backscroll.model.backup import BackupManifest
 
 _ZIP64_BYTES = 1024**3  # a file of this size may need a ZIP64 entry
 _FILE_ATTRIBUTES = 0o100600 << 16  # a regular file for its owner only
 _MIN_ZIP_YEAR, _MAX_ZIP_YEAR = 1980, 2107
+_MIN_BACKGROUND_BYTES = 64 * 1024  # smaller data is hashed at once: a task costs more
+_MAX_PENDING = 16
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
@@ -30,36 +30,13 @@ class WrittenFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class _HashedFile:
-    """Output file that hashes what is written. Without `seek`, zipfile writes from start to end."""
-
-    def __init__(self, file: IO[bytes], hasher: BackgroundHasher) -> None:
-        self._file = file
-        self._hasher = hasher
-        self.hash = sha256()
-        self._tail = b""  # the last bytes are replaced by the hash, so they are not hashed
-
-    def write(self, data: bytes) -> int:
-        written = self._file.write(data)
-        if len(data) < SEAL_BYTES:
-            data = self._tail + data
-        else:
-            self._hasher.update(self.hash, self._tail)
-        self._tail = data[-SEAL_BYTES:]
-        self._hasher.update(self.hash, memoryview(data)[:-SEAL_BYTES])
-        return written
-
-    def flush(self) -> None:
-        self._file.flush()
-
-
 class BackupWriter:
     """Writer of a new backup file. A context manager; `finish` completes the file."""
 
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self._file = os.fdopen(descriptor, "wb")
-        self._hasher = BackgroundHasher()
+        self._hasher = _BackgroundHasher()
         self._output = _HashedFile(self._file, self._hasher)
         self._zip = zipfile.ZipFile(self._output, "w", zipfile.ZIP_STORED)  # type: ignore[call-overload]
         self._compressor = BlockCompressor()
@@ -136,3 +113,56 @@ def _zip_date(modified_ns: int) -> tuple[int, int, int, int, int, int]:
     if not _MIN_ZIP_YEAR <= date.year <= _MAX_ZIP_YEAR:
         return (_MIN_ZIP_YEAR, 1, 1, 0, 0, 0)
     return (date.year, date.month, date.day, date.hour, date.minute, date.second)
+
+
+class _Digest(Protocol):
+    def update(self, data: bytes | memoryview, /) -> None: ...
+
+
+class _BackgroundHasher:
+    """One thread that updates digests in the order of the calls. Memory is bounded: `update` may wait."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._pending: deque[Future[None]] = deque()
+
+    def update(self, digest: _Digest, data: bytes | memoryview) -> None:
+        """Add data to a digest, after all earlier calls."""
+        if len(data) < _MIN_BACKGROUND_BYTES:
+            self.flush()
+            digest.update(data)
+            return
+        self._pending.append(self._pool.submit(digest.update, data))
+        if len(self._pending) > _MAX_PENDING:
+            self._pending.popleft().result()
+
+    def flush(self) -> None:
+        """Wait until all digests are up to date."""
+        while self._pending:
+            self._pending.popleft().result()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+class _HashedFile:
+    """Output file that hashes what is written. Without `seek`, zipfile writes from start to end."""
+
+    def __init__(self, file: IO[bytes], hasher: _BackgroundHasher) -> None:
+        self._file = file
+        self._hasher = hasher
+        self.hash = sha256()
+        self._tail = b""  # the last bytes are replaced by the hash, so they are not hashed
+
+    def write(self, data: bytes) -> int:
+        written = self._file.write(data)
+        if len(data) < SEAL_BYTES:
+            data = self._tail + data
+        else:
+            self._hasher.update(self.hash, self._tail)
+        self._tail = data[-SEAL_BYTES:]
+        self._hasher.update(self.hash, memoryview(data)[:-SEAL_BYTES])
+        return written
+
+    def flush(self) -> None:
+        self._file.flush()

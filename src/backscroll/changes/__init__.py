@@ -1,10 +1,8 @@
 """Apply, record and undo changes to the files and databases of tools.
 
-    change_log.py     ChangeLog: apply a plan, list changes, undo, recover after a crash
-    preparation.py    check a plan, save what it changes, stage new files
+    change_log.py     ChangeLog: check and apply a plan, list changes, undo, recover after a crash
     change_record.py  the record of one change: states, file and line operations, rows before and after
-    files.py          stage, publish, save and restore single files
-    lines.py          replace single lines of a file that grows at the same time
+    files.py          stage, publish, save and restore single files; replace single lines
     rows.py           compare-and-swap of database rows, one transaction per database
 
 This package knows files and SQLite rows, not tools. A change is prepared completely before anything is
@@ -12,7 +10,3 @@ touched: old files and rows are saved and verified, new files are staged next to
 are created, rows are written and files are deleted, in this order. A change that a crash interrupted is
 rolled back by the next `ChangeLog.recover`.
 """
-
-from backscroll.changes.change_log import ChangeLog
-
-__all__ = ["ChangeLog"]

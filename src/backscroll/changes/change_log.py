@@ -1,12 +1,12 @@
-"""The change log: apply a plan, list changes, undo, recover after a crash."""
+"""The change log: check and apply a plan, list changes, undo, recover after a crash."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from backscroll.changes import lines, rows
+from backscroll.changes import rows
 from backscroll.changes.change_record import (
     ChangeRecord,
     FileOperation,
@@ -17,29 +17,24 @@ from backscroll.changes.change_record import (
     write_rows_file,
 )
 from backscroll.changes.files import (
+    apply_lines,
     copy_file,
     file_hash,
+    inverse_line,
     missing_folders,
+    missing_lines,
     publish_new,
     remove_empty,
     set_modified_at,
     sync_folder,
-)
-from backscroll.changes.preparation import (
-    by_path,
-    check_current,
-    check_space,
-    emptied_folders,
-    new_operation,
-    save_and_stage,
+    write_file,
 )
 from backscroll.errors import ChangeConflictError, ChangeNotFoundError, DestinationError
-from backscroll.model.safekeeping.changes import Change, ChangePlan
+from backscroll.model.change import Change, ChangePlan, FileChange, LineChange
 from backscroll.readers.file_lock import try_lock
 
-__all__ = ["ChangeLog"]
-
 _LOCK_FILE = "changes.lock"
+_SPARE_BYTES = 50_000_000  # free space that must be left after a change
 
 
 class ChangeLog:
@@ -67,7 +62,7 @@ class ChangeLog:
         """
         with self._lock():
             self._recover()
-            check_current(plan)
+            _check_current(plan)
             record, folder = self._prepare(plan)
             try:
                 self._check(record.to_change())
@@ -159,7 +154,7 @@ class ChangeLog:
         """Save what will change and stage new files. Nothing of the tool changes yet."""
         now = datetime.now(UTC)
         change_id = f"{now:%Y%m%d-%H%M%S-%f}"  # sorts by time; the lock makes it unique
-        check_space(plan, self.folder)
+        _check_space(plan, self.folder)
         folder = self.folder / change_id
         folder.mkdir(mode=0o700)
         new_paths = [change.path for change in plan.files if change.content is not None]
@@ -172,19 +167,19 @@ class ChangeLog:
             batch=plan.batch,
             copies=plan.copies,
             state="preparing",
-            files=[new_operation(change, change_id, number) for number, change in enumerate(plan.files)],
+            files=[_new_operation(change, change_id, number) for number, change in enumerate(plan.files)],
             lines=[LineOperation(str(change.path), change.before, change.after) for change in plan.lines],
             row_count=len(plan.rows),
             databases=[str(database) for database in rows.by_database(plan.rows)],
             created_folders=[str(path) for path in created],
-            emptied_folders=emptied_folders(plan),
+            emptied_folders=_emptied_folders(plan),
         )
         record.write(folder)
         try:
             for path in created:
                 path.mkdir(mode=0o700, exist_ok=True)
             for change, operation in zip(plan.files, record.files, strict=True):
-                save_and_stage(change, operation, folder)
+                _save_and_stage(change, operation, folder)
             write_rows_file(folder, plan.rows)
         except BaseException as error:
             self._roll_back(record, folder)
@@ -227,6 +222,94 @@ def _no_check(change: Change) -> None:
     """Allow every change."""
 
 
+# Prepare
+
+
+def _check_current(plan: ChangePlan) -> None:
+    """Raise `ChangeConflictError` unless every file and line is as the plan expects."""
+    for change in plan.files:
+        current = file_hash(change.path)
+        if current == change.before:
+            continue
+        if change.before is None:
+            raise ChangeConflictError(f"{change.path} exists already. Nothing was changed.", change.path)
+        raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
+    for path, changes in _by_path(plan.lines).items():
+        if missing_lines(path, changes):
+            raise ChangeConflictError(f"{path} has changed meanwhile. Nothing was changed.", path)
+
+
+def _check_space(plan: ChangePlan, folder: Path) -> None:
+    """Raise `DestinationError` if a disk has too little space for new and saved files."""
+    needed: dict[int, tuple[Path, int]] = {}
+
+    def add(place: Path, size: int) -> None:
+        while not place.exists():
+            place = place.parent
+        device = place.stat().st_dev
+        needed[device] = (place, needed.get(device, (place, 0))[1] + size)
+
+    for change in plan.files:
+        if change.content is not None:
+            add(change.path.parent, change.size)
+        if change.before is not None:
+            add(folder, change.path.stat().st_size)
+    for place, size in needed.values():
+        free = shutil.disk_usage(place).free
+        if free < size + _SPARE_BYTES:
+            needed_mb = (size + _SPARE_BYTES) / 1e6
+            raise DestinationError(
+                f"{place} has {free / 1e6:,.0f} MB of free space; {needed_mb:,.0f} MB are needed.", place
+            )
+
+
+def _new_operation(change: FileChange, change_id: str, number: int) -> FileOperation:
+    """Return the record of one planned operation."""
+    operation = FileOperation(
+        path=str(change.path),
+        before=change.before,
+        is_left_if_changed=change.is_left_if_changed,
+        modified_at=change.modified_at,
+    )
+    if change.before is not None:
+        operation.mode = change.path.stat().st_mode & 0o777
+        operation.saved = str(number)
+    if change.content is not None:
+        operation.staged = str(change.path.with_name(f".{change_id}-{number}.part"))
+    return operation
+
+
+def _save_and_stage(change: FileChange, operation: FileOperation, folder: Path) -> None:
+    """Save the current file and write the new one next to its target."""
+    if operation.saved is not None and copy_file(change.path, folder / operation.saved) != operation.before:
+        raise ChangeConflictError(f"{change.path} has changed meanwhile. Nothing was changed.", change.path)
+    if change.content is not None and operation.staged is not None:
+        operation.after = write_file(Path(operation.staged), change.content(), operation.mode)
+        set_modified_at(Path(operation.staged), operation.modified_at)
+        if change.is_left_if_changed:
+            operation.content_hash = rows.content_hash(Path(operation.staged))
+
+
+def _emptied_folders(plan: ChangePlan) -> list[str]:
+    """Return the folders of deleted files and their parents, if the plan deletes everything in them."""
+    deleted = {change.path for change in plan.files if change.content is None}
+    emptied: set[Path] = set()
+    for folder in sorted({path.parent for path in deleted}, key=lambda one: len(one.parts), reverse=True):
+        current = folder
+        while current.is_dir() and all(path in deleted or path in emptied for path in current.iterdir()):
+            emptied.add(current)
+            current = current.parent
+    return [str(path) for path in sorted(emptied)]
+
+
+def _by_path(changes: Iterable[LineChange]) -> dict[Path, list[LineChange]]:
+    """Group changes of lines by file."""
+    grouped: dict[Path, list[LineChange]] = {}
+    for change in changes:
+        grouped.setdefault(change.path, []).append(change)
+    return grouped
+
+
 # Apply
 
 
@@ -235,8 +318,8 @@ def _apply(record: ChangeRecord, folder: Path, plan: ChangePlan) -> None:
     for operation in record.files:
         if operation.staged is not None:
             _publish(operation)
-    for path, changes in by_path(plan.lines).items():
-        lines.apply_lines(path, changes, _staged_lines(path, record))
+    for path, changes in _by_path(plan.lines).items():
+        apply_lines(path, changes, _staged_lines(path, record))
     for database, changed in rows.by_database(plan.rows).items():
         rows.write_rows(database, changed)
         record.committed_databases.append(str(database))
@@ -299,11 +382,11 @@ def _revert(record: ChangeRecord, folder: Path) -> None:
         if database.exists():
             is_committed = str(database) in record.committed_databases
             rows.revert_rows(database, changed, is_committed=is_committed)
-    for path, changes in by_path([operation.to_change() for operation in record.lines]).items():
-        inverses = [lines.inverse(change) for change in changes]
-        missing = lines.missing_lines(path, inverses)
+    for path, changes in _by_path([operation.to_change() for operation in record.lines]).items():
+        inverses = [inverse_line(change) for change in changes]
+        missing = missing_lines(path, inverses)
         done = [inverse for inverse in inverses if inverse not in missing]
-        lines.apply_lines(path, done, _staged_lines(path, record))
+        apply_lines(path, done, _staged_lines(path, record))
     for operation in reversed(record.files):
         if operation.staged is not None:
             _restore(operation, record, folder)

@@ -12,18 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.changes.files import sync_folder, write_file
-from backscroll.model.safekeeping.changes import Change, LineChange, RowChange
-
-__all__ = [
-    "ChangeRecord",
-    "FileOperation",
-    "LineOperation",
-    "State",
-    "has_record",
-    "read_record",
-    "read_rows",
-    "write_rows_file",
-]
+from backscroll.model.change import Change, LineChange, RowChange
 
 # preparing  files are staged and saved; nothing of the tool has changed
 # applying   some of the operations may have been done

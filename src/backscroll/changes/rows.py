@@ -7,9 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
-from backscroll.model.safekeeping.changes import RowChange, Value
-
-__all__ = ["MOVE_BACK_HINT", "by_database", "check_rows", "content_hash", "revert_rows", "write_rows"]
+from backscroll.model.change import RowChange, Value
 
 MOVE_BACK_HINT = "Run 'backscroll migrate' to move a session back with what was added to it."
 _BUSY_TIMEOUT_SECONDS = 2.0

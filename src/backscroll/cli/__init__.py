@@ -1,25 +1,21 @@
 """Command-line interface: parse arguments, call `History`, print.
 
-commands/              one module per command or group of related commands
-output/                what commands print: errors, progress, JSON, text that fits the terminal
-startup.py             start a command
-app.py                 all commands, global options, lazy loading of commands
-command_group.py       groups of commands with suggestions for unknown names
-query_command.py       commands whose arguments are a search query
-global_options.py      global options and the `History` they configure
-options.py             options that several commands share
-completion_values.py   values that shell completion offers
-session_picker.py  keyboard.py   choose a session from a list
-install_command.py     how to install an optional dependency
-launch.py              start another program
+commands/            one module per command, or per few related commands
+startup.py           start a command; global options; a sync without click
+app.py               all commands, loaded only when they run; groups with suggestions for unknown names
+options.py           options that several commands share, commands with a query, shell completion
+output.py            standard output: text, pager, JSON documents; confirmation
+messages.py          errors and exit codes, commands named in messages, welcome and permission messages
+progress.py          progress bar with an estimate
+sync.py  sync_report.py   run a sync and print its result
+session_picker.py    choose a session from a list
+install_command.py   how to install an optional dependency
 """
 
 import gc
 import sys
 
 from backscroll import __version__
-
-__all__ = ["main"]
 
 GC_THRESHOLD = 50_000  # the default of 700 costs 10 % of a command
 

@@ -1,104 +1,138 @@
-"""Command group: global options, and commands that are imported only when they run."""
+"""All commands: global options, help, and commands that are imported only when they run."""
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
 import click
 
 from backscroll import __version__
-from backscroll.cli.command_group import CommandGroup
-from backscroll.cli.global_options import Setup
-from backscroll.cli.output.errors import as_sentence, discard_output
-from backscroll.cli.output.hints import program
-
-__all__ = ["app", "run"]
+from backscroll.cli.messages import as_sentence, discard_output, program
+from backscroll.cli.startup import Setup
 
 # Section of the help: command name: module in backscroll.cli.commands and attribute, first line of its help.
 _SECTIONS = {
     "Find and read": {
-        "list": ("sessions.list:command", "List sessions, newest first."),
-        "search": ("sessions.search:command", "Search all sessions."),
-        "recall": ("sessions.recall:command", "Find earlier sessions relevant to a task."),
-        "show": ("sessions.show:command", "Show a session."),
-        "tail": ("sessions.tail:command", "Follow a running session."),
-        "stats": ("sessions.stats:command", "Show statistics: sessions, time, tokens, cost and more."),
-        "tui": ("sessions.tui:command", "Browse sessions in a full-screen terminal UI."),
-        "serve": ("setup.serve:command", "Open the web app in a browser."),
+        "list": ("list:command", "List sessions, newest first."),
+        "search": ("search:command", "Search all sessions."),
+        "recall": ("recall:command", "Find earlier sessions relevant to a task."),
+        "show": ("show:command", "Show a session."),
+        "tail": ("tail:command", "Follow a running session."),
+        "stats": ("stats:command", "Show statistics: sessions, time, tokens, cost and more."),
+        "tui": ("tui:command", "Browse sessions in a full-screen terminal UI."),
+        "serve": ("serve:command", "Open the web app in a browser."),
     },
     "Continue and share": {
-        "resume": ("sessions.resume:command", "Resume a session in the tool it came from."),
+        "resume": ("resume:command", "Resume a session in the tool it came from."),
         "open": (
-            "sessions.open:command",
+            "open:command",
             "Open a session's workspace, or a file that a message changed or read.",
         ),
         "handoff": (
-            "sessions.handoff:command",
+            "handoff:command",
             "Print a summary of a session to paste into another assistant.",
         ),
         "export": (
-            "sessions.export:command",
+            "export:command",
             "Export sessions as Markdown, HTML, JSON, JSON Lines or text.",
         ),
-        "secrets": ("sessions.secrets:command", "Find keys, tokens and passwords in sessions."),
+        "secrets": ("secrets:command", "Find keys, tokens and passwords in sessions."),
     },
     "Explain code": {
-        "commits": ("code.commits:commits", "List commits with the sessions that led to them."),
-        "commit": ("code.commits:commit", "Show the sessions behind a commit, and the evidence."),
-        "blame": ("code.blame:command", "Show the session and prompt behind each line of a file."),
-        "survival": ("code.survival:command", "Show how many lines of sessions still exist."),
-        "journal": ("code.journal:command", "Write a journal of commits and their conversations."),
+        "commits": ("commits:commits", "List commits with the sessions that led to them."),
+        "commit": ("commits:commit", "Show the sessions behind a commit, and the evidence."),
+        "blame": ("blame:command", "Show the session and prompt behind each line of a file."),
+        "survival": ("survival:command", "Show how many lines of sessions still exist."),
+        "journal": ("journal:command", "Write a journal of commits and their conversations."),
     },
     "Annotate": {
-        "rename": ("sessions.annotate:rename", "Change the title of a session."),
-        "note": ("sessions.annotate:note", "Add a note to a session, or show its notes."),
-        "tag": ("sessions.annotate:tag", "Add tags to a session."),
-        "untag": ("sessions.annotate:untag", "Remove tags from a session."),
-        "tags": ("sessions.annotate:tags", "List all tags and how many sessions have each."),
-        "star": ("sessions.annotate:star", "Star a session."),
-        "unstar": ("sessions.annotate:unstar", "Remove the star from a session."),
+        "rename": ("annotate:rename", "Change the title of a session."),
+        "note": ("annotate:note", "Add a note to a session, or show its notes."),
+        "tag": ("annotate:tag", "Add tags to a session."),
+        "untag": ("annotate:untag", "Remove tags from a session."),
+        "tags": ("annotate:tags", "List all tags and how many sessions have each."),
+        "star": ("annotate:star", "Star a session."),
+        "unstar": ("annotate:unstar", "Remove the star from a session."),
     },
     "Back up and move": {
         "restore-session": (
-            "safekeeping.restore_session:command",
+            "restore_session:command",
             "Restore a session that its tool has deleted.",
         ),
-        "migrate": ("safekeeping.migrate:migrate", "Copy or move sessions to another folder."),
+        "migrate": ("migrate:migrate", "Copy or move sessions to another folder."),
         "migrate-workspace": (
-            "safekeeping.migrate:migrate_workspace",
+            "migrate:migrate_workspace",
             "Copy or move all sessions of a folder to another one.",
         ),
         "changes": (
-            "safekeeping.changes:changes",
+            "changes:changes",
             "List all changes to the tools' files and databases, newest first.",
         ),
-        "undo": ("safekeeping.changes:undo", "Undo a change to a tool's files and databases."),
-        "backup": ("safekeeping.backup:command", "Create, check, list and restore backups."),
+        "undo": ("changes:undo", "Undo a change to a tool's files and databases."),
+        "backup": ("backup:command", "Create, check, list and restore backups."),
     },
     "Maintain": {
-        "sync": ("maintenance.sync:command", "Read new and changed history into the archive."),
-        "watch": ("maintenance.watch:command", "Keep the archive up to date and print changes."),
+        "sync": ("sync:command", "Read new and changed history into the archive."),
+        "watch": ("watch:command", "Keep the archive up to date and print changes."),
         "archive": (
-            "maintenance.archive:command",
+            "archive:command",
             "Manage the archive, the local database that keeps all sessions.",
         ),
-        "doctor": ("maintenance.doctor:command", "Check that the whole history can be read."),
+        "doctor": ("doctor:command", "Check that the whole history can be read."),
     },
     "Set up": {
         "mcp": (
-            "setup.mcp:command",
+            "mcp:command",
             "Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.",
         ),
-        "hooks": ("setup.hooks:command", "Install hooks in Claude Code, Cursor or git."),
-        "completion": ("setup.completion:command", "Print a shell completion script."),
-        "demo": ("setup.demo:command", "Write a sample history to try Backscroll on."),
-        "help": ("setup.help:command", "Show the help of a command."),
+        "hooks": ("hooks:command", "Install hooks in Claude Code, Cursor or git."),
+        "completion": ("completion:command", "Print a shell completion script."),
+        "demo": ("demo:command", "Write a sample history to try Backscroll on."),
+        "help": ("help:command", "Show the help of a command."),
     },
 }
 _MODULES = {name: place for section in _SECTIONS.values() for name, (place, _) in section.items()}
-
 _BACKUP_COMMANDS = ("list", "search", "show", "export")  # commands that can read a backup
 _GROUPS = ("archive", "backup", "hooks", "journal", "mcp")  # commands with subcommands
+MAX_SUGGESTIONS = 3
+
+
+class CommandGroup(click.Group):
+    """Group that suggests similar commands, also with versions of click that do not."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such command {name!r}.{_question(self.similar_commands(ctx, name))}", ctx)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            if error.ctx is None and (command := self.get_command(ctx, ctx.invoked_subcommand or "")):
+                # An error of the option parser does not name its command.
+                error.ctx = click.Context(command, parent=ctx, info_name=ctx.invoked_subcommand)
+            raise
+
+    def similar_commands(self, ctx: click.Context, name: str) -> list[str]:
+        """Return the commands that start with a name, or else the one with the most similar name."""
+        from difflib import get_close_matches  # start-up time: needed after a typing error only
+
+        commands = self.list_commands(ctx)
+        longer = [command for command in commands if command.startswith(name)]
+        return longer[:MAX_SUGGESTIONS] or get_close_matches(name, commands, 1)
+
+
+def _question(names: Iterable[str]) -> str:
+    quoted = [repr(name) for name in names]
+    if not quoted:
+        return ""
+    *others, last = quoted
+    return f" Did you mean {', '.join(others)} or {last}?" if others else f" Did you mean {last}?"
 
 
 class _LazyGroup(CommandGroup):

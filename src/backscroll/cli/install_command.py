@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["install_command", "missing_extra_message"]
-
 _PACKAGE = "backscroll"
 # Files in the environment of a tool that installs each program into an environment of its own.
 _PIPX_FILE, _UV_FILE = "pipx_metadata.json", "uv-receipt.toml"

@@ -1,178 +1,80 @@
-"""Options that several commands share."""
+"""Options and arguments that several commands share.
+
+Options that select sessions; options that read, with the sync before it; types of values; commands that
+take a query; values for shell completion.
+"""
+
+from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from backscroll.cli.completion_values import complete_names, complete_tags
-from backscroll.cli.output.errors import as_sentence
-from backscroll.cli.output.hints import command_hint, permission_lines
-from backscroll.cli.output.progress import ProgressBar
-from backscroll.errors import ArchiveError
+from backscroll.cli.messages import as_sentence, command_hint, permission_lines
+from backscroll.cli.progress import ProgressBar
+from backscroll.config import archive_home, this_machine
+from backscroll.errors import ArchiveError, BackscrollError
 from backscroll.model.dates import parse_date_range
-from backscroll.render.terminal.humanize import format_remaining
+from backscroll.model.text import one_line
+from backscroll.render.humanize import format_remaining
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from backscroll.history import History
-    from backscroll.model import Filter
+    from backscroll.documents import FilterKind, SessionFilter
+    from backscroll.history import CompletionNames
+    from backscroll.history.history import History
     from backscroll.model.sync import SyncStatus
 
-__all__ = [
-    "EVERYTHING_HELP",
-    "PAGE_SIZE",
-    "DateParam",
-    "SourceParam",
-    "has_filters",
-    "incomplete_line",
-    "keep_secrets_option",
-    "launch_options",
-    "make_filter",
-    "make_query_filters",
-    "message_filters",
-    "no_sync_option",
-    "page_options",
-    "read_options",
-    "session_filters",
-    "stats_filters",
-    "sync_before_reading",
-    "sync_options",
-    "top_session_filters",
-    "workspace_option",
-]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
 EVERYTHING_HELP = "Include messages that were rewound or retried, and text that the tool added itself."
 PAGE_SIZE = 20
-
-_DATE_FORMATS = "Dates: 2026-10-03, 2026-10, yesterday or 7d."
-_SESSION_BRANCH = "Only sessions started on this git branch."
-_SESSION_MODEL = "Only sessions that used a model with this text in its name."
-
-
-class DateParam(click.ParamType[datetime]):
-    """Date, month or time as in the query syntax. Converts to its start, or to the first moment after it."""
-
-    name = "date"
-
-    def __init__(self, *, is_end: bool = False) -> None:
-        self._is_end = is_end
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        is_utc = ctx is not None and ctx.params.get("is_utc", False)
-        span = parse_date_range(value, datetime.now(UTC), UTC if is_utc else None)
-        if span is None:
-            self.fail(f"{value!r} is not a date. Use 2026-10-03, 2026-10, yesterday or 7d.", param, ctx)
-        return span[1] if self._is_end else span[0]
+MAX_COMPLETIONS = 100
+MAX_TITLE_CHARS = 60
+MAX_NAME_CHARS = 300
 
 
-class SourceParam(click.ParamType[str]):
-    """Name of a source. The registry of sources is loaded only when the option is used."""
+def filter_options(*, of_messages: tuple[FilterKind, ...] = (), only: str | None = None) -> Callable[[F], F]:
+    """Add an option for each filter. Those of the kinds in ``of_messages`` select messages, not sessions."""
+    from backscroll.documents import FILTERS  # start-up time: the other commands do not need the model
 
-    name = "source"
+    def decorate(command: F) -> F:
+        for each in reversed(FILTERS):
+            if only in (None, each.name):
+                help_ = each.help(of_messages=each.kind in of_messages)
+                command = _filter_option(each, help_)(command)
+        return command
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return _source_choice().convert(value, param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        return _source_choice().get_metavar(param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        return _source_choice().shell_complete(ctx, param, incomplete)
+    return decorate
 
 
-def _source_choice() -> click.Choice[str]:
-    from backscroll.history import History  # start-up time
-
-    return click.Choice(History.source_names())
-
-
-def workspace_option(command: F) -> F:
-    """Add ``--workspace`` to a command."""
-    return click.option(
-        "--workspace",
-        shell_complete=complete_names("workspace"),
-        help="Only this workspace: its path, its name, the end of its path or, if remote, its host.",
-    )(command)
-
-
-def keep_secrets_option(command: F) -> F:
-    """Add ``--keep-secrets`` to a command that redacts by default."""
-    help_ = "Do not replace keys, tokens and passwords with placeholders."
-    return click.option("--keep-secrets", is_flag=True, help=help_)(command)
+def _filter_option(filter_: SessionFilter, help_: str) -> Callable[[F], F]:
+    name = f"--{filter_.name.replace('_', '-')}"
+    if filter_.name == "source":
+        return click.option(name, type=SOURCE_NAME, help=help_)
+    match filter_.kind:
+        case "date":
+            return click.option(name, type=DateParam(is_end=filter_.name == "until"), help=help_)
+        case "flag":
+            return click.option(name, is_flag=True, help=help_)
+        case "tags":
+            help_ = f"{help_} Repeatable."
+            return click.option(name, multiple=True, metavar="TAG", shell_complete=complete_tags, help=help_)
+    return click.option(name, shell_complete=_complete_values, help=help_)
 
 
-def _add_filters(command: F, *, since: str, until: str, branch: str, model: str) -> F:
-    for option in reversed(
-        [
-            click.option("--source", type=SourceParam(), help="Only sessions from this source."),
-            workspace_option,
-            click.option("--since", type=DateParam(), help=f"{since} {_DATE_FORMATS}"),
-            click.option("--until", type=DateParam(is_end=True), help=until),
-            click.option("--branch", shell_complete=complete_names("branch"), help=branch),
-            click.option("--model", shell_complete=complete_names("model"), help=model),
-            click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
-            click.option("--gone", is_flag=True, help="Only sessions that the tool has deleted."),
-            click.option(
-                "--tag",
-                "tags",
-                multiple=True,
-                metavar="TAG",
-                shell_complete=complete_tags,
-                help="Only sessions with this tag. Repeatable.",
-            ),
-            click.option("--starred", is_flag=True, help="Only starred sessions."),
-        ]
-    ):
-        command = option(command)
-    return command
+def has_filters(options: dict[str, Any]) -> bool:
+    """Return whether the user passed an option of `filter_options`."""
+    return any(options.values())
 
 
-def session_filters(command: F) -> F:
-    """Add options that select sessions, and ``--subagents``."""
-    return top_session_filters(click.option("--subagents", is_flag=True, help="Include subagents.")(command))
-
-
-def top_session_filters(command: F) -> F:
-    """Add options that select sessions with their subagents."""
-    return _add_filters(
-        command,
-        since="Only sessions active on or after this date.",
-        until="Only sessions started on or before this date.",
-        branch=_SESSION_BRANCH,
-        model=_SESSION_MODEL,
-    )
-
-
-def message_filters(command: F) -> F:
-    """Add options that select messages, and the sessions they are in."""
-    return _add_filters(
-        command,
-        since="Only messages on or after this date.",
-        until="Only messages on or before this date.",
-        branch="Only messages on this git branch.",
-        model="Only messages from models with this text in their name.",
-    )
-
-
-def stats_filters(command: F) -> F:
-    """Add options that select sessions, and the time range in which their messages count."""
-    return _add_filters(
-        command,
-        since="Only messages on or after this date.",
-        until="Only messages on or before this date.",
-        branch=_SESSION_BRANCH,
-        model=_SESSION_MODEL,
-    )
+def subagents_option(command: F) -> F:
+    """Add ``--subagents`` to a command."""
+    return click.option("--subagents", is_flag=True, help="Include subagents.")(command)
 
 
 def page_options(command: F) -> F:
@@ -183,36 +85,10 @@ def page_options(command: F) -> F:
     )(command)
 
 
-def make_query_filters(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
-    """Return the shared options as filters of the query syntax, by name; without dates."""
-    filters = {name: options[name] for name in ("source", "workspace", "branch", "model")}
-    flags = tuple(name for name in ("gone", "starred") if options[name])
-    filters |= {"has": "edits" if options["has_edits"] else None, "is": flags, "tag": options["tags"]}
-    return {name: value for name, value in filters.items() if value}
-
-
-def has_filters(options: dict[str, Any]) -> bool:
-    """Return whether the user passed an option of `session_filters`."""
-    return any(options.values())
-
-
-def make_filter(options: dict[str, Any]) -> "Filter":
-    """Return the shared options as a filter."""
-    from backscroll.model import Filter  # start-up time: --help needs no values
-
-    return Filter(
-        source=options["source"],
-        workspace=options["workspace"],
-        since=options["since"],
-        until=options["until"],
-        branch=options["branch"],
-        model=options["model"],
-        has_edits=options["has_edits"],
-        is_gone=True if options["gone"] else None,
-        tags=tuple(tag.lstrip("#").lower() for tag in options["tags"]),
-        is_starred=options["starred"],
-        with_subagents=options.get("subagents", False),
-    )
+def keep_secrets_option(command: F) -> F:
+    """Add ``--keep-secrets`` to a command that redacts by default."""
+    help_ = "Do not replace keys, tokens and passwords with placeholders."
+    return click.option("--keep-secrets", is_flag=True, help=help_)(command)
 
 
 def read_options(command: F) -> F:
@@ -237,6 +113,12 @@ def sync_options(command: F) -> F:
     return _sync_options(command, waiting="pipes wait")
 
 
+def no_sync_option(command: F) -> F:
+    """Add ``--no-sync`` to a command."""
+    help_ = "Use the archive as it is; do not sync first."
+    return click.option("--no-sync", is_flag=True, help=help_)(command)
+
+
 def _sync_options(command: F, *, waiting: str) -> F:
     return no_sync_option(
         click.option(
@@ -249,18 +131,12 @@ def _sync_options(command: F, *, waiting: str) -> F:
     )
 
 
-def no_sync_option(command: F) -> F:
-    """Add ``--no-sync`` to a command."""
-    help_ = "Use the archive as it is; do not sync first."
-    return click.option("--no-sync", is_flag=True, help=help_)(command)
-
-
 def _set_no_wait(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     ctx.obj.no_wait = value
 
 
 def sync_before_reading(
-    history: "History", *, wanted_sessions: int = PAGE_SIZE, for_search: bool = False
+    history: History, *, wanted_sessions: int = PAGE_SIZE, for_search: bool = False
 ) -> None:
     """Sync. On a terminal, hand a long sync over to a background process after about a second.
 
@@ -295,7 +171,7 @@ def sync_before_reading(
         click.echo(line, err=True)
 
 
-def incomplete_line(status: "SyncStatus") -> str:
+def incomplete_line(status: SyncStatus) -> str:
     """Return the progress of the background sync, and the commands that wait for it or stop it."""
     done = f"{status.percent} % done" if status.percent is not None else "just started"
     if status.remaining_seconds is not None:
@@ -304,3 +180,165 @@ def incomplete_line(status: "SyncStatus") -> str:
         f"Syncing in the background: {done}. Results are incomplete until then.\n"
         f"Run '{command_hint('sync')}' to wait for it, '{command_hint('sync --stop')}' to stop it."
     )
+
+
+class DateParam(click.ParamType[datetime]):
+    """Date, month or time as in the query syntax. Converts to its start, or to the first moment after it."""
+
+    name = "date"
+
+    def __init__(self, *, is_end: bool = False) -> None:
+        self._is_end = is_end
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        is_utc = ctx is not None and ctx.params.get("is_utc", False)
+        span = parse_date_range(value, datetime.now(UTC), UTC if is_utc else None)
+        if span is None:
+            self.fail(f"{value!r} is not a date. Use 2026-10-03, 2026-10, yesterday or 7d.", param, ctx)
+        return span[1] if self._is_end else span[0]
+
+
+class LazyChoice(click.ParamType[str]):
+    """One of some names, such as those of sources. They are loaded only when the parameter is used."""
+
+    name = "choice"
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice([*self._names()])
+
+
+def _source_names() -> tuple[str, ...]:
+    from backscroll.history.history import History  # start-up time
+
+    return History.source_names()
+
+
+SOURCE_NAME = LazyChoice(_source_names)
+
+
+class QueryCommand(click.Command):
+    """Command with a query as its arguments, where ``-word`` excludes a word.
+
+    A short option counts only as a token of its own: ``-n 5`` is an option, ``-nginx`` an excluded word.
+    Without other arguments, ``-h`` prints the help even if it is not a help option.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args == ["-h"] and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, self._words_last(ctx, args))
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        option = super().get_help_option(ctx)
+        if option is not None and "-h" not in option.opts:
+            option.help = "Show this message and exit. Also -h, if it is the only argument."
+        return option
+
+    def _words_last(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the options with their values, then ``--``, then the words."""
+        names = {name: param for param in self.get_params(ctx) for name in param.opts}
+        options: list[str] = []
+        words: list[str] = []
+        rest = iter(args)
+        for token in rest:
+            param = names.get(token)
+            if token == "--":
+                words += rest
+            elif isinstance(param, click.Option):
+                options.append(token)
+                if not param.is_flag:
+                    value = next(rest, None)
+                    if value is None:
+                        return options  # click reports the missing value
+                    options.append(value)
+            elif token.startswith("--"):  # with "=", or unknown
+                options.append(token)
+            else:
+                words.append(token)
+        return [*options, "--", *words]
+
+
+def complete_refs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return session ids with this prefix, newest first, with titles as help."""
+    from click.shell_completion import CompletionItem
+
+    source, colon, prefix = incomplete.rpartition(":")
+    given = set(ctx.params.get("refs") or ())
+
+    def items(names: CompletionNames) -> list[CompletionItem]:
+        return [
+            CompletionItem(
+                f"{source}{colon}{session.id}", help=one_line(session.title or "", MAX_TITLE_CHARS)
+            )
+            for session in names.sessions(prefix, source=source or None, limit=MAX_COMPLETIONS)
+            if session.id not in given
+        ]
+
+    return _query_archive(ctx, items)
+
+
+def _complete_values(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return values of the filter with this option, such as workspaces."""
+    name = param.name or ""
+    return _query_archive(ctx, lambda names: _with_prefix(names.values_of(name), incomplete))
+
+
+def complete_tags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return tags with this prefix."""
+    return _query_archive(ctx, lambda names: _with_prefix(names.values_of("tag"), incomplete.lstrip("#")))
+
+
+def complete_roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return completions for the last role of a comma-separated list."""
+    from click.shell_completion import CompletionItem
+
+    from backscroll.model.message import Role  # start-up time: only this completion needs it
+
+    before, comma, last = incomplete.rpartition(",")
+    chosen = before.split(",")
+    roles = [role for role in get_args(Role) if role.startswith(last) and role not in chosen]
+    return [CompletionItem(f"{before}{comma}{role}") for role in roles]
+
+
+def _with_prefix(names: Iterable[str], prefix: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    clean = (one_line(name, MAX_NAME_CHARS) for name in names)
+    matching = [CompletionItem(name) for name in clean if name.casefold().startswith(prefix.casefold())]
+    return matching[:MAX_COMPLETIONS]
+
+
+def _query_archive(
+    ctx: click.Context, query: Callable[[CompletionNames], list[CompletionItem]]
+) -> list[CompletionItem]:
+    """Return the result of a query; an empty list if the archive is missing or cannot be read.
+
+    Imports neither `History` nor the model: that takes longer than the query.
+    """
+    from backscroll.history import CompletionNames
+
+    try:
+        with CompletionNames(
+            archive_home(ctx.find_root().params.get("home"), this_machine()) / "archive.db"
+        ) as names:
+            return query(names)
+    except (BackscrollError, OSError):
+        return []  # an error message would disturb the command line

@@ -1,28 +1,43 @@
-"""Choose a session at a terminal: a list, newest first, that is filtered while the user types."""
+"""Choose a session at a terminal: a list, newest first, that is filtered while the user types.
 
+Single keys are read on POSIX only. Elsewhere, the user types a number or words.
+"""
+
+import codecs
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
-from backscroll.cli import keyboard
-from backscroll.model import SessionSummary
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line
-from backscroll.render.terminal.humanize import format_age
-from backscroll.render.terminal.style import Style
-from backscroll.render.terminal.width import cell_width, pad, truncate
-
-__all__ = ["Picker", "is_interactive", "pick_session"]
+from backscroll.render.humanize import format_age
+from backscroll.render.terminal.text import Style, cell_width, pad, truncate
 
 MAX_ROWS = 12
 MAX_TEXT_CHARS = 300
 RESIZE_SECONDS = 0.3  # between two checks of the size of the terminal
+ESCAPE_SECONDS = 0.05  # the rest of an escape sequence follows within this time
 _WORKSPACE_WIDTH = 16
+_READ_BYTES = 1024
 _CLEAR_BELOW, _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[J", "\x1b[?25l", "\x1b[?25h"
-_KEYS = "type to filter, ↑ ↓ to select, Enter to choose, Esc to cancel"
+_KEY_HELP = "type to filter, ↑ ↓ to select, Enter to choose, Esc to cancel"
+_SEQUENCES = {
+    "[A": "up", "OA": "up", "[B": "down", "OB": "down", "[5~": "page up", "[6~": "page down",
+    "[H": "home", "OH": "home", "[1~": "home", "[F": "end", "OF": "end", "[4~": "end",
+}  # fmt: skip
+_CONTROLS = {
+    "\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x03": "interrupt",
+    "\x04": "cancel", "\x15": "clear", "\x17": "delete word", "\x10": "up", "\x0e": "down",
+    "\x0b": "up", "\t": "down",
+}  # fmt: skip
 
 
 def is_interactive() -> bool:
@@ -35,7 +50,7 @@ def pick_session(sessions: Sequence[SessionSummary], question: str) -> SessionSu
 
     Raises `KeyboardInterrupt` on Ctrl-C. The terminal is as before in any case.
     """
-    if keyboard.is_supported():
+    if _can_read_keys():
         return _Screen(Picker(sessions), question).run()
     return _prompt(Picker(sessions), question)
 
@@ -119,7 +134,7 @@ class _Screen:
 
     def run(self) -> SessionSummary | None:
         """Return the session that the user chooses; None if the user cancels."""
-        with keyboard.open_keyboard() as keys:
+        with _open_keyboard() as keys:
             _write(_HIDE_CURSOR)
             try:
                 self._draw()
@@ -164,7 +179,7 @@ class _Screen:
         if not picker.matches:
             yield "  No sessions match."
         count = f"{picker.selected + 1 if picker.matches else 0} of {len(picker.matches):,}"
-        yield style("dim", truncate(f"{count} · {_KEYS}", width))
+        yield style("dim", truncate(f"{count} · {_KEY_HELP}", width))
 
 
 def _row(session: SessionSummary, now: datetime, width: int) -> str:
@@ -207,3 +222,91 @@ def _prompt(picker: Picker, question: str) -> SessionSummary | None:
         if not picker.matches:
             click.echo("No sessions match.", err=True)
             picker.filter("")
+
+
+def _can_read_keys() -> bool:
+    """Return whether keys can be read from standard input one by one."""
+    return os.name == "posix" and sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class _Keyboard:
+    """Keys of a terminal in raw mode. A key is a printable character or a name such as ``page up``."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+
+    def keys(self, timeout_seconds: float) -> list[str]:
+        """Return the keys typed until now; none if nothing was typed before the timeout."""
+        if not self._is_ready(timeout_seconds):
+            return []
+        data = os.read(self._descriptor, _READ_BYTES)
+        if not data:
+            return ["cancel"]  # the terminal was closed
+        if data.endswith(b"\x1b") and self._is_ready(ESCAPE_SECONDS):
+            data += os.read(self._descriptor, _READ_BYTES)
+        return list(_parse_keys(self._decoder.decode(data)))
+
+    def _is_ready(self, timeout_seconds: float) -> bool:
+        import select
+
+        return bool(select.select([self._descriptor], [], [], timeout_seconds)[0])
+
+
+def _parse_keys(text: str) -> Iterator[str]:
+    """Yield the keys in the input. Unknown sequences and control characters are dropped."""
+    position = 0
+    while position < len(text):
+        if text[position] != "\x1b":
+            key = text[position]
+            position += 1
+            name = _CONTROLS.get(key, key)
+            if len(name) > 1 or name.isprintable():
+                yield name
+            continue
+        end = _sequence_end(text, position + 1)
+        if end == position + 1:
+            yield "cancel"
+        elif (name := _SEQUENCES.get(text[position + 1 : end], "")) != "":
+            yield name
+        position = end
+
+
+def _sequence_end(text: str, start: int) -> int:
+    """Return the end of an escape sequence whose first character after Escape is at ``start``."""
+    if start >= len(text) or text[start] not in "[O":
+        return start
+    end = start + 1
+    while end < len(text) and not "@" <= text[end] <= "~":
+        end += 1
+    return min(end + 1, len(text))
+
+
+@contextmanager
+def _open_keyboard() -> Iterator[_Keyboard]:
+    """Put the terminal into raw mode: no echo, no line editing, no signals from keys.
+
+    The previous mode is restored in any case, also if the process is asked to terminate.
+    """
+    import termios
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    mode: list[Any] = termios.tcgetattr(descriptor)
+    mode[0] &= ~(termios.IXON | termios.INLCR)
+    mode[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
+    mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        for number in handlers:
+            signal.signal(number, _exit_on_signal)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, mode)
+        yield _Keyboard(descriptor)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)

@@ -1,34 +1,87 @@
-"""The commit, the session and the prompt behind each line of a file."""
+"""The commit, the session and the prompt behind each line of a file.
 
-from collections.abc import Callable, Collection, Sequence
+Lines are compared with edits by hash, as for commits. Then the text of the edits is read for the lines that
+have no hash, such as a brace, or that a formatter wrapped.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import cached_property
+from math import log2
 from pathlib import Path
 from typing import NamedTuple
 
-from backscroll.archive import Archive
-from backscroll.commits.attribution import attribute_lines, line_hashes
+from msgspec import Struct
+
+from backscroll.archive.archive import Archive
+from backscroll.commits.checkouts import CheckoutIndex
 from backscroll.commits.commit_graph import (
     COMMIT_VERSION,
+    CommitGraph,
     EncodedChanges,
     read_graph,
     read_partial_changes,
 )
-from backscroll.commits.evidence.content import Writer, find_writers, select_fragments
-from backscroll.commits.paths import base_name
-from backscroll.commits.prompts import EditPrompt, find_prompts
-from backscroll.commits.sessions import SessionWork, load_sessions, update_scans
-from backscroll.git import BlamedLine, Commit, Repository, blame, list_file_commits, read_commits
+from backscroll.commits.content import (
+    MIN_SUPPORT,
+    SLACK_MS,
+    PathIndex,
+    Writer,
+    find_writers,
+    select_fragments,
+)
+from backscroll.commits.lines import (
+    EditText,
+    code_lines,
+    hash_line,
+    line_weight,
+    normalize_lines,
+    without_commas,
+)
+from backscroll.commits.paths import base_name, normalize
+from backscroll.commits.scan import SessionWork, edit_texts, load_sessions, update_scans
+from backscroll.commits.turns import call_position
+from backscroll.git.blame import BlamedLine, blame
+from backscroll.git.log import Commit, list_file_commits, read_commits
 from backscroll.git.process import decode
-from backscroll.model.code.commit import BlameLine
+from backscroll.git.repository import Repository
+from backscroll.model.commit import BlameLine
+from backscroll.model.message import TYPED_KINDS, Message
+from backscroll.model.session import SessionSummary
 
-__all__ = ["blame_file"]
-
+_MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
+_MIN_WRAPPED_CHARS = 12  # of lines that a formatter wrapped or joined, without white space
+_MAX_WRAPPED_LINES = 40
+_MAX_EDITS = 2_000  # whose text is read
+_NEVER = 1 << 60  # later than any time
 _SLACK_SECONDS = 120
-_NEVER = 1 << 60
-_NO_PROMPT = EditPrompt(None, None, None, None, None, None, None)
-
 Progress = Callable[[int, int], None]  # done, total
+
+
+class _EditKey(NamedTuple):
+    """A call that wrote lines."""
+
+    session: int  # index in the list of sessions
+    fragment_id: int
+    position: int
+
+
+class _EditPrompt(Struct, frozen=True):
+    """An edit in its session."""
+
+    session_ref: str | None
+    message_id: str | None  # of the edit; of the call that started the subagent, if a subagent made it
+    first: int | None  # message of the turn
+    last: int | None
+    prompt: str | None  # the user's words
+    prompt_id: str | None
+    agent_ref: str | None  # the subagent
+
+
+_NO_PROMPT = _EditPrompt(None, None, None, None, None, None, None)
 
 
 def blame_file(
@@ -59,8 +112,8 @@ def blame_file(
         partial=history.changes,
         progress=progress,
     )
-    edits = attribute_lines(archive, graph, blamed, sessions, writers)
-    prompts = find_prompts(archive, sessions, {edit for edit in edits if edit is not None})
+    edits = _attribute_lines(archive, graph, blamed, sessions, writers)
+    prompts = _find_prompts(archive, sessions, {edit for edit in edits if edit is not None})
     return [
         _line(line, graph.commits.get(line.sha or ""), prompts.get(edit, _NO_PROMPT) if edit else _NO_PROMPT)
         for line, edit in zip(blamed, edits, strict=True)
@@ -71,7 +124,7 @@ def _find_writers(
     archive: Archive, lines: Sequence[BlamedLine]
 ) -> tuple[list[SessionWork], dict[int, list[Writer]]]:
     """Return the sessions that wrote one of the lines or changed a file of the same name, and their edits."""
-    wanted = {hashed for hashed in line_hashes(lines) if hashed is not None}
+    wanted = {hashed for hashed in _line_hashes(lines) if hashed is not None}
     names = {base_name(line.path) for line in lines}
     encoded = [name.encode() for name in names]
     selected = select_fragments(archive, wanted, lambda scan: any(name in scan for name in encoded))
@@ -107,7 +160,7 @@ def _read_history(
     )
 
 
-def _line(line: BlamedLine, commit: Commit | None, prompt: EditPrompt) -> BlameLine:
+def _line(line: BlamedLine, commit: Commit | None, prompt: _EditPrompt) -> BlameLine:
     return BlameLine(
         line=line.number,
         text=decode(line.text).removesuffix("\r"),
@@ -123,3 +176,410 @@ def _line(line: BlamedLine, commit: Commit | None, prompt: EditPrompt) -> BlameL
         at=datetime.fromtimestamp(commit.authored_at, UTC) if commit is not None else None,
         subject=commit.subject if commit is not None else None,
     )
+
+
+def _attribute_lines(
+    archive: Archive,
+    graph: CommitGraph,
+    lines: Sequence[BlamedLine],
+    sessions: Sequence[SessionWork],
+    writers: dict[int, list[Writer]],
+) -> list[_EditKey | None]:
+    """Return the edit that wrote each line. None if no session wrote it.
+
+    ``graph`` contains the commits of the lines and all commits that change the same files. ``writers`` are
+    the edits that add each line, by hash.
+    """
+    paths = PathIndex(CheckoutIndex(archive, graph.repository), graph.repository, sessions)
+    found = _LineMatcher(graph, lines, writers, paths).match()
+    _TextMatcher(archive, graph, lines, sessions, paths).complete(found)
+    return found
+
+
+def _line_hashes(lines: Sequence[BlamedLine]) -> list[int | None]:
+    """Return the hash of each line, None if it is too short."""
+    return [hash_line(text) for text in _code(lines)]
+
+
+class _LineMatcher:
+    """Matches lines with edits by hash."""
+
+    def __init__(
+        self,
+        graph: CommitGraph,
+        lines: Sequence[BlamedLine],
+        writers: dict[int, list[Writer]],
+        paths: PathIndex,
+    ) -> None:
+        self._graph = graph
+        self._lines = lines
+        self._paths = paths
+        self._hashes = _line_hashes(lines)
+        self._writers = writers
+        self._commit_times = self._find_commits({line.path for line in lines})
+        self._unused: dict[tuple[int, str | None], list[Writer]] = {}  # by hash and commit
+        self._names: dict[str, str] = {}  # of paths
+        self._first_times: dict[int, int] = {}  # of the commits of each line
+        for line, hashed in zip(lines, self._hashes, strict=True):
+            if hashed in self._writers:
+                authored_at = self._authored_at(line)
+                self._first_times[hashed] = min(authored_at, self._first_times.get(hashed, authored_at))
+
+    def _find_commits(self, paths: Collection[str]) -> dict[int, list[tuple[int, str]]]:
+        """Return times of the commits that add each line to one of the files, and its name, oldest first."""
+        wanted = set(self._writers)
+        found: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for sha in self._graph.with_any(wanted):
+            lines = self._graph.lines(sha)
+            authored_at = self._graph.commits[sha].authored_at * 1000
+            offset = 0
+            for file in self._graph.files(sha):
+                if file.path in paths:
+                    for hashed in wanted.intersection(lines[offset : offset + file.line_count]):
+                        found[hashed].append((authored_at, base_name(file.path)))
+                offset += file.line_count
+        for times in found.values():
+            times.sort()
+        return found
+
+    def match(self) -> list[_EditKey | None]:
+        """Return the edit of each line, None if it is not known."""
+        candidates = [self._candidates(number) for number in range(len(self._lines))]
+        support: dict[tuple[str | None, int], float] = defaultdict(float)
+        for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True):
+            sessions = self._paths.best_sessions(writers, line.path)
+            for session in sessions:
+                assert hashed is not None
+                support[line.sha, session] += line_weight(hashed) / (1 + log2(len(sessions)))
+        return [
+            self._choose(line, hashed, writers, support)
+            for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True)
+        ]
+
+    def _choose(
+        self,
+        line: BlamedLine,
+        hashed: int | None,
+        writers: Iterable[Writer],
+        support: dict[tuple[str | None, int], float],
+    ) -> _EditKey | None:
+        """Return the last edit of the best matching file."""
+        start = _window_start(self._graph, line)
+        best: tuple[int, int] | None = None
+        found: Writer | None = None
+        for writer in writers:
+            assert hashed is not None
+            rank = self._paths.rank(writer.session, writer.path, line.path)
+            supported = support[line.sha, writer.session]
+            if rank == PathIndex.FOREIGN:
+                continue
+            if rank >= PathIndex.SAME_CLONE:
+                is_accepted = (
+                    writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or supported >= MIN_SUPPORT
+                )
+            else:
+                is_script = not writer.path and writer.at >= start and self._paths.is_local(writer.session)
+                needed = MIN_SUPPORT if is_script else self._paths.min_support(writer.session, rank)
+                is_accepted = supported >= needed
+            if is_accepted and (best is None or (rank, writer.at) >= best):
+                best, found = (rank, writer.at), writer
+        return _EditKey(found.session, found.fragment_id, found.position) if found is not None else None
+
+    def _candidates(self, number: int) -> list[Writer]:
+        """Return the edits that can have written a line: before its commit, and not for an earlier one."""
+        line, hashed = self._lines[number], self._hashes[number]
+        if hashed is None or hashed not in self._writers:
+            return []
+        authored_at = self._authored_at(line)
+        before = self._before(hashed, authored_at)
+        if not before and line.sha is not None:  # an amended commit keeps the time of its author
+            before = self._before(hashed, self._graph.commits[line.sha].committed_at * 1000)
+        if (hashed, line.sha) not in self._unused:
+            self._unused[hashed, line.sha] = self._without_committed(hashed, authored_at, before)
+        unused = self._unused[hashed, line.sha]
+        if unused or self._first_times[hashed] < authored_at:
+            return unused
+        # No other line of the file comes from the earlier commit: this commit only moved or reformatted it.
+        return [writer for writer in before if self._is_same_path(writer, line)]
+
+    def _before(self, hashed: int, until: int) -> list[Writer]:
+        writers = self._writers[hashed]
+        return writers[: bisect_right(writers, (until + SLACK_MS, _NEVER))]
+
+    def _without_committed(self, hashed: int, authored_at: int, writers: Sequence[Writer]) -> list[Writer]:
+        """Return the edits that no commit before a time contains.
+
+        Commits that add the line to other files are not considered.
+        """
+        times = self._commit_times.get(hashed, [])
+        last = {name: at + SLACK_MS for at, name in times if at < authored_at}  # of each name
+        if not last:
+            return [*writers]
+        newest = max(last.values())
+        last[""] = newest  # the path of the edit is not known
+        start = bisect_right(writers, (newest, _NEVER))
+        earlier = [writer for writer in writers[:start] if writer.at > last.get(self._name(writer.path), -1)]
+        return [*earlier, *writers[start:]]
+
+    def _name(self, path: str) -> str:
+        if path not in self._names:
+            self._names[path] = base_name(path)
+        return self._names[path]
+
+    def _is_same_path(self, writer: Writer, line: BlamedLine) -> bool:
+        return self._paths.rank(writer.session, writer.path, line.path) >= PathIndex.SAME_PATH
+
+    def _authored_at(self, line: BlamedLine) -> int:
+        return self._graph.commits[line.sha].authored_at * 1000 if line.sha is not None else _NEVER
+
+
+def _code(lines: Sequence[BlamedLine]) -> Sequence[bytes]:
+    return code_lines(lines[0].path, [line.text for line in lines]) if lines else []
+
+
+def _window_start(graph: CommitGraph, line: BlamedLine) -> int:
+    """Return the time since which edits can belong to the line's commit, in milliseconds."""
+    return graph.window_start(graph.commits[line.sha]) * 1000 if line.sha is not None else 0
+
+
+class _TextMatcher:
+    """Matches the remaining lines with the text of edits."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        graph: CommitGraph,
+        lines: Sequence[BlamedLine],
+        sessions: Sequence[SessionWork],
+        paths: PathIndex,
+    ) -> None:
+        self._archive = archive
+        self._graph = graph
+        self._lines = lines
+        self._sessions = sessions
+        self._paths = paths
+        self._normalized = normalize_lines(b"\n".join(_code(lines)))
+        self._texts: dict[_EditKey, EditText] = {}
+        self._in_times: dict[str | None, list[_EditKey]] = {}
+        commits = (graph.commits[line.sha] for line in lines if line.sha is not None)
+        self._last_commit_at = max((commit.authored_at * 1000 for commit in commits), default=0)
+
+    def complete(self, found: list[_EditKey | None]) -> None:
+        """Add the edits of lines that are next to found ones, short, or wrapped."""
+        edits = self._edits_of_file({key.session for key in found if key is not None})
+        keys = dict.fromkeys([*filter(None, found), *(key for _, key in reversed(edits))])
+        needed = self._needed(found, edits)
+        self._texts = self._read([key for key in [*keys][:_MAX_EDITS] if key in needed])
+        self._extend(found, range(1, len(found)), -1)
+        self._extend(found, range(len(found) - 2, -1, -1), 1)
+        for first, last in _gaps(found):
+            self._match_gap(found, first, last, edits)
+        self._extend(found, range(1, len(found)), -1)
+        self._extend(found, range(len(found) - 2, -1, -1), 1)
+
+    def _needed(
+        self, found: Sequence[_EditKey | None], edits: Sequence[tuple[int, _EditKey]]
+    ) -> set[_EditKey]:
+        """Return the edits that can have written a line without an edit: near it, or in its time."""
+        needed: set[_EditKey] = set()
+        for first, last in _gaps(found):
+            needed.update(filter(None, (*found[max(0, first - 1) : first], *found[last + 1 : last + 2])))
+            for line in {line.sha: line for line in self._lines[first : last + 1]}.values():
+                needed.update(self._in_time(line, edits))
+        return needed
+
+    def _extend(self, found: list[_EditKey | None], order: Iterable[int], step: int) -> None:
+        """Continue the edit of the next line, if the line is empty or follows it in the edit too."""
+        for number in order:
+            key = found[number + step]
+            if found[number] is not None or key is None:
+                continue
+            if self._lines[number].sha != self._lines[number + step].sha or key not in self._texts:
+                continue
+            pair = self._normalized[number], self._normalized[number + step]
+            if not pair[0] or (pair if step > 0 else pair[::-1]) in self._texts[key].pairs:
+                found[number] = key
+
+    def _match_gap(
+        self, found: list[_EditKey | None], first: int, last: int, edits: Sequence[tuple[int, _EditKey]]
+    ) -> None:
+        """Match consecutive lines without an edit, as a whole and one by one."""
+        number = first
+        while number <= last:
+            neighbours = [found[near] for near in (number - 1, last + 1) if 0 <= near < len(found)]
+            keys = dict.fromkeys([*filter(None, neighbours), *self._in_time(self._lines[number], edits)])
+            count, key = 0, None
+            for each in keys:
+                matching = self._matching_count(number, last, self._texts[each]) if each in self._texts else 0
+                if matching > count:
+                    count, key = matching, each
+            found[number : number + count] = [key] * count
+            number += max(1, count)
+
+    def _in_time(self, line: BlamedLine, edits: Sequence[tuple[int, _EditKey]]) -> list[_EditKey]:
+        """Return the edits between the line's commit and its parent, newest first."""
+        if line.sha not in self._in_times:
+            start, until = self._last_commit_at, _NEVER
+            if line.sha is not None:
+                start = _window_start(self._graph, line)
+                until = self._graph.commits[line.sha].authored_at * 1000 + SLACK_MS
+            self._in_times[line.sha] = [key for at, key in reversed(edits) if start <= at <= until]
+        return self._in_times[line.sha]
+
+    def _matching_count(self, first: int, last: int, text: EditText) -> int:
+        """Return how many lines, from the first one on, an edit contains, however they are wrapped."""
+        line = self._normalized[first]
+        # A line without a hash: short, but with a name or number.
+        count = 1 if line in text.lines and any(map(_is_word, line)) else 0
+        joined = b""
+        for number in range(first, min(last + 1, first + _MAX_WRAPPED_LINES)):
+            joined += without_commas(self._normalized[number])
+            if self._lines[number].sha != self._lines[first].sha or joined not in text.joined:
+                break
+            if len(joined) >= _MIN_WRAPPED_CHARS and text.contains(joined):
+                count = number - first + 1
+        return count
+
+    def _edits_of_file(self, found_sessions: set[int]) -> list[tuple[int, _EditKey]]:
+        """Return the edits of the blamed files with their times, oldest first.
+
+        Of a file that is perhaps of another project, only the edits of sessions that wrote other lines.
+        """
+        tracked = {line.path for line in self._lines}
+        names = tuple({base_name(path) for path in tracked})
+        found: list[tuple[int, _EditKey]] = []
+        for number, session in enumerate(self._sessions):
+            for fragment in session.fragments:
+                for edit in fragment.edits:
+                    if edit.is_shell or not edit.path.endswith(names):
+                        continue
+                    path = normalize(edit.path)
+                    rank = max(self._paths.rank(number, path, file) for file in tracked)
+                    if rank >= (PathIndex.SAME_PATH if number in found_sessions else PathIndex.SAME_CLONE):
+                        found.append((edit.at or 0, _EditKey(number, fragment.id, edit.position)))
+        return sorted(found)
+
+    def _read(self, keys: Sequence[_EditKey]) -> dict[_EditKey, EditText]:
+        messages = self._archive.messages.at_positions([(key.fragment_id, key.position) for key in keys])
+        found: dict[_EditKey, EditText] = {}
+        for key in keys:
+            message = messages.get((key.fragment_id, key.position))
+            if message is not None and message.tool is not None:
+                found[key] = EditText(text for _, text, _ in edit_texts(message.tool))
+        return found
+
+
+def _is_word(character: int) -> bool:
+    return character > 127 or chr(character).isalnum()
+
+
+def _gaps(found: Sequence[_EditKey | None]) -> list[tuple[int, int]]:
+    """Return the first and the last line of each run without an edit."""
+    gaps: list[tuple[int, int]] = []
+    for number, key in enumerate(found):
+        if key is not None:
+            continue
+        if gaps and gaps[-1][1] == number - 1:
+            gaps[-1] = gaps[-1][0], number
+        else:
+            gaps.append((number, number))
+    return gaps
+
+
+def _find_prompts(
+    archive: Archive, sessions: Sequence[SessionWork], edits: Iterable[_EditKey]
+) -> dict[_EditKey, _EditPrompt]:
+    """Return the prompts of edits. Edits of sessions that were just erased are omitted."""
+    by_session: defaultdict[int, set[_EditKey]] = defaultdict(set)
+    for edit in edits:
+        by_session[edit.session].add(edit)
+    summaries = archive.sessions.by_ids(sessions[number].number for number in by_session)
+    found: dict[_EditKey, _EditPrompt] = {}
+    for number, keys in by_session.items():
+        summary = summaries.get(sessions[number].number)
+        if summary is not None:
+            found |= _SessionReader(archive, summary, sessions[number]).prompts(sorted(keys))
+    return found
+
+
+class _SessionReader:
+    """Reads single messages of a session."""
+
+    def __init__(self, archive: Archive, summary: SessionSummary, session: SessionWork) -> None:
+        self._archive = archive
+        self._summary = summary
+        self._agents = {fragment.id: fragment.agent_id for fragment in session.fragments}
+        single = archive.messages.single_fragment(summary)
+        self._fragment_id = single[0] if single is not None else None
+
+    def prompts(self, keys: Sequence[_EditKey]) -> dict[_EditKey, _EditPrompt]:
+        """Return the turns and prompts of edits."""
+        edited = self._archive.messages.at_positions([(key.fragment_id, key.position) for key in keys])
+        found: dict[_EditKey, _EditPrompt] = {}
+        for key in keys:
+            message = edited.get((key.fragment_id, key.position))
+            position = self._position(key, message) if message is not None else None
+            if message is not None and position is not None:
+                found[key] = self._prompt(position, self._agents.get(key.fragment_id) or message.agent_id)
+        return found
+
+    def _prompt(self, position: int, agent_id: str | None) -> _EditPrompt:
+        starts = self._starts
+        number = bisect_right(starts, position) - 1
+        first = starts[number] if number >= 0 else 0
+        last = (starts[number + 1] if number + 1 < len(starts) else self._count) - 1
+        asked = self._typed(number)
+        message = self._message(position)
+        return _EditPrompt(
+            self._summary.ref,
+            message.id,
+            first,
+            last,
+            asked.content if asked is not None else None,
+            asked.id if asked is not None else None,
+            f"{self._summary.source}:{agent_id}" if agent_id is not None else None,
+        )
+
+    def _typed(self, number: int) -> Message | None:
+        """Return the message that starts a turn, or the last one before it that the user typed."""
+        first = self._message(self._starts[number]) if number >= 0 else None
+        for earlier in range(number, -1, -1):
+            message = self._message(self._starts[earlier])
+            if message.kind in TYPED_KINDS and message.content.strip():
+                return message
+        return first
+
+    def _position(self, key: _EditKey, message: Message) -> int | None:
+        """Return the position in the session of an edit, or of the call that started its subagent."""
+        if key.fragment_id == self._fragment_id:
+            return key.position
+        agent_id = self._agents.get(key.fragment_id)
+        if agent_id is not None:
+            return call_position(self._calls.get(agent_id), message, self._messages)
+        return self._positions.get(message.id)
+
+    def _message(self, position: int) -> Message:
+        if self._fragment_id is None:
+            return self._messages[position]
+        key = self._fragment_id, position
+        return self._archive.messages.at_positions([key])[key]
+
+    @cached_property
+    def _messages(self) -> list[Message]:
+        return list(self._archive.messages.without_usage(self._summary))
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {message.id: position for position, message in enumerate(self._messages)}
+
+    @cached_property
+    def _calls(self) -> dict[str, str | None]:
+        return {agent.id: call_id for agent, call_id in self._archive.sessions.subagents(self._summary)}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return self._archive.messages.turn_starts(self._summary, [*self._calls])
+
+    @cached_property
+    def _count(self) -> int:
+        return self._archive.messages.extent(self._summary)[1]

@@ -8,18 +8,10 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.commits.lines import LINE_FORMAT, code_lines, hash_lines
-from backscroll.git import Commit, FileChange, Repository, read_changes, read_modifications
-
-__all__ = [
-    "COMMIT_VERSION",
-    "CommitGraph",
-    "CommittedFile",
-    "EncodedChanges",
-    "read_graph",
-    "read_partial_changes",
-]
+from backscroll.git.log import Commit, FileChange, read_changes, read_modifications
+from backscroll.git.repository import Repository
 
 COMMIT_VERSION = 2  # raise it if the stored content of commits changes
 _BATCH = 200  # commits per transaction

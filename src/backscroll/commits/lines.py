@@ -7,20 +7,6 @@ from zlib import adler32, crc32
 
 import msgspec
 
-__all__ = [
-    "LINE_FORMAT",
-    "MIN_LINE_CHARS",
-    "EditText",
-    "code_lines",
-    "hash_each",
-    "hash_line",
-    "hash_lines",
-    "hash_text",
-    "line_weight",
-    "normalize_lines",
-    "without_commas",
-]
-
 LINE_FORMAT = "Q"  # of an array of hashes
 MIN_LINE_CHARS = 4  # shorter lines, such as "}" or "else:", do not distinguish sessions
 _FULL_WEIGHT_CHARS = 24

@@ -1,51 +1,63 @@
-"""Find the sessions of commits."""
+"""Find the sessions of commits: collect the evidence, weigh it, and store the links.
 
+The weights of all kinds add up to 1. A commit call that printed the hash is the strongest evidence. Content
+follows: it finds the session also after a squash, and when the user commits. Files, time, workspace and
+branch decide between sessions, and are too weak for a claim of their own.
+"""
+
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import exp, sqrt
 from typing import get_args
 
 import msgspec
+from msgspec import Struct
 
-from backscroll.archive import Archive
-from backscroll.commits.checkouts import CheckoutIndex
+from backscroll.archive.archive import Archive
+from backscroll.commits.checkouts import CheckoutIndex, WorkspaceIndex
 from backscroll.commits.commit_graph import CommitGraph, read_graph
-from backscroll.commits.evidence.activity import idle_time
-from backscroll.commits.evidence.commit_calls import (
+from backscroll.commits.content import SLACK_MS, ContentMatch, LineIndex, select_fragments
+from backscroll.commits.evidence import (
     CallIndex,
     CallMatch,
+    FileIndex,
+    FileMatch,
+    TrackingIndex,
+    TrackingMatch,
     call_period,
+    file_period,
     named_sessions,
     printed_key,
 )
-from backscroll.commits.evidence.content import ContentMatch, LineIndex, select_fragments
-from backscroll.commits.evidence.files import FileIndex, FileMatch, file_period
-from backscroll.commits.evidence.tracking import TrackingIndex, TrackingMatch
-from backscroll.commits.evidence.workspaces import WorkspaceIndex
-from backscroll.commits.score import (
-    MIN_CONTENT,
-    MIN_FILES,
-    TRACKING_WEIGHT,
-    Parts,
-    content_strength,
-    time_strength,
-)
-from backscroll.commits.sessions import SessionWork, load_sessions, scan_times, update_scans
-from backscroll.git import Commit, Repository
-from backscroll.model.code.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
+from backscroll.commits.scan import SessionWork, load_sessions, scan_times, update_scans
+from backscroll.git.log import Commit
+from backscroll.git.repository import Repository
+from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
 from backscroll.model.text import pluralize
 
-__all__ = ["add_tracking", "link_commits"]
-
+_COMMIT, _CONTENT, _FILES, _TIME, _WORKSPACE, _BRANCH = 0.44, 0.30, 0.10, 0.07, 0.06, 0.03
+TRACKING_WEIGHT = 0.10  # of evidence that the tool collects itself, in addition to the others
+MIN_SCORE = 0.2
+MIN_CONTENT = 0.25  # of a claim without a commit call
+MIN_FILES = 0.5  # of a claim without comparable content
+_SOME_CONTENT, _SOME_FILES = 0.1, 0.25  # of a claim with little content
+_RECENT = 0.6  # time strength of a session that was active 20 minutes before the commit
+_CERTAIN_LINES = 8.0  # this many rare lines are strong evidence, however large the commit is
+_CHANCE_LINES = 0.8  # one short or common line may match by chance
+_MAX_UNCOMPARABLE_LINES = 1.0
+_HALF_LIFE_SECONDS = 30 * 60
+_BEFORE_WINDOW = 0.3  # activity that ended before the parent commit
 _MAX_SESSIONS = 20  # per commit
 _MAX_NAMED_FILES = 3
 _MIN_UNRELATED_LINES = 3.0  # by weight, of a session without any other relation to the repository
-_BATCH = 500  # commits per transaction
+_BATCH_COMMITS = 500  # commits per transaction
 _SLACK_SECONDS = 120
 _MAX_NEW_COMMITS = 20  # for more, all sessions are loaded
 _LINK_VERSION = 2  # raise it if the rules change: stored links of other versions are not used
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
-
 Progress = Callable[[int, int], None]  # done, total
+_encoder = msgspec.msgpack.Encoder()
 
 
 class _StoredLinks(msgspec.Struct, array_like=True):
@@ -53,7 +65,6 @@ class _StoredLinks(msgspec.Struct, array_like=True):
     sessions: tuple[LinkedSession, ...]
 
 
-_encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_StoredLinks)
 
 
@@ -90,8 +101,8 @@ def link_commits(
         found[sha] = linker.sessions(commit)
         stored = _encoder.encode(_StoredLinks(_LINK_VERSION, found[sha]))
         batch.append((sha, commit.committed_at * 1000, stored))
-    for start in range(0, len(batch), _BATCH):
-        archive.commit_cache.put_links(key, batch[start : start + _BATCH])
+    for start in range(0, len(batch), _BATCH_COMMITS):
+        archive.commit_cache.put_links(key, batch[start : start + _BATCH_COMMITS])
     return found
 
 
@@ -168,7 +179,7 @@ def _with_tracking(claim: LinkedSession, match: TrackingMatch | None) -> LinkedS
 def _tracked_claim(ref: str, session_id: str, commit: Commit, match: TrackingMatch) -> LinkedSession:
     """Return a session that is known only from the tracking: its edits are lost or not readable."""
     idle = max(0.0, commit.authored_at - match.last_at / 1000)
-    parts = Parts(files=match.strength, time=time_strength(idle, is_in_window=True)).weights()
+    parts = _Parts(files=match.strength, time=_time_strength(idle, is_in_window=True)).weights()
     evidence = (
         Evidence("files", round(parts["files"], 3), "files that the tool tracks"),
         Evidence("time", round(parts["time"], 3), _idle_text(idle)),
@@ -208,7 +219,7 @@ class _Linker:
         likely = {
             number
             for number, weight in content.matched.items()
-            if content_strength(weight, content.all_lines) >= MIN_CONTENT
+            if _content_strength(weight, content.all_lines) >= MIN_CONTENT
         }
         claims = [
             claim
@@ -228,11 +239,11 @@ class _Linker:
     ) -> LinkedSession | None:
         """Return a session with its evidence; None if the evidence is too weak."""
         session = self._sessions[number]
-        parts = Parts()
+        parts = _Parts()
         details: dict[str, str] = {}
         workspace = self._workspaces.match(number)
         if number in content.matched:
-            parts.content = content_strength(content.matched[number], content.all_lines)
+            parts.content = _content_strength(content.matched[number], content.all_lines)
             details["content"] = (
                 f"{content.matched_counts[number]} of {pluralize(content.line_count, 'added line')}"
             )
@@ -244,7 +255,7 @@ class _Linker:
             named = ", ".join([*files.strengths][:_MAX_NAMED_FILES])
             more = ", …" if len(files.strengths) > _MAX_NAMED_FILES else ""
             details["files"] = f"{len(files.strengths)} of {pluralize(len(paths), 'file')}: {named}{more}"
-        idle = idle_time(session, commit, self._graph.window_start(commit))
+        idle = _idle_time(session, commit, self._graph.window_start(commit))
         if idle is not None:
             seconds, parts.time = idle
             details["time"] = _idle_text(seconds)
@@ -282,3 +293,80 @@ def _idle_text(seconds: float) -> str:
     minutes, hours = round(seconds / 60), round(seconds / 3600)
     span = f"{minutes} min" if minutes < 120 else f"{hours} h" if hours < 48 else f"{hours // 24} days"
     return f"active until {span} before the commit"
+
+
+class _Parts(Struct):
+    """Strength of each kind of evidence, from 0 to 1."""
+
+    commit: float = 0.0
+    content: float = 0.0
+    files: float = 0.0
+    time: float = 0.0
+    workspace: float = 0.0
+    branch: float = 0.0
+    has_unknown_edits: bool = False  # files were changed by commands whose effect is not known
+    pending_files: float = 0.0  # share of the files that were edited in a checkout since the parent commit
+
+    def weights(self) -> dict[str, float]:
+        """Return the weight of each kind."""
+        return {
+            "commit": _COMMIT * self.commit,
+            "content": _CONTENT * self.content,
+            "files": _FILES * self.files,
+            "time": _TIME * self.time,
+            "workspace": _WORKSPACE * self.workspace,
+            "branch": _BRANCH * self.branch,
+        }
+
+    @property
+    def has_content(self) -> bool:
+        """Return whether some lines or files of the commit are those of the session."""
+        return self.content >= _SOME_CONTENT or self.files >= _SOME_FILES
+
+    @property
+    def has_recent_files(self) -> bool:
+        """Return whether the session changed files of the commit just before it."""
+        return self.files >= _SOME_FILES and self.time >= _RECENT
+
+    @property
+    def score(self) -> float:
+        return sum(self.weights().values())
+
+    def is_claim(self, comparable_lines: float) -> bool:
+        """Return whether the evidence is enough. ``comparable_lines`` is the weight of all added lines."""
+        if self.score < MIN_SCORE:
+            return False
+        if self.commit or self.content >= MIN_CONTENT:
+            return True
+        if self.time >= _RECENT and (
+            self.pending_files >= MIN_FILES or (self.content >= _SOME_CONTENT and self.files >= _SOME_FILES)
+        ):
+            return True  # the commit contains the edited files, but the lines were changed again
+        # Nothing to compare: a deletion, a rename, a binary file, or a change by a command.
+        is_uncomparable = comparable_lines < _MAX_UNCOMPARABLE_LINES or self.has_unknown_edits
+        return is_uncomparable and self.files >= MIN_FILES
+
+
+def _content_strength(matched_lines: float, all_lines: float) -> float:
+    """Return the strength of matching lines, given by weight: a large share of the commit, or many lines."""
+    if not matched_lines:
+        return 0.0
+    share = sqrt(min(1.0, matched_lines / all_lines)) * (1 - exp(-matched_lines / _CHANCE_LINES))
+    return max(share, 1 - exp(-matched_lines / _CERTAIN_LINES))
+
+
+def _time_strength(idle_seconds: float, *, is_in_window: bool) -> float:
+    """Return the strength of activity that ended so long before the commit."""
+    strength: float = 0.5 ** (idle_seconds / _HALF_LIFE_SECONDS)
+    return strength if is_in_window else strength * _BEFORE_WINDOW
+
+
+def _idle_time(session: SessionWork, commit: Commit, window_start: int) -> tuple[float, float] | None:
+    """Return the seconds between the last activity and a commit, and the strength. None if it came later."""
+    until = commit.authored_at * 1000 + SLACK_MS
+    position = bisect_right(session.activity, (until, 1 << 60)) - 1
+    if position < 0:
+        return None
+    last = min(until, max(end for _, end in session.activity[max(0, position - 20) : position + 1]))
+    idle = max(0.0, commit.authored_at - last / 1000)
+    return idle, _time_strength(idle, is_in_window=last >= window_start * 1000)

@@ -1,8 +1,6 @@
 """Compare paths of edits with paths in a repository, which may be another clone in another folder."""
 
-from backscroll.git import Repository
-
-__all__ = ["base_name", "implied_root", "is_inside", "normalize", "repository_names"]
+from backscroll.git.repository import Repository
 
 
 def normalize(path: str) -> str:

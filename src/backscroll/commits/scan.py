@@ -1,8 +1,10 @@
-"""Scan the messages of a fragment for edits, added lines and calls of `git commit`."""
+"""Edits, added lines and calls of `git commit` of all sessions, scanned once and kept in the archive."""
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from os.path import normpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,9 +12,12 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from backscroll.archive.archive import Archive
+from backscroll.archive.commits import NewScan
+from backscroll.commits import shell
 from backscroll.commits.lines import LINE_FORMAT, hash_lines, hash_text
-from backscroll.commits.shell import writes
-from backscroll.commits.shell.commit_commands import (
+from backscroll.commits.paths import normalize
+from backscroll.commits.shell import (
     created_hashes,
     first_line,
     is_nothing_committed,
@@ -20,19 +25,7 @@ from backscroll.commits.shell.commit_commands import (
     parse_commit,
     shown_hashes,
 )
-from backscroll.model import Hunk, Message, ToolCall
-
-__all__ = [
-    "SCAN_VERSION",
-    "CommitCall",
-    "CommitResult",
-    "FragmentScan",
-    "ScannedEdit",
-    "commit_call",
-    "edit_texts",
-    "message_edits",
-    "scan_messages",
-]
+from backscroll.model.message import Hunk, Message, ToolCall
 
 SCAN_VERSION = 6  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
@@ -40,6 +33,10 @@ _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _SUBAGENT_TOOLS = ("task", "agent")
 _MAX_SUBAGENT_MS = 24 * 3600 * 1000  # of a call: the time of its result is not known
 _MAX_IDLE_MS = 10 * 60 * 1000  # longer pauses divide the activity of a session
+_BATCH_FRAGMENTS = 200  # fragments per transaction
+_encoder = msgspec.msgpack.Encoder()
+Progress = Callable[[int, int], None]  # done, total
+_NO_CALLS = _encoder.encode([])
 
 
 class ScannedEdit(Struct, frozen=True, array_like=True, gc=False):
@@ -92,7 +89,156 @@ class FragmentScan(Struct, array_like=True):
         return min(times, default=None)
 
 
-def scan_messages(
+class _StoredScan(msgspec.Struct, array_like=True):
+    """A `FragmentScan` whose edits are decoded on first use: most do not concern a new commit."""
+
+    edits: msgspec.Raw
+    calls: list[CommitCall]
+    folders: list[str]
+    branches: list[str]
+    activity: list[tuple[int, int]]
+
+
+_decoder = msgspec.msgpack.Decoder(_StoredScan)
+
+
+_edits_decoder = msgspec.msgpack.Decoder(list[ScannedEdit])
+
+
+class FragmentWork:
+    """Edits of one fragment and the hashes of the lines that they add."""
+
+    def __init__(self, id_: int, scan: _StoredScan, line_hashes: bytes, *, agent_id: str | None) -> None:
+        self.id = id_
+        self.agent_id = agent_id  # of a subagent
+        self._encoded_edits = scan.edits
+        self._first_at = scan.activity[0][0] if scan.activity else 0
+        self._last_at = scan.activity[-1][1] if scan.activity else 0
+        self._line_hashes = line_hashes
+
+    @cached_property
+    def edits(self) -> list[ScannedEdit]:
+        return _edits_decoder.decode(self._encoded_edits)
+
+    def is_active(self, since: int, until: int) -> bool:
+        """Return False if no message, and so no edit, is from this period, in milliseconds."""
+        return self._first_at <= until and since <= self._last_at
+
+    def names(self, name: str) -> bool:
+        """Return False if no edit has a path with this name."""
+        return name.encode() in bytes(self._encoded_edits)
+
+    def lines(self) -> "array[int]":
+        """Return the hashes of all edits, in order."""
+        return array(LINE_FORMAT, self._line_hashes)
+
+
+class SessionWork:
+    """Edits, commits, folders and times of a session, with those of its subagents."""
+
+    def __init__(self, number: int, ref: str, session_id: str, workspace_path: str | None) -> None:
+        self.number = number
+        self.ref = ref
+        self.id = session_id
+        self.folders: set[str] = {normalize(workspace_path)} if workspace_path else set()
+        self.branches: set[str] = set()
+        self.activity: list[tuple[int, int]] = []
+        self.calls: list[CommitCall] = []
+        self.fragments: list[FragmentWork] = []
+
+    @property
+    def edited_paths(self) -> Iterator[str]:
+        """Yield the paths of all edits, also repeatedly."""
+        return (normalize(edit.path) for fragment in self.fragments for edit in fragment.edits if edit.path)
+
+
+def update_scans(archive: Archive, progress: Progress | None = None) -> None:
+    """Scan the fragments that have changed since the last scan."""
+    outdated = archive.edit_scans.outdated(SCAN_VERSION)
+    batch: list[NewScan] = []
+    for done, state in enumerate(outdated, start=1):
+        scan, hashes = _scan_messages(
+            archive.edit_scans.tool_messages(state.fragment_id),
+            archive.edit_scans.message_times(state.fragment_id),
+        )
+        batch.append(NewScan(state, scan.first_at, _encoder.encode(scan), hashes))
+        if len(batch) == _BATCH_FRAGMENTS or done == len(outdated):
+            archive.edit_scans.put(batch, SCAN_VERSION)
+            batch = []
+            if progress is not None:
+                progress(done, len(outdated))
+
+
+def load_sessions(
+    archive: Archive, fragment_ids: Collection[int] | None = None, session_ids: Collection[str] = ()
+) -> list[SessionWork]:
+    """Return all sessions with edits or commits, in order.
+
+    With ``fragment_ids``, only those that have one of the fragments, and those in ``session_ids``.
+    """
+    sessions: dict[tuple[str, str], SessionWork] = {}
+    for stored in archive.edit_scans.load(fragment_ids, session_ids):
+        key = stored.platform, stored.session_id
+        session = sessions.get(key)
+        if session is None:
+            ref = f"{stored.source}:{stored.session_id}"
+            session = sessions[key] = SessionWork(
+                stored.number, ref, stored.session_id, stored.workspace_path
+            )
+        scan = _decoder.decode(stored.body)
+        session.fragments.append(
+            FragmentWork(stored.fragment_id, scan, stored.line_hashes, agent_id=stored.agent_id)
+        )
+        session.folders.update(map(normalize, scan.folders))
+        session.branches.update(scan.branches)
+        session.activity += scan.activity
+        session.calls += scan.calls
+    for session in sessions.values():
+        session.activity.sort()
+    return list(sessions.values())
+
+
+def calls_with_hashes(archive: Archive) -> dict[str, list[CommitCall]]:
+    """Return the calls of which git printed the new commits, by folder."""
+    found: dict[str, list[CommitCall]] = defaultdict(list)
+    without_folder: dict[int, list[CommitCall]] = {}
+    for fragment_id, body, _ in archive.edit_scans.contents():
+        if not scan_times(body)[2]:
+            continue
+        for call in _decoder.decode(body).calls:
+            if call.hashes and not call.is_report:
+                if call.folder:
+                    found[normalize(call.folder)].append(call)
+                else:
+                    without_folder.setdefault(fragment_id, []).append(call)
+    if without_folder:
+        for scan in archive.edit_scans.load([*without_folder]):
+            if scan.workspace_path:
+                found[normalize(scan.workspace_path)] += without_folder.get(scan.fragment_id, [])
+    return found
+
+
+class _ScanTimes(msgspec.Struct, array_like=True):
+    """A `FragmentScan` of which only the times are decoded."""
+
+    edits: msgspec.Raw
+    calls: msgspec.Raw
+    folders: msgspec.Raw
+    branches: msgspec.Raw
+    activity: list[tuple[int, int]]
+
+
+_times_decoder = msgspec.msgpack.Decoder(_ScanTimes)
+
+
+def scan_times(body: bytes) -> tuple[int, int, bool]:
+    """Return the first and last activity of a scan in milliseconds, 0 if unknown, and if it has commits."""
+    scan = _times_decoder.decode(body)
+    has_calls = bytes(scan.calls) != _NO_CALLS
+    return (scan.activity[0][0], scan.activity[-1][1], has_calls) if scan.activity else (0, 0, has_calls)
+
+
+def _scan_messages(
     messages: Iterable[tuple[int, Message]], times: Sequence[tuple[int, int]]
 ) -> tuple[FragmentScan, bytes]:
     """Return the scan of tool calls, and the hashes of the added lines.
@@ -161,10 +307,10 @@ def edit_texts(tool: ToolCall) -> Iterator[tuple[str, bytes, bool]]:
     if not command:
         return
     written = set()
-    for path, content in writes.written_texts(command):
+    for path, content in shell.written_texts(command):
         written.add(path)
         yield path, content.encode("utf-8", "replace"), False
-    for path in writes.changed_paths(command):
+    for path in shell.changed_paths(command):
         if path not in written:
             yield path, b"", True
 

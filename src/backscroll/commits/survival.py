@@ -12,18 +12,14 @@ from math import log2
 
 from msgspec import Struct
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.commits.checkouts import CheckoutIndex, Relation
-from backscroll.commits.evidence.content import MAX_WRITERS, SLACK_MS, Writer, find_writers
+from backscroll.commits.content import MAX_WRITERS, SLACK_MS, PathIndex, Writer, find_writers
 from backscroll.commits.lines import code_lines, hash_each, line_weight
-from backscroll.commits.path_index import PathIndex
 from backscroll.commits.paths import base_name, implied_root, normalize, repository_names
-from backscroll.commits.scan import ScannedEdit
-from backscroll.commits.sessions import FragmentWork, SessionWork, load_sessions, update_scans
-from backscroll.git import Repository
-from backscroll.git.hunks import CommitHunks, read_hunks
-
-__all__ = ["EditSurvival", "find_survival"]
+from backscroll.commits.scan import FragmentWork, ScannedEdit, SessionWork, load_sessions, update_scans
+from backscroll.git.diff import CommitHunks, read_hunks
+from backscroll.git.repository import Repository
 
 Progress = Callable[[int, int], None]  # done, total
 _Line = tuple[Writer, int]  # the edit that wrote a line, and its hash

@@ -3,16 +3,15 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from backscroll.archive import Archive
-from backscroll.commits.evidence.content import SLACK_MS
+from backscroll.archive.archive import Archive
+from backscroll.commits.content import SLACK_MS
 from backscroll.commits.lines import line_weight
 from backscroll.commits.paths import implied_root, normalize
 from backscroll.commits.scan import commit_call, message_edits
-from backscroll.git import Commit
-from backscroll.model import Message, SessionSummary
-from backscroll.model.code.commit import CommitTurn
-
-__all__ = ["call_position", "find_turns"]
+from backscroll.git.log import Commit
+from backscroll.model.commit import CommitTurn
+from backscroll.model.message import Message
+from backscroll.model.session import SessionSummary
 
 _MIN_LINE_WEIGHT = 0.5  # of all matching lines of a call: one line of 12 characters
 

@@ -14,9 +14,6 @@ from pathlib import Path
 from backscroll.errors import UsageError
 from backscroll.model.value import Value
 
-__all__ = ["Machine", "NamedRoot", "Settings", "archive_home", "named_roots", "settings", "this_machine"]
-
-
 _DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
 _OTHER_FOLDER_VARIABLES = {"XDG_DATA_HOME", "ANDROID_ROOT"}  # if set, platformdirs decides
 

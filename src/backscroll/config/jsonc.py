@@ -10,16 +10,6 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-__all__ = [
-    "NotJsonError",
-    "parse",
-    "with_element",
-    "with_field",
-    "with_member",
-    "without_elements",
-    "without_member",
-]
-
 Path: TypeAlias = Sequence[str | int]  # names of members and positions in lists, from the root
 
 _WHITESPACE = re.compile(r"(?:[\s\ufeff]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)  # including comments

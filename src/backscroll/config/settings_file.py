@@ -10,8 +10,6 @@ from msgspec import Struct
 from backscroll.config.jsonc import NotJsonError
 from backscroll.errors import DestinationError, UsageError
 
-__all__ = ["SettingsChange", "backups_of", "plan_change", "read_settings"]
-
 _BACKUP_SUFFIX = ".before-backscroll-"
 
 

@@ -7,12 +7,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.errors import RepositoryError, UsageError
-from backscroll.git.files import read_file
 from backscroll.git.process import decode, run_git, unquote
-from backscroll.git.repository import Repository, find_commit
+from backscroll.git.repository import Repository, find_commit, read_file
 from backscroll.model.text import pluralize
-
-__all__ = ["BlamedLine", "blame"]
 
 _HEADER = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
 _BINARY_CHECK_BYTES = 8000  # as git does

@@ -1,18 +1,33 @@
-"""The changed lines of a commit, with the lines around them."""
+"""What commits change: lines with context, hunks of a whole history, sizes, and an id of the content."""
 
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Literal
 
-from backscroll.git.process import decode, stream_git, unquote
+from msgspec import Struct
+
+from backscroll.git.process import decode, run_git, stream_git, unquote
 from backscroll.git.repository import Repository
-from backscroll.model import Edit, Hunk
+from backscroll.model.message import Edit, Hunk
 
-__all__ = ["read_diff"]
-
+_DIFF_TREE = (
+    "diff-tree",
+    "--no-commit-id",
+    "--root",
+    "-r",
+    "-M",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+)
+_ANY_HUNK_HEADER = re.compile(rb"^@@ [^@]* @@.*$", re.MULTILINE)
+_BLOB_IDS = re.compile(rb"^index [0-9a-f]+\.\.[0-9a-f]+", re.MULTILINE)
+_PATCH_ID_CHARS = 16
+_COMMIT_MARK = b"\x01commit "  # starts the line of a commit; no line of a patch starts with it
+_HUNK_HEADER = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CONTEXT_LINES = 3
 _MAX_LINE_BYTES = 2000
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def read_diff(repository: Repository, sha: str, *, max_lines: int) -> Iterator[Edit]:
@@ -69,7 +84,7 @@ class _File:
         """Add a line of the patch."""
         if any(self._remaining):
             self._add_content(line)
-        elif match := _HUNK.match(line):
+        elif match := _HUNK_HEADER.match(line):
             self._start = int(match[1]), int(match[3])
             self._remaining = [int(match[2] or 1), int(match[4] or 1)]
         elif line.startswith((b"--- ", b"+++ ")):
@@ -93,3 +108,117 @@ class _File:
         if not any(self._remaining):
             self._hunks.append(Hunk(tuple(self._removed), tuple(self._added), *self._start))
             self._removed, self._added = [], []
+
+
+class HunkLines(Struct, frozen=True, gc=False):
+    """Lines that replace others. Numbers count from 1 and are those of the old file."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    added: tuple[bytes, ...]
+
+
+class FileHunks(Struct):
+    """Changes of one file."""
+
+    path: str = ""
+    old_path: str | None = None  # if the file is renamed
+    is_deleted: bool = False
+    hunks: list[HunkLines] = []
+
+
+class CommitHunks(Struct, frozen=True):
+    """Changes of one commit against its first parent."""
+
+    sha: str
+    authored_at: int  # seconds since 1970
+    committed_at: int
+    files: list[FileHunks]
+
+
+def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
+    """Yield the commits of the first-parent history, oldest first. A merge contains what it merges."""
+    lines = stream_git(
+        repository.folder,
+        *("log", "--first-parent", "-m", "--reverse", "--topo-order", "-p", "-U0", "-M", "--no-color"),
+        *("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--format=%x01commit %H %at %ct"),
+        *(ref, "--"),
+        lines=(),
+    )
+    current: CommitHunks | None = None
+    remaining_old = remaining_new = 0
+    added: list[bytes] = []
+    span = (0, 0, 0)
+    for line in lines:
+        if remaining_old or remaining_new:
+            if line.startswith(b"-"):
+                remaining_old -= 1
+            elif line.startswith(b"+"):
+                remaining_new -= 1
+                added.append(line[1:])
+            if not remaining_old and not remaining_new and current is not None:
+                current.files[-1].hunks.append(HunkLines(*span, tuple(added)))
+        elif line.startswith(_COMMIT_MARK):
+            if current is not None:
+                yield current
+            sha, authored_at, committed_at = line[len(_COMMIT_MARK) :].split()
+            current = CommitHunks(sha.decode(), int(authored_at), int(committed_at), [])
+        elif current is None:
+            continue
+        elif line.startswith(b"diff --git "):
+            current.files.append(FileHunks())
+        elif match := _HUNK_HEADER.match(line):
+            span = int(match[1]), int(match[2] or 1), int(match[3])
+            remaining_old, remaining_new = span[1], int(match[4] or 1)
+            added = []
+        elif current.files:
+            _add_header(current.files[-1], line)
+    if current is not None:
+        yield current
+
+
+def _add_header(file: FileHunks, line: bytes) -> None:
+    if line.startswith(b"rename from "):
+        file.old_path = unquote(decode(line[12:]))
+    elif line.startswith(b"rename to "):
+        file.path = unquote(decode(line[10:]))
+    elif line.startswith(b"deleted file mode "):
+        file.is_deleted = True
+    elif line.startswith((b"--- ", b"+++ ")):
+        path = unquote(decode(line[4:]).removesuffix("\t"))
+        if path != "/dev/null":
+            file.path = path[2:]
+
+
+class FileSize(Struct, frozen=True):
+    """Added and removed lines of one file in a commit; None for a binary file."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+
+def read_sizes(repository: Repository, sha: str) -> list[FileSize]:
+    """Return the changed files of a commit, in git's order. A merge has none."""
+    fields = iter(decode(run_git(repository.folder, *_DIFF_TREE, "--numstat", "-z", sha)).split("\0"))
+    sizes: list[FileSize] = []
+    for field in fields:
+        added, _, rest = field.partition("\t")
+        removed, tab, path = rest.partition("\t")
+        if not tab:
+            continue
+        if not path:  # renamed: the old and the new path follow
+            next(fields)
+            path = next(fields)
+        sizes.append(FileSize(path, *(int(n) if n.isdigit() else None for n in (added, removed))))
+    return sizes
+
+
+def patch_id(repository: Repository, sha: str) -> str:
+    """Return an id of the lines that a commit adds and removes. Line numbers and context do not count."""
+    patch = run_git(repository.folder, *_DIFF_TREE, "-p", "-U0", "--full-index", sha)
+    # A binary file has no lines: its blob ids stand for its content.
+    if b"\nBinary files " not in patch:
+        patch = _BLOB_IDS.sub(b"index", patch)
+    return sha256(_ANY_HUNK_HEADER.sub(b"@@", patch)).hexdigest()[:_PATCH_ID_CHARS]

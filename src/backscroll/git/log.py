@@ -9,16 +9,6 @@ from msgspec import Struct
 from backscroll.git.process import decode, run_git, stream_git, unquote
 from backscroll.git.repository import Repository
 
-__all__ = [
-    "Commit",
-    "FileChange",
-    "list_commits",
-    "list_file_commits",
-    "read_changes",
-    "read_commits",
-    "read_modifications",
-]
-
 _FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%S", "%B")
 _FORMAT = f"--format={'%x00'.join(_FIELDS)}"
 _HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")

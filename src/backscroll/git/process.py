@@ -12,8 +12,6 @@ from pathlib import Path
 
 from backscroll.errors import RepositoryError
 
-__all__ = ["decode", "output_or_empty", "run_git", "stream_git", "unquote"]
-
 _OPTIONS = (
     "--no-pager",
     "--no-replace-objects",

@@ -1,40 +1,35 @@
 """The public library. Everything an interface can do is reachable from here.
 
-    history.py         History: the contract's methods, and its parts as attributes
-    parts/             transcript, search, annotations, statistics, exports, resume and more
-    stores.py          the archive and the index of one home
-    index_access.py    build, update and query the index
-    arguments.py       checks of arguments
-    retention.py       sessions that the tools will delete
-    session_refs.py    find a session by ref
-    workspaces.py      find a workspace by name
-    sync.py            read changes into the archive
-    tool_changes.py    the contract's methods for backups and changes of the tools' stores
-    background/        threads of servers, and processes that sync and link commits in the background
-    recall.py          sessions that help with a task
-    survival_rows.py   lines and costs of sessions, by session, model or month
-    demo.py            write the sample history
-    demo_archive.py    the sample history next to an archive, for the web app
-
-Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.
+history        `History`: the contract's methods, and its parts as attributes
+annotations    tags, stars, notes and titles
+backups        create, check, list and restore
+commits        commits with their sessions, and what the lines cost
+hooks          install hooks of the tools and of git, process what they report
+resume         resume in the tool, open files, hand over
+transcript     messages and turns of a session
+highlighting   find the words of a query in any text
+sync_thread    thread of a server: sync, then watch the tools' files
+commit_worker  process that links commits after the git hook has reported them
+web_server     one web server per archive
+demo           write the sample history
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from backscroll.lazy_names import lazy_names
-
 if TYPE_CHECKING:
-    from backscroll.archive.query.completion import CompletionNames, NameKind
-    from backscroll.history.history import History
-    from backscroll.redact.redactor import Redactor
+    from backscroll.archive.query.completion import CompletionNames as CompletionNames
+    from backscroll.history.history import History as History
+    from backscroll.redact.redactor import Redactor as Redactor
+else:
+    # Loaded on first use: shell completion needs `CompletionNames` alone, at every key press.
+    _MODULES = {
+        "CompletionNames": "backscroll.archive.query.completion",
+        "History": "backscroll.history.history",
+        "Redactor": "backscroll.redact.redactor",
+    }
 
-__all__ = ["CompletionNames", "History", "NameKind", "Redactor"]
-
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "backscroll.archive.query.completion": "CompletionNames NameKind",
-        ".history": "History",
-        "backscroll.redact.redactor": "Redactor",
-    },
-)
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_MODULES[name]), name)

@@ -6,9 +6,7 @@ from pathlib import Path
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
 from backscroll.testing import demo
-from backscroll.testing.demo import Demo
-
-__all__ = ["Demo", "write_demo"]
+from backscroll.testing.demo import Demo as Demo
 
 
 def write_demo(folder: Path) -> Demo:
@@ -26,3 +24,32 @@ def write_demo(folder: Path) -> Demo:
         shutil.rmtree(written.folder, ignore_errors=True)
         raise
     return written
+
+
+class DemoArchive:
+    """The demo of one archive. It is never mixed with the user's sessions."""
+
+    def __init__(self, history: History) -> None:
+        self.folder: Path = history.archive_path.with_name("demo").absolute()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the demo can be opened."""
+        return (self.folder / "archive" / "archive.db").is_file()
+
+    def open(self) -> History:
+        """Return the history of the demo."""
+        roots = [NamedRoot(source, self.folder / name) for source, name in demo.ROOTS.items()]
+        return History(home=self.folder / "archive", roots=roots)
+
+    def write(self) -> None:
+        """Write the demo, unless it is there, and sync it. Raises `DestinationError`.
+
+        One session is deleted after the first sync, so that the demo has a deleted session.
+        """
+        from backscroll.history.demo import write_demo  # start-up: the builders of all tools
+
+        if not all((self.folder / name).is_dir() for name in demo.ROOTS.values()):
+            write_demo(self.folder)
+        with self.open() as history:
+            history.sync()

@@ -2,68 +2,96 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from os import PathLike
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from backscroll import model, sources
 from backscroll.archive.errors import is_archive_failure, to_archive_error
 from backscroll.config import Machine, NamedRoot, Settings, this_machine
 from backscroll.errors import BackscrollError
-from backscroll.history.arguments import check_choice, check_filter, check_page
-from backscroll.history.parts import load_part
-from backscroll.history.retention import find_retentions
-from backscroll.history.session_refs import find_session, find_session_to_change, find_subagent
-from backscroll.history.stores import Stores
-from backscroll.history.sync import sync
-from backscroll.history.tool_changes import ToolChanges
-from backscroll.history.workspaces import find_workspace
-from backscroll.readers.file_access import is_entry_denied
+from backscroll.ingest.sync import sync
+from backscroll.readers.files import is_entry_denied
+from backscroll.stores.arguments import AnyPath, check_choice, check_filter, check_page
+from backscroll.stores.lookup import find_session, find_session_to_change, find_subagent, find_workspace
+from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:
-    from backscroll.history import parts
-    from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
-    from backscroll.model.code.commit import BlameLine, CommitDetails, CommitSummary
+    import backscroll.export
+    import backscroll.history.annotations
+    import backscroll.history.backups
+    import backscroll.history.commits
+    import backscroll.history.hooks
+    import backscroll.history.resume
+    import backscroll.history.transcript
+    import backscroll.ingest.archive_admin
+    import backscroll.ingest.audit
+    import backscroll.ingest.background_sync
+    import backscroll.ingest.live
+    import backscroll.journal.journal
+    import backscroll.search.search
+    import backscroll.stats.statistics
+    import backscroll.transfer.transfers
+    from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback, RestoreResult
+    from backscroll.model.change import Change
+    from backscroll.model.client import McpClient
+    from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
-    from backscroll.model.search import FilterItem, InvalidFilter, RecallResult, SearchFacets
-    from backscroll.model.session import AgentSession, SessionFacets, SortKey
-    from backscroll.model.sync import EventLog, SyncReport
+    from backscroll.model.search import (
+        FilterItem,
+        InvalidFilter,
+        RecallResult,
+        SearchBy,
+        SearchFacets,
+        SearchKind,
+        SearchResult,
+    )
+    from backscroll.model.session import (
+        AgentSession,
+        Filter,
+        PaginatedResult,
+        Session,
+        SessionFacets,
+        SessionSummary,
+        SortKey,
+    )
+    from backscroll.model.sync import EventLog, Retention, SyncReport
+    from backscroll.model.transfer import MigrateResult, Mode, RestoreSessionResult
     from backscroll.model.workspace import WorkspaceSummary
     from backscroll.redact.redactor import Redactor
     from backscroll.sources import Source
 
-__all__ = ["History"]
 
 Progress = Callable[[int, int], None]  # units of work done, and in total
-AnyPath = str | PathLike[str]
 
 
-class History(ToolChanges):
+class History:
     """The sessions of all tools, and the archive that keeps them.
 
     With ``roots`` only these folders are read; otherwise every folder where a tool keeps its history.
     ``home`` is the archive folder. ``machine`` replaces the home, environment and system of this process.
     """
 
-    # Parts, imported on first use: each command needs few of them.
-    annotations: parts.Annotations  # tags, stars, notes and titles that users add, in the archive only
-    archive_admin: parts.ArchiveAdmin  # status, verification, erasure, rebuild and extraction
-    backups: parts.Backups  # backups of the tools' histories and the archive
-    background_sync: parts.BackgroundSync  # a sync that continues in another process
-    commits: parts.Commits  # sessions behind commits and lines
-    exports: parts.Exports  # sessions as files, and the secrets in them
-    hooks: parts.Hooks  # events that the tools and git report
-    journal: parts.Journal  # a written record of commits and their conversations
-    live: parts.Live  # changes while the tools write
-    resume: parts.Resume  # resume a session in its tool, open its files, or hand it over
-    source_files: parts.SourceFiles  # audit of the tools' files
-    statistics: parts.Statistics  # counts, tokens and costs
-    transcript: parts.Transcript  # messages and turns of a session
-    transfers: parts.Transfers  # restore, move and copy sessions in their tools, and undo it
-    _search: parts.Search
+    # The parts. Each is loaded on first use, from the module in its annotation: a command needs few of them.
+    annotations: backscroll.history.annotations.Annotations  # tags, stars, notes, titles
+    archive_admin: backscroll.ingest.archive_admin.ArchiveAdmin  # status, verify, forget, rebuild
+    backups: backscroll.history.backups.Backups  # of the tools' histories and the archive
+    background_sync: backscroll.ingest.background_sync.BackgroundSync  # in another process
+    commits: backscroll.history.commits.CommitsAndCosts  # sessions behind commits and lines
+    exports: backscroll.export.Exports  # sessions as files, and the secrets in them
+    hooks: backscroll.history.hooks.Hooks  # events that the tools and git report
+    journal: backscroll.journal.journal.Journal  # a record of commits and their conversations
+    live: backscroll.ingest.live.Live  # changes while the tools write
+    resume: backscroll.history.resume.Resume  # in the tool, open files, hand over
+    source_files: backscroll.ingest.audit.SourceFiles  # audit of the tools' files
+    statistics: backscroll.stats.statistics.Statistics  # counts, tokens and costs
+    transcript: backscroll.history.transcript.Transcript  # messages and turns of a session
+    transfers: backscroll.transfer.transfers.Transfers  # restore, move and copy in the tools, undo
+    _search: backscroll.search.search.Search
 
     def __init__(
         self,
@@ -115,6 +143,18 @@ class History(ToolChanges):
         """Return the names of all sources."""
         return sources.names()
 
+    @staticmethod
+    def source_colors() -> dict[str, tuple[str, str]]:
+        """Return the color of each source on a light and on a dark page."""
+        return {name: source.color for name, source in sources.SOURCES.items()}
+
+    @staticmethod
+    def mcp_clients(machine: Machine) -> dict[str, McpClient]:
+        """Return the MCP clients of all sources, by name. Those with the name of a source are first."""
+        found = [one for name in sources.names() for one in sources.named(name).mcp_clients(machine)]
+        found.sort(key=lambda client: client.name not in sources.SOURCES)
+        return {client.name: client for client in found}
+
     def roots(self) -> Iterator[tuple[Source, Path]]:
         """Yield every source with each of its roots, existing or not."""
         return self._stores.roots()
@@ -137,7 +177,7 @@ class History(ToolChanges):
 
     def retentions(self, now: datetime | None = None) -> list[Retention]:
         """Return what the tools will delete within a week. Synced sessions stay in the archive."""
-        return find_retentions(self._stores, now or datetime.now(UTC), is_current=self._is_synced)
+        return _find_retentions(self._stores, now or datetime.now(UTC), is_current=self._is_synced)
 
     def events(self, since: datetime | None = None) -> EventLog:
         """Return which sessions vanished, were overwritten or came back in the tools' stores."""
@@ -229,6 +269,61 @@ class History(ToolChanges):
 
     # Backups
 
+    def create_backup(
+        self,
+        path: AnyPath | None = None,
+        *,
+        filter: Filter | None = None,
+        sessions: Sequence[str] = (),
+        base: AnyPath | None = None,
+        force: bool = False,
+        with_secrets: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> BackupResult:
+        """Back up the tools' histories and the archive into one file, by default in the folder of backups.
+
+        With a ``filter`` or refs of ``sessions``, the backup contains only the sessions that match both. With
+        a ``base``, only files that have changed since that backup are written. Credentials are removed
+        from the copies of databases, unless ``with_secrets``. Call `sync` first to bring the archive in the
+        backup up to date. Raises `BackupError`.
+        """
+        return self.backups.create(
+            path,
+            filter=filter,
+            sessions=sessions,
+            base=base,
+            force=force,
+            with_secrets=with_secrets,
+            progress=progress,
+        )
+
+    def validate_backup(self, path: AnyPath, progress: ProgressCallback | None = None) -> BackupValidation:
+        """Read a whole backup and compare every file with its manifest."""
+        return self.backups.validate(path, progress)
+
+    def restore_backup(
+        self,
+        path: AnyPath,
+        *,
+        source: str | None = None,
+        sessions: Sequence[str] = (),
+        path_map: Mapping[str, str] | None = None,
+        force: bool = False,
+        is_dry_run: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> RestoreResult:
+        """Restore the valid files of a backup to where they were: all, those of a source, or of sessions.
+
+        Files and sessions that exist and differ are kept unless ``force``. ``path_map`` has new folders by
+        old ones: files below them go to the new place, and workspaces below them are renamed. The change log
+        keeps what was replaced. Raises `BackupError`, `ToolRunningError` or `ChangeConflictError`; then
+        nothing is changed.
+        """
+        restore = self.backups.restore if not is_dry_run else self.backups.plan_restore
+        return restore(
+            path, source=source, sessions=sessions, path_map=path_map, force=force, progress=progress
+        )
+
     def open_backup(self, path: AnyPath) -> History:
         """Return the sessions in a backup, without restoring it. It has no roots, so `sync` reads nothing.
 
@@ -237,6 +332,58 @@ class History(ToolChanges):
         opened = History(machine=self._stores.machine)
         opened._stores = self.backups.open(path)
         return opened
+
+    # Changes of the tools' stores. Each is recorded and can be undone.
+
+    def restore_session(self, ref: str) -> RestoreSessionResult:
+        """Write a session that its tool has deleted back to the tool's store, so that the tool can resume it.
+
+        Existing files are not replaced. Raises `ToolRunningError`, `ChangeConflictError`,
+        `DataNotFoundError`, `TransferError` or `UnknownStoreVersionError`; then nothing is changed.
+        """
+        return self.transfers.restore(self.transfers.plan_restore(ref))
+
+    def migrate_session(
+        self,
+        ref: str | Sequence[str],
+        target: AnyPath,
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
+    ) -> MigrateResult:
+        """Move or copy sessions to another folder, so that the tool finds them there.
+
+        A copy has a new id. ``keep_cwd`` leaves the folder that is recorded with each message. A session that
+        fails is in ``errors`` and left as it was. Raises `SessionNotFoundError` or `DestinationError`.
+        """
+        refs = [ref] if isinstance(ref, str) else ref
+        return self.transfers.migrate(
+            self.transfers.plan_sessions(refs, Path(target), mode=mode, keep_cwd=keep_cwd)
+        )
+
+    def migrate_workspace(
+        self,
+        workspace: AnyPath,
+        target: AnyPath,
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
+    ) -> MigrateResult:
+        """Move or copy all sessions of a folder. Raises `WorkspaceNotFoundError` or `DestinationError`."""
+        return self.transfers.migrate(
+            self.transfers.plan_workspace(Path(workspace), Path(target), mode=mode, keep_cwd=keep_cwd)
+        )
+
+    def list_changes(self) -> list[Change]:
+        """Return all changes of the tools' stores, newest first."""
+        return self.transfers.changes()
+
+    def undo_change(self, change_id: str | None = None) -> list[Change]:
+        """Undo a change; without an id, everything that the last command changed.
+
+        Raises `ChangeNotFoundError`, or `ChangeConflictError` if something has changed since.
+        """
+        return self.transfers.undo(change_id)
 
     # Commits
 
@@ -256,7 +403,6 @@ class History(ToolChanges):
         The repository is any clone, also a bare one. Without a ref, the commits of all local branches are
         listed. Merges are omitted. Raises `RepositoryError` or `CommitNotFoundError`.
         """
-        check_page(1 if limit is None else limit, offset)
         return self.commits.page(
             repository, limit=limit, offset=offset, since=since, until=until, ref=ref, progress=progress
         )
@@ -293,9 +439,9 @@ class History(ToolChanges):
         *,
         limit: int = 20,
         offset: int = 0,
-        by: Literal["session", "message"] = "session",
+        by: SearchBy = "session",
         context: int = 2,
-        pattern: Literal["words", "exact", "regex"] = "words",
+        pattern: SearchKind = "words",
         ignore_case: bool = False,
         filter_query: str = "",
         filters: Mapping[str, str | Sequence[str]] | None = None,
@@ -313,9 +459,10 @@ class History(ToolChanges):
         replaces secrets. Raises `UsageError` if there is nothing to search for: no word, no filter, no time.
         Raises `WorkspaceNotFoundError` with the candidates if the workspace is ambiguous.
         """
-        check_page(limit, offset)
-        return self._search.sessions(
-            query,
+        from backscroll.model.search import SearchRequest  # start-up: loads msgspec
+
+        request = SearchRequest(
+            query=query,
             limit=limit,
             offset=offset,
             by=by,
@@ -326,15 +473,14 @@ class History(ToolChanges):
             filters=filters or {},
             since=since,
             until=until,
-            progress=progress,
-            redactor=redactor,
         )
+        return self._search.sessions(request, progress=progress, redactor=redactor)
 
     def search_facets(
         self,
         query: str,
         *,
-        pattern: Literal["words", "exact", "regex"] = "words",
+        pattern: SearchKind = "words",
         ignore_case: bool = False,
         filter_query: str = "",
     ) -> SearchFacets:
@@ -374,7 +520,7 @@ class History(ToolChanges):
         steps done. ``measure`` returns the tokens of a result in the form that is used; by default as JSON.
         Raises `WorkspaceNotFoundError` if the workspace is ambiguous.
         """
-        from backscroll.history.recall import recall  # start-up: loads index, search and render
+        from backscroll.search.recall import recall  # start-up: loads index, search and render
 
         return recall(
             self._stores,
@@ -394,7 +540,46 @@ class History(ToolChanges):
         """Return whether some messages are not indexed yet. The next sync completes the index."""
         return self._stores.archive.index_queue.is_pending
 
-    def __getattr__(self, name: str) -> Any:
-        """Load a part on first use. Later uses find it as an attribute."""
-        part = self.__dict__[name] = load_part(name, self._stores)
-        return part
+    if not TYPE_CHECKING:  # a type checker knows the parts by their annotations
+
+        def __getattr__(self, name: str) -> object:
+            """Load a part on first use. Later uses find it as an attribute."""
+            module, _, class_name = History.__annotations__.get(name, "").rpartition(".")
+            if not module:
+                raise AttributeError(f"'History' object has no attribute {name!r}")
+            part = self.__dict__[name] = getattr(import_module(module), class_name)(self._stores)
+            return part
+
+
+def _find_retentions(stores: Stores, now: datetime, *, is_current: bool) -> list[Retention]:
+    """Return what the tools will delete within a week.
+
+    If the archive is current, folders are not listed. If it is open, files without a listed session are left
+    out: they are empty, excluded or forgotten.
+    """
+    found: list[Retention] = []
+    for source, root in stores.roots():
+        policy = source.retention() if not is_entry_denied(root) and root.is_dir() else None
+        if policy is not None:
+            folders = stores.archive.fingerprints.folders(source.name, root) if is_current else None
+            retention = policy.retention(root, now, folders)
+            if retention is not None and stores.is_open:
+                retention = _listed_only(stores, source, root, retention)
+            found += [retention] if retention is not None else []
+    return found
+
+
+def _listed_only(stores: Stores, source: Source, root: Path, retention: Retention) -> Retention | None:
+    """Remove what the archive has read and does not list. What it has not read yet stays."""
+    unlisted = stores.archive.unlisted_ids(source.platform, retention.expiring)
+    if not unlisted:
+        return retention
+    units = stores.archive.fingerprints.units(source.name, root)
+    # Without pathlib: there can be 10,000 units.
+    unlisted &= {
+        os.path.basename(path).rpartition(".")[0]  # noqa: PTH119
+        for path, fingerprint in units.items()
+        if fingerprint != "?"
+    }
+    expiring = tuple(one for one in retention.expiring if one not in unlisted)
+    return retention.replace(expiring=expiring) if expiring else None

@@ -15,9 +15,7 @@ from backscroll.errors import DestinationError, RepositoryError, UsageError
 from backscroll.git.process import decode, output_or_empty, run_git
 from backscroll.git.repository import open_repository
 from backscroll.hooks.shell_command import is_own_command, missing_files
-from backscroll.model.code.hooks import HookStatus
-
-__all__ = ["EVENTS", "GitHookChange", "plan_install", "plan_uninstall", "status"]
+from backscroll.model.hook import HookStatus
 
 EVENTS = ("post-commit", "post-rewrite")
 MIN_CONFIGURED_VERSION = (2, 54)  # the first git with hooks in its configuration

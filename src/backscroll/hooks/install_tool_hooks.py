@@ -8,9 +8,7 @@ from typing import Any
 from backscroll.config.jsonc import NotJsonError, parse, with_element, with_field, without_elements
 from backscroll.config.settings_file import SettingsChange, backups_of, plan_change, read_settings
 from backscroll.hooks.shell_command import is_own_command, missing_files
-from backscroll.model.code.hooks import HookFile, HookStatus
-
-__all__ = ["hook_status", "plan_install", "plan_uninstall"]
+from backscroll.model.hook import HookFile, HookStatus
 
 
 def plan_install(file: HookFile, command: str) -> SettingsChange:

@@ -11,17 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from backscroll.hooks import event_recorder
-
-__all__ = [
-    "git_hook_command",
-    "hook_command",
-    "is_own_command",
-    "missing_files",
-    "program",
-    "worker_command",
-]
-
 PROGRAM_NAME = "backscroll_hook.py"
 # The program as an argument, in any folder. Its quotes depend on the folder.
 _OWN = re.compile(rf"(?:^|[\s/'\"\\]){re.escape(PROGRAM_NAME)}(?=$|[\s'\"])")
@@ -56,11 +45,6 @@ def git_hook_command(spool: Path, roots: Sequence[str] = ()) -> str:
         "backscroll_head=$(git rev-parse HEAD --git-common-dir 2>/dev/null) || :;"
         f" ( {run} & ) </dev/null >/dev/null 2>&1 || :"
     )
-
-
-def worker_command(spool: Path, roots: Sequence[str]) -> list[str]:
-    """Return the arguments of the process that links the commits which the git hook reported."""
-    return [*program(), str(spool.absolute()), event_recorder.WORK, *roots]
 
 
 def is_own_command(command: object) -> bool:

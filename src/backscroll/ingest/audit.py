@@ -1,4 +1,4 @@
-"""Count every record of every root once: parsed, ignored or a problem. Nothing is stored."""
+"""Audit of the tools' files: every record once, parsed, ignored or a problem. Nothing is stored."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -6,30 +6,72 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.model import (
-    STORES,
-    Closing,
-    Message,
-    Opening,
-    Origin,
-    Problem,
-    RecordCounts,
-    Replacement,
-    Unit,
-)
-from backscroll.model.problem import Audit, AuditedRoot
-from backscroll.readers.file_access import is_folder
+from backscroll.model.message import Message, Origin
+from backscroll.model.problem import Audit, AuditedRoot, Problem, SourceCounts
+from backscroll.model.store import store_content, store_rank
+from backscroll.model.stream import Closing, Opening, RecordCounts, Replacement
+from backscroll.model.unit import Unit
+from backscroll.readers.files import is_entry_denied, is_folder
+from backscroll.readers.json_outline import Outline
 from backscroll.readers.read_faults import read_fault
 from backscroll.sources import Source
 from backscroll.sources.irregular_files import find_irregular_files
-from backscroll.sources.protocols import close
-
-__all__ = ["Progress", "audit"]
+from backscroll.sources.protocols import RawRecords, close
+from backscroll.stores.stores import Stores
 
 Progress = Callable[[int, int], None]  # estimated bytes: read, and in total
 
 _Key = tuple[str, bool]  # id, and whether it is a subagent. A resumed session repeats inlined subagents.
-_NOTES = "notes"  # the store with notes about sessions of other stores
+
+
+class SourceFiles:
+    """Audit of the tools' files, and its stored counts."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def audit(self, progress: Progress | None = None) -> Audit:
+        """Parse every record of every root and return the counts and problems."""
+        return audit(self._stores.roots(), progress)
+
+    def counts(self) -> list[SourceCounts]:
+        """Return the counts of every root as of the last sync, existing or not. Reads no file of a tool.
+
+        They equal those of `audit` if nothing has changed since.
+        """
+        stored = self._stores.archive.maintenance.source_counts()
+        found: list[SourceCounts] = []
+        for source, root in self._stores.roots():
+            counts = stored.pop((source.name, str(root)), None)
+            counts = counts or SourceCounts(source=source.name, path=str(root))
+            counts.exists = is_entry_denied(root) or root.is_dir()
+            found.append(counts)
+        return found + list(stored.values())  # roots that are no longer read
+
+    def problems(self, limit: int) -> tuple[int, list[Problem]]:
+        """Return the number of problems as of the last sync, and the first ones."""
+        return self._stores.archive.maintenance.current_problems(limit)
+
+    def irregular_files(self) -> list[Problem]:
+        """Return the folders, pipes and broken links that have the name of a session file."""
+        found: list[Problem] = []
+        for source, root in self._stores.roots():
+            if not is_entry_denied(root):
+                found += find_irregular_files(source, root)
+        return found
+
+    def outlines(self) -> dict[str, dict[str, Outline]]:
+        """Return keys and types of every record type, by source, without any value."""
+        found: dict[str, dict[str, Outline]] = {}
+        for source, root in self._stores.roots():
+            kinds = found.setdefault(source.name, {})
+            if not isinstance(source, RawRecords) or is_entry_denied(root) or not root.is_dir():
+                continue
+            for unit in source.units(root):
+                for kind, document in source.raw_records(unit):
+                    kinds.setdefault(kind, Outline()).add(document)
+            close(source)
+        return found
 
 
 class _Session(Struct):
@@ -109,22 +151,22 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
         (platform, key)
         for platform, _, sessions in found
         for key, session in sessions.items()
-        if session.store != _NOTES
+        if store_content(session.store) != "notes"
     }
     for platform, audited, sessions in found:
         # A note about a session in another store is not a session of its own.
         own = [
             session
             for key, session in sessions.items()
-            if session.store != _NOTES or (platform, key) not in with_content
+            if store_content(session.store) != "notes" or (platform, key) not in with_content
         ]
         _sum_up(audited, own)
     return Audit(places=audited_roots, problems=problems)
 
 
 def _is_better(session: _Session, known: _Session) -> bool:
-    return (STORES.index(session.store), -session.all_messages, -session.messages) < (
-        STORES.index(known.store),
+    return (store_rank(session.store), -session.all_messages, -session.messages) < (
+        store_rank(known.store),
         -known.all_messages,
         -known.messages,
     )

@@ -12,13 +12,11 @@ from backscroll.archive.write.fingerprints import folder_of
 from backscroll.sources.protocols import ChangeMarkers, FolderListing, PathLookup
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive
+    from backscroll.archive.archive import Archive
     from backscroll.archive.write.unit_rows import KnownUnit
-    from backscroll.model import Unit
+    from backscroll.model.unit import Unit
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder
-
-__all__ = ["ChangedUnit", "Changes", "find_changes", "newest_first"]
 
 
 class ChangedUnit:

@@ -1,4 +1,7 @@
-"""Read units in several processes. Each worker fills a shard, a small archive of its own."""
+"""Read units in several processes. Each worker fills a shard, a small archive of its own.
+
+Worker processes import this module, so it does not import the index itself.
+"""
 
 import gc
 import os
@@ -6,7 +9,7 @@ import shutil
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -17,20 +20,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.ingest.index_documents import DocumentSpool
-from backscroll.ingest.malloc import WORKER_TRIM_BYTES, limit_free_memory, malloc_trim
-from backscroll.model import Unit
+from backscroll.model.unit import Unit
 from backscroll.sources import named
 from backscroll.sources.protocols import close, raw_rows
+from backscroll.stores.index_documents import DocumentSpool
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from backscroll.sources import Source
 
-__all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
 BATCH_BYTES = 24 * 1024 * 1024
 FIRST_BATCH_BYTES = 2 * 1024 * 1024  # the newest sessions are in the archive after a fraction of a second
@@ -42,8 +43,13 @@ LARGE_FILE_BYTES = 8 * 1024 * 1024  # memory is trimmed after a batch with such 
 MIN_PARALLEL_BYTES = 48 * 1024 * 1024  # less is read faster than processes start
 GC_THRESHOLD = 10_000  # parsed values have no cycles; the default of 700 costs time
 WORKER_NICENESS = 5  # the merging process and the user's programs come first
-_FILE_SUFFIXES = (".jsonl", ".txt")
-_FILE_KINDS = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
+# Parameters of glibc's mallopt.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+DEFAULT_TRIM_BYTES = 128 * 1024
+WORKER_TRIM_BYTES = 16 * 1024 * 1024  # a worker reads file after file and reuses the memory of the last one
+MAX_ARENAS = 2
 
 
 class Batch(Struct, frozen=True):
@@ -64,11 +70,6 @@ class Shard(Struct, frozen=True):
     archive: Path
     documents: Path
     frames: dict[int, list[tuple[int, int]]]
-
-
-def keeps_file(unit: Unit) -> bool:
-    """Return whether a unit is a whole file that is archived byte for byte."""
-    return not unit.key and unit.kind in _FILE_KINDS and unit.path.endswith(_FILE_SUFFIXES)
 
 
 def batches(units: list[Unit]) -> list[Batch]:
@@ -124,7 +125,7 @@ def read_batches(work: list[Batch], exclusions: Exclusions, folder: Path) -> Ite
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
     from multiprocessing import get_context
 
-    limit_free_memory()
+    _limit_free_memory()
     cores = os.cpu_count() or 1
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
         empty = folder / "empty.db"
@@ -199,7 +200,7 @@ def _start_worker() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(GC_THRESHOLD)
-    limit_free_memory(WORKER_TRIM_BYTES)
+    _limit_free_memory(WORKER_TRIM_BYTES)
     if hasattr(os, "nice"):
         os.nice(WORKER_NICENESS)
     parent = parent_process()
@@ -230,7 +231,7 @@ def _read_batch(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -
             source.platform,
             source.read(unit),
             event="created",
-            keeps_file=keeps_file(unit),
+            keeps_file=source.keeps_file(unit),
             rows=raw_rows(source, unit),
             observer=spool,
         )
@@ -240,3 +241,40 @@ def _read_batch(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -
     if any(unit.size > LARGE_FILE_BYTES for unit in batch.units):
         malloc_trim()
     return Shard(batch, path, path.with_suffix(".documents"), frames)
+
+
+def _limit_free_memory(max_bytes: int = DEFAULT_TRIM_BYTES) -> None:
+    """Limit the freed memory that this process keeps.
+
+    Without a limit every thread of the index keeps its peak, which is half as much again for a large
+    history. A limit that is too low costs time: returned pages are zeroed before they are used again.
+    """
+    mallopt = _libc_function("mallopt")
+    for parameter, value in (
+        (_M_ARENA_MAX, MAX_ARENAS),
+        (_M_TRIM_THRESHOLD, max_bytes),
+        (_M_MMAP_THRESHOLD, max_bytes),
+    ):
+        mallopt(parameter, value)
+
+
+def malloc_trim() -> None:
+    """Return free memory between used blocks. Takes a few milliseconds; index merges leave much of it."""
+    _libc_function("malloc_trim")(0)
+
+
+def _libc_function(name: str) -> Callable[..., object]:
+    """Return a function of glibc; a function without effect on other systems."""
+    if sys.platform == "linux":
+        import ctypes  # start-up time
+
+        try:
+            function: Callable[..., object] = getattr(ctypes.CDLL(None), name)
+        except (OSError, AttributeError):
+            return _no_effect
+        return function
+    return _no_effect
+
+
+def _no_effect(*_: int) -> None:
+    return None

@@ -1,23 +1,38 @@
-"""Read changed units into the archive."""
+"""Read changed units into the archive: one by one or, for large amounts of new ones, in parallel.
 
-from collections.abc import Callable, Iterator
+In parallel, the newest units are read first and alone, for the first page of a list. Worker processes read
+the rest into shards (`parallel`), which are merged into the archive and indexed in rounds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from sqlite3 import IntegrityError
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.unit_rows import KnownUnit
-from backscroll.index import Index
+from backscroll.index.store import Index, IndexDamagedError
 from backscroll.ingest import parallel
-from backscroll.ingest.bulk_read import bulk_read
 from backscroll.ingest.changes import ChangedUnit, newest_first
-from backscroll.ingest.first_page import first_page
-from backscroll.model import Checkpoint, Unit
+from backscroll.ingest.parallel import Batch, Shard, malloc_trim
+from backscroll.model.store import SESSION
+from backscroll.model.stream import Checkpoint
 from backscroll.model.sync import SyncReport
+from backscroll.model.unit import Unit
+from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 from backscroll.sources.protocols import PathLookup, raw_rows
+from backscroll.stores.index_documents import SpooledDocuments
+from backscroll.stores.indexer import Indexer
 
-__all__ = ["read_units"]
-
+FIRST_PAGE_SESSIONS = 20  # read before the workers start, which takes half a second
+FIRST_PAGE_BYTES = 8 * 1024 * 1024
+MAX_MERGED_SHARDS = 8  # in one transaction
+MIN_ROUND_BYTES = 24 * 1024 * 1024  # of spooled documents that are indexed together
+MIN_LAST_ROUND_BYTES = 8 * 1024 * 1024  # the same near the end
+ROUND_FRACTION = 16  # a round is at least 1/16 of all documents: deriving costs more the larger the archive
+EARLY_BYTES = 48 * 1024 * 1024  # of documents that are committed at once, so that the newest can be found
 MAX_ATTEMPTS = 3  # to read a file that changes while it is read
 
 
@@ -54,13 +69,13 @@ def _read_changed(
     new = {(change.unit.path, change.unit.key): change for change in changed if change.known is None}
     batches = parallel.batches([change.unit for change in new.values()])
     if batches:
-        for change in first_page(new.values()):
+        for change in _first_page(new.values()):
             _read_unit(archive, change, report)
             del new[change.unit.path, change.unit.key]
             yield change.unit.estimated_bytes
         updated |= archive.derive()
         batches = parallel.batches([change.unit for change in new.values()])
-        for size, merged in bulk_read(archive, batches, updated, index):
+        for size, merged in _bulk_read(archive, batches, updated, index):
             for unit in (unit for batch in merged for unit in batch.units):
                 report.new += 1
                 del new[unit.path, unit.key]
@@ -69,6 +84,21 @@ def _read_changed(
     for change in newest_first(rest):
         _read_unit(archive, change, report)
         yield change.unit.estimated_bytes
+
+
+def _first_page(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
+    """Return the newest units: enough for the first page of a list, and read in a fraction of a second."""
+    found: list[ChangedUnit] = []
+    size = session_count = 0
+    for change in newest_first(changed):
+        if size >= FIRST_PAGE_BYTES or session_count >= FIRST_PAGE_SESSIONS:
+            break
+        if change.unit.estimated_bytes > FIRST_PAGE_BYTES:
+            continue
+        found.append(change)
+        size += change.unit.estimated_bytes
+        session_count += change.unit.kind == SESSION.name
+    return found
 
 
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:
@@ -89,7 +119,7 @@ def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> No
             source.read(unit, checkpoint),
             event=event,
             is_appended=checkpoint is not None,
-            keeps_file=parallel.keeps_file(unit),
+            keeps_file=source.keeps_file(unit),
             rows=raw_rows(source, unit),
         )
         if is_stored:
@@ -120,3 +150,77 @@ def _usable_checkpoint(archive: Archive, unit: Unit, known: KnownUnit | None) ->
     if unit.size == known.size and not archive.originals.is_same_file(known.id, Path(unit.path)):
         return None  # modified in place
     return checkpoint if archive.units.is_prefix_unchanged(known, unit, checkpoint) else None
+
+
+def _bulk_read(
+    archive: Archive, batches: list[Batch], updated: set[SessionKey], index: Callable[[], Index] | None
+) -> Iterator[tuple[int, list[Batch]]]:
+    """Read batches in several processes, and index the finished ones in rounds.
+
+    Yields the estimated bytes that were read, and the batches that were merged into the archive.
+    """
+    spooled = SpooledDocuments()
+    remaining = sum(batch.estimated_bytes for batch in batches)
+    done = 0
+    pending: list[Shard] = []  # read, not merged yet
+    with (
+        TempFolder() as folder,
+        archive.units.bulk_merge(),
+        nullcontext() if index is None else Indexer(archive, index()) as indexer,
+    ):
+        try:
+            for shard in parallel.read_batches(batches, archive.units.exclusions, folder):
+                done += shard.batch.estimated_bytes
+                remaining -= shard.batch.estimated_bytes
+                pending.append(shard)
+                yield shard.batch.estimated_bytes, []
+                size = sum(one.documents.stat().st_size for one in pending)
+                is_round = spooled.size + size > _round_bytes(
+                    spooled.total_size + size, remaining / max(1, done)
+                )
+                if not is_round and remaining and len(pending) < MAX_MERGED_SHARDS:
+                    continue
+                shards, pending = pending, []
+                merged = _merge(archive, shards, spooled)
+                if indexer is not None and is_round:
+                    updated.update(archive.derive())
+                    try:
+                        indexer.catch_up(spooled)
+                        if not remaining or spooled.total_size < EARLY_BYTES:
+                            indexer.commit()
+                    except (OSError, IndexDamagedError):
+                        indexer = None  # reading goes on; the update after the sync raises the error
+                    spooled = SpooledDocuments(spooled.total_size)
+                    malloc_trim()
+                yield 0, merged
+        finally:
+            # Interrupted, or a worker died. The shards read so far are complete.
+            rest = _merge(archive, pending, spooled) if pending else []
+        yield 0, rest
+
+
+def _merge(archive: Archive, shards: list[Shard], spooled: SpooledDocuments) -> list[Batch]:
+    """Merge shards into the archive. Return the merged batches."""
+    try:
+        offsets = archive.units.merge_shards([shard.archive for shard in shards])
+        malloc_trim()  # frees the page cache of the merge
+    except IntegrityError:
+        # Another process has read one of the units. Merge the shards one by one; the caller reads the rest.
+        if len(shards) > 1:
+            return [batch for shard in shards for batch in _merge(archive, [shard], spooled)]
+        shards[0].archive.unlink()
+        return []
+    for shard, offset in zip(shards, offsets, strict=True):
+        spooled.add(shard.documents, shard.frames, offset)
+        shard.archive.unlink()
+    return [shard.batch for shard in shards]
+
+
+def _round_bytes(total: int, remaining: float) -> int:
+    """Return the size of the next round, given the bytes so far and the ratio of remaining to read bytes.
+
+    Early rounds are as large as all before: the newest sessions can be listed and found at once. Rounds get
+    smaller near the end, so that little remains to be indexed after the last batch.
+    """
+    limit = max(MIN_LAST_ROUND_BYTES, int(total * remaining / 2)) if remaining else 0
+    return min(max(MIN_ROUND_BYTES, total // ROUND_FRACTION), limit, (total - 1) // 2)

@@ -1,31 +1,134 @@
-"""Update the archive: read units that changed, mark units that vanished.
+"""Update the archive and the index: read units that changed, mark units that vanished.
 
 This module imports only what `sync` without changes needs.
 """
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backscroll.archive.errors import is_archive_failure, is_busy, to_archive_error
+from backscroll.archive.running_sync import ProgressFile
 from backscroll.ingest.changes import ChangedUnit, find_changes
 from backscroll.model.sync import SyncReport
-from backscroll.readers.file_access import is_folder
+from backscroll.readers.files import is_folder
 from backscroll.sources.protocols import close
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive
+    from backscroll.archive.archive import Archive
     from backscroll.archive.session_key import SessionKey
-    from backscroll.index import Index
+    from backscroll.index.store import Index
     from backscroll.sources import Source
+    from backscroll.stores.stores import Stores
 
-__all__ = ["Progress", "sync"]
 
 Progress = Callable[[int, int], None]  # estimated bytes: read, and in total
 
 
 def sync(
+    stores: Stores,
+    progress: Progress | None = None,
+    *,
+    wait: bool = True,
+    max_bytes: int | None = None,
+    is_background: bool = False,
+) -> SyncReport | None:
+    """Update archive and index. Return None if another process is syncing and ``wait`` is False.
+
+    While this process waits, ``progress`` reports on the other one. If more than ``max_bytes`` have changed,
+    nothing is read, the archive is marked as incomplete and the report is deferred.
+    """
+    archive = stores.writable_archive
+    file = ProgressFile(stores.archive_path, is_background=is_background)
+
+    def while_waiting() -> None:
+        if progress is not None and (other := file.read()) is not None and other.total:
+            progress(other.done, other.total)
+
+    def step(done: int, total: int) -> None:
+        file.step(done, total)
+        if progress is not None:
+            progress(done, total)
+
+    try:
+        with archive.sync_lock(None if wait else 0.0, while_waiting) as locked:
+            if locked is None:
+                return None
+            if is_background:
+                file.step(0, 0)
+            if wait and locked.pending_erasure.is_pending:
+                _finish_erasure(stores)
+            report = read_changes(
+                locked,
+                stores.roots(),
+                step,
+                index=lambda: stores.index.index,
+                max_bytes=max_bytes,
+                spool=stores.spool_path,
+            )
+            if report.is_deferred:
+                locked.sync_state.mark_incomplete()
+                return report
+            if wait:
+                _finish(stores)  # under the lock: a process that waits for this sync also waits for the index
+    except sqlite3.Error as error:
+        if not wait and is_busy(error):
+            return None
+        if is_archive_failure(error):
+            raise to_archive_error(error, stores.archive_path) from error
+        raise
+    finally:
+        file.delete()
+    if not wait:
+        _finish(stores)
+    if report.hook_events and archive.hooks.commits.is_pending:
+        _start_commit_worker(stores)
+    return report
+
+
+def _finish_erasure(stores: Stores) -> None:
+    from backscroll.stores.indexer import erase
+
+    erase(stores.archive, stores.index.index)
+
+
+def _finish(stores: Stores) -> None:
+    """Index what was read. The sync stays incomplete while another process writes the index."""
+    is_indexed = True
+    if stores.archive.index_queue.is_pending or not stores.index_path.exists():
+        is_indexed = stores.index.update()
+    if is_indexed:
+        stores.archive.sync_state.mark_complete()
+
+
+def _start_commit_worker(stores: Stores) -> None:
+    """Process reported commits in the background, unless a process does it already.
+
+    The hook program starts the process. `backscroll.hooks.event_recorder` describes its arguments.
+    """
+    import subprocess  # start-up: needed with the git hook only
+
+    program = Path(__file__).absolute().parents[1] / "hooks" / "backscroll_hook.py"
+    roots = [f"{root.source}={root.path}" for root in stores.named_roots]
+    spool = stores.spool_path.absolute()
+    command = [sys.executable, "-I", "-S", str(program), str(spool), "--work", *roots]
+    with suppress(OSError):  # the next sync tries again
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        process.returncode = 0  # it outlives this process; without a return code, Popen would warn
+
+
+def read_changes(
     archive: Archive,
     roots: Iterable[tuple[Source, Path]],
     progress: Progress | None = None,

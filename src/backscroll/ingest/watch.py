@@ -11,23 +11,21 @@ from sqlite3 import IntegrityError
 from threading import Event
 from typing import TYPE_CHECKING
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.query.events import SessionState
 from backscroll.archive.session_key import SessionKey
-from backscroll.index import Index
-from backscroll.ingest.indexer import update
-from backscroll.ingest.sync import sync
+from backscroll.index.store import Index
+from backscroll.ingest.sync import read_changes
 from backscroll.model.session import SessionChange
 from backscroll.sources import Source
 from backscroll.sources.protocols import Watchable
+from backscroll.stores.indexer import update
 
 if TYPE_CHECKING:
     from watchfiles import Change as Kind
 
-__all__ = ["Watcher"]
 
 Roots = Callable[[], Iterable[tuple[Source, Path]]]
-
 _SUFFIXES = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
 DEBOUNCE_MS = 100
 QUIET_MS = 25  # without events; ends a burst
@@ -127,7 +125,7 @@ class Watcher:
             if archive is None:
                 return False
             try:
-                sync(archive, roots, paths=paths, spool=self._spool if paths is None else None)
+                read_changes(archive, roots, paths=paths, spool=self._spool if paths is None else None)
             except IntegrityError:
                 return False
             except sqlite3.OperationalError as error:

@@ -1,11 +1,11 @@
 """The journal: a written record of each commit and the conversations behind it.
 
-material        the messages of sessions that belong to a commit, with secrets redacted
-extract         build an entry from the material, without a language model
-story           prose: the prompt for a language model, and the check of its answer
-quotes          check that quotes are verbatim
-language_model  run a model through the `llm` program
-markup          quotes, times and entries as Markdown
-files           the files of the journal: days, summaries, locks
-writer          write the journal of one repository
+journal    `Journal`: entries of commits, notes, summaries of periods
+material   the conversation behind a commit: turns, with secrets redacted, and exchanges
+points     decisions, results, errors and open items, as quotes with weights
+entry      build an entry without a language model, and print it as Markdown
+story      prose: the prompt for a language model, and the check of its answer
+files      the files of the journal: places, markers, locks
+summaries  periods, and the summary of a period
+writer     write the journal of one repository
 """

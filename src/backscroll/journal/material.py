@@ -1,4 +1,4 @@
-"""The messages of sessions that belong to a commit, with secrets redacted."""
+"""The conversation behind a commit: turns of its sessions, with secrets redacted, and exchanges."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,17 +7,23 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.commits.paths import implied_root, normalize
-from backscroll.git import Commit, FileChange, FileSize
-from backscroll.model import Message, SessionSummary
-from backscroll.model.code.commit import CommitDetails
-from backscroll.model.message import TYPED_KINDS
+from backscroll.git.diff import FileSize
+from backscroll.git.log import Commit, FileChange
+from backscroll.highlights.calls import command_run
+from backscroll.highlights.sentences import is_question, sentences
+from backscroll.model.commit import CommitDetails
+from backscroll.model.journal import Quote, Speaker
+from backscroll.model.message import TYPED_KINDS, Message
+from backscroll.model.session import SessionSummary
+from backscroll.model.text import one_line
 from backscroll.redact.redactor import Redactor
-from backscroll.render.handoff.commands import CommandLog
+from backscroll.render.markdown import code_span
+from backscroll.render.tool_calls import describe_call
 
-__all__ = ["Material", "Part", "Turn", "is_spoken", "read_turns"]
-
+_MAX_CALL_CHARS = 100
+_MAX_SENTENCES = 60  # of one message
 _SLACK_SECONDS = 120  # between the clocks of a tool and of git
 _FIRST_COMMIT_SECONDS = 24 * 3600
 _MAX_MESSAGE_CHARS = 40_000  # of text or output; the rest of a longer one is not read
@@ -208,7 +214,7 @@ def _has_edits(message: Message) -> bool:
 def _is_commit(message: Message) -> bool:
     if message.tool is None:
         return False
-    run = CommandLog().add(message.tool, 0)
+    run = command_run(message.tool, 0)
     return run is not None and run.subject is not None
 
 
@@ -231,3 +237,161 @@ def _shortened(message: Message) -> Message:
     if tool is message.tool and len(message.content) <= _MAX_MESSAGE_CHARS:
         return message
     return replace(message, content=message.content[:_MAX_MESSAGE_CHARS], tool=tool)
+
+
+class Statement(Struct, frozen=True):
+    """A message of the user or the assistant, split into sentences."""
+
+    speaker: Speaker
+    text: str
+    at: datetime | None
+    session_ref: str
+    position: int
+    sentences: tuple[str, ...]
+
+    def quote(self, text: str) -> Quote:
+        """Return a part of the message as a quote."""
+        return Quote(self.speaker, text, self.at, self.session_ref, self.position)
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the message ends with a question."""
+        return bool(self.sentences) and is_question(self.sentences[-1])
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One turn: what the user wrote, what the assistant wrote, and whether files were changed."""
+
+    session_ref: str
+    prompt: Statement | None
+    answers: tuple[Statement, ...]  # texts of the assistant
+    reports: tuple[Statement, ...]  # results of subagents
+    abandoned: tuple[tuple[Statement, Statement | None], ...]  # prompts that the user took back, with answers
+    has_edits: bool
+    edits: tuple[int, ...]  # positions, also of those that the user rejected
+    is_first: bool  # of its session
+    is_last: bool  # of its session
+    follows_rejection: bool  # the user rejected a call or interrupted the assistant before the prompt
+    rejected_call: str  # Markdown; empty if unknown
+    parts: tuple[Part, ...]
+
+    @property
+    def notes(self) -> tuple[Statement, ...]:
+        """The texts of the assistant before its last one."""
+        return self.answers[:-1]
+
+    @property
+    def reply(self) -> Statement | None:
+        """The last text of the assistant."""
+        return self.answers[-1] if self.answers else None
+
+    @property
+    def closing(self) -> tuple[Statement, ...]:
+        """The reply, and notes after the last edit: a report may precede the commit."""
+        after = [note for note in self.notes if self.edits and note.position > self.edits[-1]]
+        return (*after, *self.answers[-1:])
+
+
+def exchanges(turns: Sequence[Turn]) -> list[Exchange]:
+    """Return the turns as exchanges, in the same order."""
+    refs = [turn.session.ref for turn in turns]
+    found: list[Exchange] = []
+    for index, turn in enumerate(turns):
+        before = turns[index - 1] if index and refs[index - 1] == turn.session.ref else None
+        spoken = [part for part in turn.parts if is_spoken(part.message) and part.message.is_active]
+        prompts = [part for part in spoken if part.message.role == "user"]
+        answers = [_statement(turn, part) for part in spoken if part.message.role == "assistant"]
+        found.append(
+            Exchange(
+                session_ref=turn.session.ref,
+                prompt=_statement(turn, prompts[0]) if prompts else None,
+                answers=tuple(answers),
+                reports=tuple(_reports(turn)),
+                abandoned=tuple(_abandoned(before)) if before is not None else (),
+                has_edits=turn.has_edits,
+                edits=tuple(p.position for p in turn.parts if p.message.tool and p.message.tool.edits),
+                is_first=not any(
+                    one.session_ref == turn.session.ref and one.prompt is not None for one in found
+                ),
+                is_last=turn.session.ref not in refs[index + 1 :],
+                follows_rejection=before is not None and _ends_with_rejection(before),
+                rejected_call=_rejected_call(before) if before is not None else "",
+                parts=turn.parts,
+            )
+        )
+    return found
+
+
+def joined(statement: Statement, chosen: Sequence[str], max_chars: int) -> Iterator[Quote]:
+    """Yield sentences of a message as quotes. Sentences that follow each other become one quote."""
+    runs: list[list[str]] = []
+    previous = -2
+    for index, sentence in enumerate(statement.sentences):
+        if sentence not in chosen:
+            continue
+        if index == previous + 1 and len(" ".join([*runs[-1], sentence])) <= max_chars:
+            runs[-1].append(sentence)
+        else:
+            runs.append([sentence])
+        previous = index
+    for run in runs:
+        yield statement.quote(_span(statement.text, run[0], run[-1]) or " ".join(run))
+
+
+def _span(text: str, first: str, last: str) -> str | None:
+    """Return the text from one sentence to another, if they are in the same paragraph."""
+    start = text.find(first)
+    end = text.find(last, start)
+    if start < 0 or end < 0:
+        return None
+    found = text[start : end + len(last)]
+    return found if "\n\n" not in found else None
+
+
+def _statement(turn: Turn, part: Part) -> Statement:
+    message = part.message
+    text = message.tool.result or "" if message.tool is not None else message.content
+    speaker: Speaker = "user" if message.role == "user" else "assistant"
+    said = tuple(sentences(text))[:_MAX_SENTENCES]
+    return Statement(speaker, text, message.timestamp, turn.session.ref, part.position, said)
+
+
+def _reports(turn: Turn) -> Iterator[Statement]:
+    for part in turn.parts:
+        tool = part.message.tool
+        if part.is_report and tool is not None and tool.status == "completed" and tool.result:
+            yield _statement(turn, part)
+
+
+def _abandoned(turn: Turn) -> Iterator[tuple[Statement, Statement | None]]:
+    """Yield the prompts at the end of a turn that are on no branch that the tool shows."""
+    parts = [part for part in turn.parts if is_spoken(part.message) and not part.message.is_active]
+    for index, part in enumerate(parts):
+        if part.message.role == "user":
+            answer = next((later for later in parts[index + 1 :] if later.message.role == "assistant"), None)
+            yield _statement(turn, part), _statement(turn, answer) if answer is not None else None
+
+
+def _rejected_call(turn: Turn) -> str:
+    """Return the last call of a turn that the user rejected or interrupted."""
+    for part in reversed(turn.parts):
+        tool = part.message.tool
+        if tool is not None:
+            if tool.edits:
+                return f"an edit of {code_span(tool.edits[-1].path.rpartition('/')[2])}"
+            return code_span(one_line(describe_call(tool), _MAX_CALL_CHARS))
+        if is_spoken(part.message):
+            break
+    return ""
+
+
+def _ends_with_rejection(turn: Turn) -> bool:
+    for part in reversed(turn.parts):
+        message = part.message
+        if message.kind == "interruption":
+            return True
+        if message.tool is not None:
+            return message.tool.decision == "rejected"
+        if is_spoken(message) and message.role == "assistant":
+            return False
+    return False

@@ -5,22 +5,26 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 
 from backscroll import git
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.errors import UsageError
-from backscroll.journal.extract.entry import build_entry
-from backscroll.journal.files.atomic_write import journal_lock, read_text
-from backscroll.journal.files.daily_files import Block, DailyFiles
-from backscroll.journal.files.folder import is_journal_path
-from backscroll.journal.files.periods import Period
-from backscroll.journal.files.summaries import write_summary
-from backscroll.journal.language_model import ModelFailureError, run_model
-from backscroll.journal.markup import entry_text
+from backscroll.journal.entry import build_entry, entry_text
+from backscroll.journal.files import Block, DailyFiles, is_journal_path, journal_lock, read_text
 from backscroll.journal.material import Material, read_turns
-from backscroll.journal.quotes import QuoteBook, quoted_texts
-from backscroll.journal.story import INSTRUCTIONS, check_story, merge_story, parse_story, story_prompt
-from backscroll.model import SessionSummary
-from backscroll.model.code.commit import CommitDetails
-from backscroll.model.code.journal import (
+from backscroll.journal.story import (
+    INSTRUCTIONS,
+    ModelFailureError,
+    QuoteBook,
+    check_story,
+    merge_story,
+    parse_story,
+    quoted_texts,
+    run_model,
+    story_prompt,
+)
+from backscroll.journal.summaries import Period, write_summary
+from backscroll.model.commit import CommitDetails
+from backscroll.model.export import SecretLocation
+from backscroll.model.journal import (
     JournalEntry,
     JournalNote,
     JournalResult,
@@ -29,11 +33,9 @@ from backscroll.model.code.journal import (
     SectionName,
     SkipReason,
 )
-from backscroll.model.export import SecretLocation
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize
 from backscroll.redact.redactor import Redactor
-
-__all__ = ["JournalWriter"]
 
 _NOTE_TITLES: dict[NoteKind, str] = {"reflection": "Reflection", "context": "Context"}
 

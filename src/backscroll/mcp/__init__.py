@@ -1,15 +1,12 @@
 """The MCP server.
 
-tools/             the tools; registry.py lists them
-prompts            prompts that a user can select
-resources          sessions as resources
-completions        completion of arguments
-quoting            quotation of history in results
-errors             error types with their next steps
-server             protocol handlers
-options            options of a server process
-workers, call      worker threads and the context of a call
-background_sync    keeps the archive up to date
-stdio, http        transports
-install            add the server to a client's settings
+tools/       the tools; registry.py lists them
+server       protocol handlers; standard input and output as transport
+http         HTTP transport
+call         the context of a call, and the options of a server process
+workers      worker threads, and the sync that keeps the archive up to date
+prompts      prompts that a user can select, and completion of arguments
+resources    sessions as resources
+errors       error types with their next steps
+install      add the server to a client's settings
 """

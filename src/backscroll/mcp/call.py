@@ -1,23 +1,32 @@
-"""The context of one call: history, redaction, cancellation, progress."""
+"""The context of one call, and the options of the server process."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from threading import Event
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
+from backscroll.documents import make_filter
 from backscroll.errors import UsageError
-from backscroll.history import History, Redactor
-from backscroll.mcp.options import ServerOptions
+from backscroll.history import Redactor
+from backscroll.history.history import History
 from backscroll.mcp.tools.plans import PlanStore
-from backscroll.model import Filter, Message, SessionSummary
-from backscroll.model.dates import parse_date_range
 from backscroll.model.export import SecretLocation
-
-__all__ = ["Call", "CallCancelledError", "InternalError", "parse_time_range"]
+from backscroll.model.message import Message
+from backscroll.model.session import Filter, SessionSummary
 
 T = TypeVar("T")
+
+
+class ServerOptions(Struct, frozen=True, kw_only=True):
+    """Options that apply to all calls."""
+
+    is_redacted: bool = True  # replace secrets in results
+    is_structured: bool = False  # results have documents
+    allow_writes: bool = False  # offer the tools that change files
+    command: tuple[str, ...] = ("backscroll",)  # starts the command line with the same archive and roots
 
 
 class CallCancelledError(Exception):
@@ -49,23 +58,18 @@ class Call:
         self._cancelled = cancelled
         self._report = report
 
-    def filter(
-        self,
-        *,
-        workspace: str | None = None,
-        source: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-    ) -> Filter:
-        """Return a filter. Raise `WorkspaceNotFoundError` for an unknown workspace."""
-        self.check_workspace(workspace)
-        start, end = parse_time_range(since, until)
-        return Filter(workspace=workspace, source=source, since=start, until=end)
+    def filter(self, arguments: Struct) -> Filter:
+        """Return the filters among the arguments of a tool.
 
-    def check_workspace(self, workspace: str | None) -> None:
-        """Raise `WorkspaceNotFoundError` for an unknown workspace, because an empty result would mislead."""
-        if workspace is not None:
-            self.history.find_workspace(workspace)
+        Raises `WorkspaceNotFoundError` for an unknown workspace, because an empty result would mislead.
+        """
+        values = asdict(arguments)
+        filter_ = make_filter(values)
+        if filter_.workspace is not None:
+            self.history.find_workspace(filter_.workspace)
+        if filter_.since and filter_.until and filter_.since >= filter_.until:
+            raise UsageError(f"since ({values['since']}) is not before until ({values['until']})")
+        return filter_
 
     def report_progress(self, done: int, total: int) -> None:
         """Report progress. Raise `CallCancelledError` if the call was cancelled."""
@@ -95,21 +99,3 @@ class Call:
         return (
             text if self.redactor is None else self.redactor.redact_text(text, SecretLocation(ref, position))
         )
-
-
-def parse_time_range(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
-    """Return the start (inclusive) and end (exclusive) of a time range."""
-    first, last = _parse_date("since", since), _parse_date("until", until)
-    if first and last and first[0] >= last[1]:
-        raise UsageError(f"since ({since}) is not before until ({until})")
-    return first[0] if first else None, last[1] if last else None
-
-
-def _parse_date(name: str, date: str | None) -> tuple[datetime, datetime] | None:
-    """Return the start and end of a day or month."""
-    if date is None:
-        return None
-    parsed = parse_date_range(date, datetime.now(UTC))
-    if parsed is None:
-        raise UsageError(f"{name}: {date!r} is not a date. Examples: 2026-10-03, 2026-10, yesterday, 7d")
-    return parsed

@@ -10,9 +10,6 @@ from backscroll.history import Redactor
 from backscroll.model.export import SecretLocation
 from backscroll.model.text import sanitize
 
-__all__ = ["INVALID_ARGUMENTS", "Failure", "failure_for"]
-
-
 # Attributes of errors, and the names of the arguments that they are about.
 _DETAILS = {"session_id": "ref", "workspace": "workspace", "data_path": "data_path"}
 _CHECK = "Inform the user. Backscroll's doctor command shows the cause."

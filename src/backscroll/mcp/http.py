@@ -8,12 +8,10 @@ import anyio
 import uvicorn
 
 from backscroll.errors import DestinationError
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.http_guard import Guard, token_in
-from backscroll.mcp.options import ServerOptions
+from backscroll.mcp.call import ServerOptions
 from backscroll.mcp.server import McpServer
-
-__all__ = ["serve"]
 
 _HOST = "127.0.0.1"
 

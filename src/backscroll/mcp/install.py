@@ -2,79 +2,40 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from backscroll.config import Machine
 from backscroll.config.jsonc import parse, with_member, without_member
 from backscroll.config.settings_file import SettingsChange, plan_change
-
-__all__ = ["CLIENTS", "Client", "plan_install", "plan_uninstall", "server_entry"]
+from backscroll.model.client import McpClient
 
 _SERVERS_KEY = "mcpServers"
 _SERVER_NAME = "backscroll"
 _HTTP_FIELDS = ("type", "url", "headers", "headersHelper", "oauth")  # of an entry for a server over HTTP
 
 
-class Client(Struct, frozen=True):
-    """An MCP client and its settings file."""
-
-    title: str
-    settings: Callable[[Machine], Path]
-    extra_fields: Mapping[str, str] = {}  # besides command and args
-
-
-def _claude_code(machine: Machine) -> Path:
-    return machine.folder("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
-
-
-def _cursor(machine: Machine) -> Path:
-    return machine.home / ".cursor" / "mcp.json"
-
-
-def _claude_desktop(machine: Machine) -> Path:
-    if machine.system == "darwin":
-        folder = machine.home / "Library" / "Application Support"
-    elif machine.system == "win32":
-        folder = machine.folder("APPDATA", machine.home / "AppData" / "Roaming")
-    else:
-        folder = machine.folder("XDG_CONFIG_HOME", machine.home / ".config")
-    return folder / "Claude" / "claude_desktop_config.json"
-
-
-CLIENTS = {
-    "claude-code": Client("Claude Code", _claude_code, {"type": "stdio"}),
-    "cursor": Client("Cursor", _cursor),
-    "claude-desktop": Client("Claude Desktop", _claude_desktop),
-}
-
-
-def server_entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
+def server_entry(client: McpClient, command: Sequence[str]) -> dict[str, Any]:
     """Return the server's entry in a client's settings."""
     program, *arguments = command
     return {**client.extra_fields, "command": program, "args": arguments}
 
 
-def plan_install(client: Client, machine: Machine, command: Sequence[str]) -> SettingsChange:
+def plan_install(client: McpClient, command: Sequence[str]) -> SettingsChange:
     """Return the change that adds the server to a client's settings."""
     entry = server_entry(client, command)
     return _plan(
         client,
-        machine,
         lambda text: with_member(text, _SERVERS_KEY, _SERVER_NAME, entry, obsolete=_HTTP_FIELDS),
     )
 
 
-def plan_uninstall(client: Client, machine: Machine) -> SettingsChange:
+def plan_uninstall(client: McpClient) -> SettingsChange:
     """Return the change that removes the server from a client's settings."""
-    return _plan(client, machine, lambda text: without_member(text, _SERVERS_KEY, _SERVER_NAME))
+    return _plan(client, lambda text: without_member(text, _SERVERS_KEY, _SERVER_NAME))
 
 
-def _plan(client: Client, machine: Machine, edit: Callable[[str], str]) -> SettingsChange:
+def _plan(client: McpClient, edit: Callable[[str], str]) -> SettingsChange:
     return plan_change(
-        client.settings(machine),
+        client.settings,
         edit,
         lambda before, after: _changed_lines(_server_fields(before), _server_fields(after)),
     )

@@ -1,4 +1,7 @@
-"""MCP prompts: recall a task, continue a session, review a year, write the story of a commit."""
+"""MCP prompts: recall a task, continue a session, review a year, write the story of a commit.
+
+Also completes the arguments of prompts and resources.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,15 +10,15 @@ import mcp_types as types
 from msgspec import Struct
 
 from backscroll.errors import UsageError
+from backscroll.history import CompletionNames
 from backscroll.mcp.call import Call
-from backscroll.mcp.quoting import quote_history
 from backscroll.mcp.tools.arguments import absolute_path
 from backscroll.mcp.tools.journal import material_text
-from backscroll.render.handoff.output import handoff_text
-
-__all__ = ["PROMPTS", "Prompt", "prompt_list"]
+from backscroll.mcp.tools.results import quote_history
+from backscroll.render.handoff import handoff_text
 
 HANDOFF_TOKENS = 2000
+MAX_COMPLETIONS = 100  # limit of the protocol
 
 
 class Prompt(Struct, frozen=True):
@@ -54,7 +57,7 @@ def _handoff(call: Call, values: Mapping[str, str]) -> str:
 
 
 def _year_in_review(call: Call, values: Mapping[str, str]) -> str:
-    from backscroll.render.statistics.year import year_markdown  # imports a Markdown parser
+    from backscroll.render.year_review import year_markdown
 
     year = values["year"]
     if not (year.isascii() and year.isdigit() and len(year) == 4):
@@ -121,7 +124,6 @@ _PROMPTS = (
         _commit_story,
     ),
 )
-
 PROMPTS = {prompt.name: prompt for prompt in _PROMPTS}
 
 
@@ -139,3 +141,27 @@ def prompt_list() -> list[types.Prompt]:
         )
         for prompt in _PROMPTS
     ]
+
+
+def complete(call: Call, name: str, typed: str) -> list[str]:
+    """Return completions of refs and years."""
+    match name:
+        case "ref":
+            return _complete_ref(call, typed)
+        case "year":
+            rows = call.history.statistics.report(by="month").rows
+            years = sorted({row.key[:4] for row in rows if row.key}, reverse=True)
+            return [year for year in years if year.startswith(typed)]
+    return []
+
+
+def _complete_ref(call: Call, typed: str) -> list[str]:
+    source, colon, id_prefix = typed.rpartition(":")
+    with CompletionNames(call.history.archive_path) as names:
+        sessions = names.sessions(id_prefix, source=source if colon else None, limit=MAX_COMPLETIONS)
+    refs = [f"{session.source}:{session.id}" for session in sessions]
+    if refs or colon:
+        return refs
+    # The input may be a prefix of a source name.
+    newest = call.history.list_sessions(limit=10 * MAX_COMPLETIONS).data
+    return [summary.ref for summary in newest if summary.ref.startswith(typed)][:MAX_COMPLETIONS]

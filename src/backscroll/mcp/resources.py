@@ -8,14 +8,11 @@ import mcp_types as types
 
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.mcp.call import Call
-from backscroll.mcp.quoting import quote_history
-from backscroll.mcp.tools.message_pages import page_lines, read_page
-from backscroll.mcp.tools.sessions import title_line
-from backscroll.model import SessionSummary
+from backscroll.mcp.tools.results import quote_history
+from backscroll.mcp.tools.sessions import page_lines, read_page, title_line
 from backscroll.model.dates import iso
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line
-
-__all__ = ["TEMPLATES", "list_resources", "read_resource", "session_uri"]
 
 _LIST_URI = "backscroll://sessions"
 _SESSION_URI = re.compile(r"backscroll://session/(?P<ref>[^/]+)(?:/message/(?P<position>\d{1,9}))?")

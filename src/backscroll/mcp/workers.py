@@ -1,6 +1,6 @@
-"""Worker threads for tool calls.
+"""Threads of the server: workers for calls, and the background sync.
 
-Each thread has its own History, because an SQLite connection belongs to one thread.
+Each worker has its own History, because an SQLite connection belongs to one thread.
 """
 
 import sys
@@ -17,22 +17,21 @@ import anyio.from_thread
 import anyio.lowlevel
 
 from backscroll.errors import BackscrollError
-from backscroll.history import History
-from backscroll.mcp.call import Call, CallCancelledError, InternalError
-from backscroll.mcp.options import ServerOptions
+from backscroll.history.history import History
+from backscroll.history.sync_thread import SyncThread
+from backscroll.mcp.call import Call, CallCancelledError, InternalError, ServerOptions
 from backscroll.mcp.tools.plans import PlanStore
-
-__all__ = ["WorkerPool"]
 
 T = TypeVar("T")
 Report = Callable[[float, float | None], Awaitable[None]]
-
 MAX_THREADS = 6  # so that a slow search does not block other calls
 PROGRESS_SECONDS = 0.25  # between two progress reports
 # Between the last progress report and the result. Claude Code 2.1.105 disconnects if it reads both at once:
 # its SDK handles the result first and then the progress of an unknown call.
 RESULT_DELAY_SECONDS = 0.05
 INTERRUPT_SECONDS = PROGRESS_SECONDS / 10  # between two interrupts of a cancelled call
+_NOTE = "The first sync is still running{done}. Results may be incomplete."
+LONGEST_NOTE = _NOTE.format(done=", 100 % done")
 
 
 class _Job:
@@ -166,3 +165,19 @@ class WorkerPool:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             location = f"{frame.name}, line {frame.lineno} of {frame.filename}"
             sys.stderr.write(f"backscroll mcp: {type(error).__name__} in {location}\n")
+
+
+class BackgroundSync(SyncThread):
+    """Sync thread with a note for the model. Calls never wait for it."""
+
+    def __init__(self, open_history: Callable[[], History]) -> None:
+        super().__init__(open_history, "backscroll mcp")
+
+    @property
+    def note(self) -> str | None:
+        """A sentence for the model while results are incomplete; None otherwise."""
+        status = self.status
+        if status.is_complete:
+            return None
+        done = f", {status.percent} % done" if status.percent is not None else ""
+        return _NOTE.format(done=done)

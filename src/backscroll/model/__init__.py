@@ -1,99 +1,48 @@
 """Value types of a conversation, independent of any tool, file format or database.
 
-Names are loaded on first use: a sync without changes needs few of them.
+    message     messages and their parts
+    session     sessions: summary, content and filter
+    stream      what a source returns for a unit
+    unit        units of a tool's history
+    store       kinds of stores and units that sources declare
+    problem     input that could not be parsed, and the audit that counts all input
+    workspace   folders that sessions belong to
+    search      search results, and the text by which a message is found
+    statistics  counts, tokens and costs
+    sync        results of a sync
+    export      formats of an export, and the secrets that redaction finds
+    resume      how to resume a session in its own tool
+    backup      backups: content, manifest, validation and results
+    change      changes to the files and databases of a tool
+    transfer    sessions to restore, move or copy
+    commit      commits and the sessions that led to them
+    journal     entries of the journal
+    hook        hooks of git and of the assistants
+    client      MCP clients
+    dates       parse dates, format times
+    text        text to print
+    value       base class of the immutable values that every command loads
+
+Programs import the names below from here. They are loaded on first use: an idle sync needs few of them.
 """
 
-from typing import TYPE_CHECKING
-
-from backscroll.lazy_names import lazy_names
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backscroll.model.code.commit import (
-        BlameLine,
-        CommitDetails,
-        CommitSummary,
-        CommitTurn,
-        Evidence,
-        LinkedSession,
-    )
-    from backscroll.model.message import (
-        Attachment,
-        Decision,
-        Edit,
-        Hunk,
-        Message,
-        Origin,
-        Role,
-        Status,
-        TimeSource,
-        TokenUsage,
-        ToolCall,
-        is_uuid,
-        record_id_of,
-    )
-    from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
-    from backscroll.model.safekeeping.backup import (
-        BackupManifest,
-        BackupPlan,
-        BackupResult,
-        BackupStats,
-        BackupValidation,
-        FileCheck,
-        RestoredFile,
-        RestoreResult,
-    )
-    from backscroll.model.safekeeping.changes import Change
-    from backscroll.model.safekeeping.transfer import (
-        MigratedSession,
-        MigrateError,
-        MigrateResult,
-        RestoreSessionResult,
-    )
-    from backscroll.model.search import SearchMatch, SearchRanks, SearchResult, SecondMatch
-    from backscroll.model.session import (
-        AgentSession,
-        Completeness,
-        Filter,
-        Note,
-        PaginatedResult,
-        Pagination,
-        Session,
-        SessionSummary,
-        SortKey,
-    )
-    from backscroll.model.stream.closing import (
-        STORES,
-        Agent,
-        Closing,
-        CopiedLines,
-        TrackedFile,
-        Visibility,
-    )
-    from backscroll.model.stream.items import (
-        Checkpoint,
-        ClosingUpdate,
-        Item,
-        Opening,
-        RawRow,
-        RecordCounts,
-        Replacement,
-        ReportedState,
-        ReportedTotals,
-        SubagentLink,
-        TitleHint,
-        ToolResult,
-        UsageReport,
-    )
-    from backscroll.model.stream.tool_calls import (
-        ORPHAN_RESULT,
-        is_same_response,
-        merge_repeated_call,
-        message_for_orphan_result,
-        with_result,
-    )
-    from backscroll.model.sync import Retention
-    from backscroll.model.unit import Unit
-    from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalize_path, workspace_hash
+    from backscroll.model.backup import *
+    from backscroll.model.change import *
+    from backscroll.model.commit import *
+    from backscroll.model.message import *
+    from backscroll.model.problem import *
+    from backscroll.model.search import *
+    from backscroll.model.session import *
+    from backscroll.model.store import *
+    from backscroll.model.stream import *
+    from backscroll.model.sync import *
+    from backscroll.model.transfer import *
+    from backscroll.model.unit import *
+    from backscroll.model.workspace import *
 
 __all__ = [
     "ORPHAN_RESULT",
@@ -176,27 +125,16 @@ __all__ = [
     "workspace_hash",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        ".safekeeping.backup": "BackupManifest BackupPlan BackupResult BackupStats BackupValidation FileCheck"
-        " RestoreResult RestoredFile",
-        ".safekeeping.changes": "Change",
-        ".code.commit": "BlameLine CommitDetails CommitSummary CommitTurn Evidence LinkedSession",
-        ".message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
-        " is_uuid record_id_of",
-        ".problem": "PROBLEM_CODES Fault Problem",
-        ".sync": "Retention",
-        ".search": "SearchMatch SearchRanks SearchResult SecondMatch",
-        ".stream.closing": "STORES Agent Closing CopiedLines TrackedFile Visibility",
-        ".stream.items": "Checkpoint ClosingUpdate Item Opening RawRow RecordCounts Replacement ReportedState"
-        " ReportedTotals SubagentLink TitleHint ToolResult UsageReport",
-        ".stream.tool_calls": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
-        " with_result",
-        ".session": "AgentSession Completeness Filter Note PaginatedResult Pagination Session SessionSummary"
-        " SortKey",
-        ".safekeeping.transfer": "MigrateError MigrateResult MigratedSession RestoreSessionResult",
-        ".unit": "Unit",
-        ".workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
-    },
-)
+_MODULES = (
+    "message", "stream", "session", "search", "unit", "problem", "workspace", "sync", "commit", "backup",
+    "change", "transfer", "store",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for module in _MODULES:
+            value = getattr(import_module(f"{__name__}.{module}"), name, None)
+            if value is not None:
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,8 +3,6 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-__all__ = ["iso", "parse_date_range"]
-
 # Strings: compiling them would cost start-up time, and few commands parse a date.
 _AGO = r"(\d{1,5})(h|d|w|m|y)(?:ago)?"
 _DATE = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"

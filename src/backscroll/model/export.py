@@ -4,8 +4,6 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["FORMATS", "SECRET_CATEGORIES", "Format", "FoundSecret", "SecretCategory", "SecretLocation"]
-
 Format = Literal["md", "html", "json", "jsonl", "txt"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 

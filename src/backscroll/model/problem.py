@@ -6,8 +6,6 @@ from msgspec import Struct, field
 
 from backscroll.model.message import Origin
 
-__all__ = ["ENVIRONMENT_CODES", "PROBLEM_CODES", "Audit", "AuditedRoot", "Fault", "Problem", "SourceCounts"]
-
 # Every code that a problem can have. Codes are stored and compared; reasons are text for users.
 PROBLEM_CODES = {
     "truncated-line": "The last line of a file is incomplete: the tool is still writing, or it crashed.",

@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from backscroll.model.session import SessionSummary
 
-__all__ = ["Command", "Refusal", "RestorePlan", "Resumable", "Resumption", "Store"]
-
 
 class Store(Struct, frozen=True):
     """One of the stores that contain a session."""
@@ -15,7 +13,7 @@ class Store(Struct, frozen=True):
     source: str
     root: str
     path: str
-    kind: str  # one of STORES
+    kind: str  # name of a `StoreKind`
     is_gone: bool
 
 

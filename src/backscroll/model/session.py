@@ -1,29 +1,11 @@
 """Sessions: summary, content and filter; changes while the tools write."""
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar, get_args
+from typing import Annotated, Generic, Literal, TypeVar, get_args
 
 from msgspec import Struct
 
-from backscroll.model.message import Message
-
-__all__ = [
-    "SORT_KEYS",
-    "AgentSession",
-    "Completeness",
-    "FacetValue",
-    "Filter",
-    "FollowedMessage",
-    "Note",
-    "PaginatedResult",
-    "Pagination",
-    "Session",
-    "SessionChange",
-    "SessionFacets",
-    "SessionSummary",
-    "SortKey",
-    "Stretch",
-]
+from backscroll.model.message import Message, Time
 
 T = TypeVar("T")
 
@@ -35,8 +17,8 @@ class Note(Struct, frozen=True, gc=False):
 
     number: int  # from 1 within the session; used to edit and delete it
     text: str
-    written_at: datetime
-    edited_at: datetime | None = None
+    written_at: Time
+    edited_at: Time | None = None
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True, gc=False):
@@ -51,8 +33,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True, gc=False):
     workspace_path: str | None
     workspace_name: str | None
     message_count: int
-    created_at: datetime | None
-    updated_at: datetime | None
+    created_at: Time | None
+    updated_at: Time | None
     first_message_preview: str | None
     git_branch: str | None
     models: tuple[str, ...]
@@ -80,6 +62,8 @@ class Session(Struct, frozen=True):
 
 
 class Pagination(Struct, frozen=True):
+    """Position of a page."""
+
     total: int
     limit: int
     offset: int
@@ -125,20 +109,78 @@ SortKey = Literal["updated", "created", "title", "workspace", "messages", "promp
 SORT_KEYS: tuple[SortKey, ...] = get_args(SortKey)
 
 
-class Filter(Struct, frozen=True, kw_only=True):
-    """Conditions that listed sessions meet. Every field is optional."""
+class FilterText(Struct, frozen=True):
+    """How the interfaces describe a filter."""
 
-    source: str | None = None
+    help: str
+    of_messages: str = ""  # the help text where messages are searched or counted, if it differs
+    label: str = ""  # on a page; default: the name
+    facet: str = ""  # the field of `SessionFacets` with its values or its count
+    is_for_assistants: bool = False  # also an argument of MCP tools; each costs tokens in every request
+    hint: str = ""  # for assistants
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """Conditions that listed sessions meet. Every field is optional.
+
+    A field with a text is a filter of every interface: an option of the command line, a parameter of the web
+    API, a link on a page, a filter of the query syntax. `backscroll.documents.FILTERS` lists them.
+    """
+
+    source: Annotated[
+        str | None, FilterText("Only sessions from this source.", facet="sources", is_for_assistants=True)
+    ] = None
     title: str | None = None  # all of its words are in the title or, without one, in the first prompt
-    workspace: str | None = None  # a path, a folder name, the end of a path, or a host; may contain *
-    since: datetime | None = None
-    until: datetime | None = None  # exclusive
-    branch: str | None = None  # may contain *; case-insensitive
-    model: str | None = None  # may contain *; case-insensitive; without * any part of the name
-    has_edits: bool = False
-    is_gone: bool | None = None
-    tags: tuple[str, ...] = ()  # all of them; each may contain *
-    is_starred: bool = False
+    workspace: Annotated[  # may contain *
+        str | None,
+        FilterText(
+            "Only this workspace: its path, its name, the end of its path or, if remote, its host.",
+            facet="workspaces",
+            is_for_assistants=True,
+            hint="Pass the current folder to stay in this project.",
+        ),
+    ] = None
+    since: Annotated[
+        datetime | None,
+        FilterText(
+            "Only sessions active on or after this date. Dates: 2026-10-03, 2026-10, yesterday or 7d.",
+            "Only messages on or after this date. Dates: 2026-10-03, 2026-10, yesterday or 7d.",
+            is_for_assistants=True,
+        ),
+    ] = None
+    until: Annotated[  # exclusive
+        datetime | None,
+        FilterText(
+            "Only sessions started on or before this date.",
+            "Only messages on or before this date.",
+            is_for_assistants=True,
+        ),
+    ] = None
+    branch: Annotated[  # may contain *; case-insensitive
+        str | None,
+        FilterText(
+            "Only sessions started on this git branch.", "Only messages on this git branch.", facet="branches"
+        ),
+    ] = None
+    model: Annotated[  # may contain *; case-insensitive; without * any part of the name
+        str | None,
+        FilterText(
+            "Only sessions that used a model with this text in its name.",
+            "Only messages from models with this text in their name.",
+            facet="models",
+        ),
+    ] = None
+    has_edits: Annotated[
+        bool, FilterText("Only sessions that changed files.", label="With edits", facet="edited")
+    ] = False
+    is_gone: Annotated[
+        bool | None,
+        FilterText("Only sessions that the tool has deleted.", label="Deleted by the tool", facet="gone"),
+    ] = None
+    tags: Annotated[  # all of them; each may contain *
+        tuple[str, ...], FilterText("Only sessions with this tag.", facet="tags")
+    ] = ()
+    is_starred: Annotated[bool, FilterText("Only starred sessions.", facet="starred")] = False
     with_subagents: bool = False
     with_unlisted: bool = False  # drafts, ghosts, background work of the tools, copies of subagents
 

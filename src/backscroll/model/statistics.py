@@ -7,30 +7,6 @@ from msgspec import Struct
 
 from backscroll.model.message import Origin
 
-__all__ = [
-    "PROMPT_SIZES",
-    "Breakdown",
-    "By",
-    "Charge",
-    "Consumption",
-    "Explanation",
-    "Favorite",
-    "LongestSession",
-    "MonthGrowth",
-    "MostEdited",
-    "Report",
-    "Reported",
-    "Series",
-    "SeriesGroup",
-    "Streak",
-    "Sums",
-    "Tokens",
-    "Unpriced",
-    "UsageRecord",
-    "UsageVerdict",
-    "Year",
-]
-
 # Prompt sizes in tokens above which providers charge more. Usage is aggregated by these steps.
 PROMPT_SIZES = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 500_000)
 

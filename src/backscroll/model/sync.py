@@ -8,16 +8,6 @@ from typing import Literal
 
 from backscroll.model.value import Value
 
-__all__ = [
-    "EventCode",
-    "EventLog",
-    "Retention",
-    "SessionEvent",
-    "SyncReport",
-    "SyncStatus",
-    "estimate_remaining_seconds",
-]
-
 MIN_ESTIMATE_SECONDS = 3.0  # worker processes start in the first seconds, and little is read
 MIN_ESTIMATE_FRACTION = 0.02
 MAX_ESTIMATE_SECONDS = 24 * 3600.0

@@ -6,8 +6,6 @@ reorder text. Everything else stays unchanged.
 
 import re
 
-__all__ = ["escape_json", "one_line", "pluralize", "sanitize"]
-
 # Strings, compiled on first use: most text is plain and needs no regular expression.
 _UNSAFE_CHARACTER = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-__all__ = ["Unit", "estimate_bytes"]
-
 ROW_BYTES = 8 * 1024  # estimate for a database row with its blobs
 
 
@@ -16,7 +14,7 @@ class Unit(NamedTuple):
     key: str = ""  # key of the session's rows in a database; empty for a whole file
     fingerprint: str = ""  # unchanged if the content is unchanged
     size: int = 0  # bytes, or rows of a database
-    kind: str = "session"  # "session", "agent", "prompts", "transcript", "index", …
+    kind: str = "session"  # name of a `UnitKind` of the source
     session_id: str | None = None  # if known without parsing
     title: str | None = None  # if known without parsing
     modified_at: int = 0  # nanoseconds since 1970, 0 if unknown; the newest units are read first

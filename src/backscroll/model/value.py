@@ -2,8 +2,6 @@
 
 from typing import Any, ClassVar, Self, dataclass_transform
 
-__all__ = ["Value"]
-
 
 @dataclass_transform(frozen_default=True)
 class Value:

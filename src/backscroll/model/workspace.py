@@ -1,12 +1,16 @@
-"""Workspaces: the folders that sessions belong to."""
+"""Workspaces: the folders that sessions belong to.
+
+Also folders that were moved, and maps from the paths of one machine to those of another.
+"""
 
 import re
 import unicodedata
-from datetime import datetime
+from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["UNKNOWN_WORKSPACE", "Workspace", "WorkspaceSummary", "normalize_path", "workspace_hash"]
+from backscroll.model.message import Time
 
 UNKNOWN_WORKSPACE = "unknown"
 
@@ -40,7 +44,7 @@ class WorkspaceSummary(Struct, frozen=True, kw_only=True):
     name: str | None
     host: str | None  # None for this machine
     session_count: int
-    updated_at: datetime | None  # of its newest session
+    updated_at: Time | None  # of its newest session
 
 
 def normalize_path(path: str) -> str:
@@ -62,3 +66,81 @@ def workspace_hash(path: str | None, *, authority: str = "") -> str:
     spelling = normalize_path(path)
     whole = f"{authority}{spelling}" if not authority else f"{authority}:{spelling}"
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+MoveEvidenceKind = Literal["inode", "commit", "remote", "files", "name"]
+
+
+class MoveEvidence(Struct, frozen=True):
+    """A reason why a folder may be the one that was moved."""
+
+    kind: MoveEvidenceKind
+    detail: str  # for people
+
+
+class MoveCandidate(Struct, frozen=True):
+    """A folder that may be the moved one."""
+
+    path: str
+    evidence: tuple[MoveEvidence, ...]  # the strongest first
+    level: int  # strength of the strongest evidence; the larger, the stronger
+
+
+class MovedWorkspace(Struct, frozen=True, kw_only=True):
+    """A workspace folder that no longer exists and still has sessions in the tools' stores."""
+
+    path: str
+    session_count: int
+    sources: tuple[str, ...]
+    candidates: tuple[MoveCandidate, ...]  # the strongest first
+
+    @property
+    def new_path(self) -> str | None:
+        """The only folder with the strongest evidence; None if there are several, or none."""
+        best = [one for one in self.candidates if one.level == self.candidates[0].level]
+        return best[0].path if len(best) == 1 else None
+
+
+class MovedWorkspaces(Struct, frozen=True, kw_only=True):
+    """Result of the search for moved folders."""
+
+    workspaces: tuple[MovedWorkspace, ...]
+    searched: tuple[str, ...]  # folders whose subfolders were compared
+    is_search_complete: bool  # False if a folder has too many subfolders to compare all
+
+
+class PathMaps:
+    """Pairs of an old and a new folder. The longest old folder that contains a path applies.
+
+    A path changes only at the end of a component. The rest of it gets the separator of the new folder.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.pairs = tuple(pairs)
+        found = [(_parts(old), new.rstrip("/\\") or new) for old, new in self.pairs]
+        self._parsed = sorted(found, key=lambda pair: -len(pair[0]))
+        self.old_folders = tuple(old.rstrip("/\\") or old for old, _ in self.pairs)
+
+    def __bool__(self) -> bool:
+        return bool(self._parsed)
+
+    def followed_by(self, later: "PathMaps") -> "PathMaps":
+        """Return maps with the effect of these and then the later ones."""
+        own = [(old, later.path(new) or new) for old, new in self.pairs]
+        return PathMaps([*own, *later.pairs])
+
+    def path(self, path: str) -> str | None:
+        """Return the new path; None if the path is not below an old folder."""
+        parts = _parts(path)
+        for old, new in self._parsed:
+            if parts[: len(old)] == old:
+                separator = "\\" if "\\" in new and "/" not in new else "/"
+                return separator.join([new.rstrip("/\\"), *parts[len(old) :]]) or new
+        return None
+
+
+def _parts(path: str) -> list[str]:
+    """Return the components of a path. A drive letter is in lower case, as in URIs."""
+    if drive := re.match(_DRIVE, path):
+        path = f"{drive[1].lower()}:{path[drive.end() :]}"
+    return path.replace("\\", "/").rstrip("/").split("/")

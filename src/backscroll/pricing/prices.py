@@ -1,9 +1,10 @@
-"""The price table: US dollars per million tokens, by model, from a day on.
+"""The price table, and the cost of tokens: US dollars per million tokens, by model, from a day on.
 
 The table is a file next to this module. The user's own file adds entries or replaces them. A model without
 a price is never counted as free.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -14,13 +15,14 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.errors import UsageError
-from backscroll.model.statistics import PROMPT_SIZES
-from backscroll.pricing.model_names import plain_name, qualifiers_of
-
-__all__ = ["Price", "PriceTable", "built_in", "with_own"]
+from backscroll.model.statistics import PROMPT_SIZES, Consumption, Tokens, Unpriced
 
 _RATES = ("input", "output", "cache_write", "cache_write_1h", "cache_read")
 _KEYS = {*_RATES, "models", "from", "fast", "long", "source"}
+TOKENS_PER_PRICE = 1_000_000
+
+
+# Prices
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -73,7 +75,7 @@ class PriceTable:
     def _look_up(self, model: str, speed: str | None, at: datetime | None) -> tuple[Price, float] | None:
         name, word = plain_name(model), ""
         while name not in self._prices:
-            name, found = qualifiers_of(name)
+            name, found = _split_qualifier(name)
             if found is None:
                 return None
             word = "fast" if found in ("fast", "priority") else word
@@ -188,3 +190,130 @@ def _number(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise UsageError(f"{what} must be a number of dollars, not {value!r}.")
     return float(value)
+
+
+# Names of models
+
+
+_VENDOR = re.compile(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai|google|xai|x-ai|deepseek|moonshotai)\.")
+_ENDINGS = (
+    re.compile(r"\[[^\]]*\]$"),  # claude-sonnet-4-5[1m]
+    re.compile(r"@.*$"),  # claude-sonnet-4@20250514
+    re.compile(r"-v\d+(?::\d+)*$"),  # anthropic.claude-…-v1:0
+    re.compile(r"[-_]20\d\d-?\d\d-?\d\d$"),
+    re.compile(r"-(?:latest|preview(?:-\d\d-\d\d)?|exp(?:-\d\d-\d\d)?)$"),
+)
+_VERSION = re.compile(r"(?<=\d)\.(?=\d)")
+# Cursor writes the version before the family, as Anthropic did until version 3.
+_TURNED = re.compile(r"^(?:claude-)?(\d+(?:-\d+)?)-(opus|sonnet|haiku|fable|mythos)(?=-|$)")
+_BARE = re.compile(r"^(opus|sonnet|haiku|fable|mythos)(?=-\d)")
+# The reasoning effort does not change the price of a token; the speed may.
+_QUALIFIERS = frozenset(
+    ("thinking", "reasoning", "minimal", "low", "medium", "high", "xhigh", "max", "none", "fast", "priority")
+)
+
+
+def plain_name(model: str) -> str:
+    """Return a name without vendor, region, date and interface version, such as claude-opus-4-5."""
+    name = _VENDOR.sub("", model.strip().lower().rpartition("/")[2])
+    for ending in _ENDINGS:
+        name = ending.sub("", name)
+    name = _VERSION.sub("-", name)
+    name = _TURNED.sub(r"claude-\2-\1", name)
+    return _BARE.sub(r"claude-\1", name)
+
+
+def _split_qualifier(name: str) -> tuple[str, str | None]:
+    """Split the last word off a plain name if it is a qualifier; otherwise return None for it."""
+    shorter, dash, word = name.rpartition("-")
+    return (shorter, word) if dash and word in _QUALIFIERS else (name, None)
+
+
+# Costs
+
+
+class Line(Struct, frozen=True):
+    """One kind of token: the count, and the price per million."""
+
+    kind: str
+    tokens: int
+    rate: float
+
+    @property
+    def usd(self) -> float:
+        return self.tokens * self.rate / TOKENS_PER_PRICE
+
+
+class Cost(Struct, frozen=True):
+    """The lines of a cost, and their sum in US dollars."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def usd(self) -> float:
+        return sum(line.usd for line in self.lines)
+
+
+class Bill(Struct, frozen=True, kw_only=True):
+    """Tokens and cost of many responses."""
+
+    responses: int
+    tokens: Tokens | None  # None if there are no counts
+    usd: float | None  # of models with a price; None if none has
+    reported_usd: float | None  # the cost that the tools report
+    is_at_least: bool
+    unpriced: tuple[Unpriced, ...]  # most tokens first
+
+
+def bill_of(consumed: Iterable[Consumption], table: PriceTable) -> Bill:
+    """Add up consumption. Models without a price are listed and not part of the cost."""
+    responses, tokens, is_at_least = 0, Tokens(), False
+    usd: float | None = None
+    reported: float | None = None
+    unpriced: dict[tuple[str | None, str | None], Unpriced] = {}
+    for one in consumed:
+        responses += one.responses
+        tokens += one.tokens
+        is_at_least = is_at_least or one.is_at_least
+        if one.reported_usd is not None:
+            reported = (reported or 0.0) + one.reported_usd
+        cost = cost_of(one, table)
+        if cost is not None:
+            usd = (usd or 0.0) + cost.usd
+        elif one.tokens.total:
+            known = unpriced.get((one.model, one.speed))
+            unpriced[one.model, one.speed] = Unpriced(
+                model=one.model,
+                speed=one.speed,
+                responses=one.responses + (known.responses if known else 0),
+                tokens=one.tokens.total + (known.tokens if known else 0),
+            )
+    return Bill(
+        responses=responses,
+        tokens=tokens if responses else None,
+        usd=usd,
+        reported_usd=reported,
+        is_at_least=is_at_least,
+        unpriced=tuple(sorted(unpriced.values(), key=lambda one: (-one.tokens, one.model or ""))),
+    )
+
+
+def cost_of(consumption: Consumption, table: PriceTable) -> Cost | None:
+    """Return the cost at the price of its day; None if the model is unknown or has no price."""
+    found = table.find(consumption.model, consumption.speed, consumption.at) if consumption.model else None
+    if found is None:
+        return None
+    price, factor = found
+    is_long = price.long_over is not None and consumption.prompt > price.long_over
+    input_factor = factor * (price.long_input if is_long else 1.0)
+    output_factor = factor * (price.long_output if is_long else 1.0)
+    tokens = consumption.tokens
+    return Cost(
+        (
+            Line("input", tokens.input, price.input * input_factor),
+            Line("output", tokens.output, price.output * output_factor),
+            Line("cache_write", tokens.cache_write, price.cache_write * input_factor),
+            Line("cache_write_1h", tokens.cache_write_1h, price.cache_write_1h * input_factor),
+            Line("cache_read", tokens.cache_read, price.cache_read * input_factor),
+        )
+    )

@@ -3,8 +3,6 @@
 import sqlite3
 from pathlib import Path
 
-__all__ = ["try_lock", "try_lock_connection"]
-
 
 def try_lock(path: Path) -> sqlite3.Connection | None:
     """Lock a file, which is created if it is missing. Return None if another process holds the lock.

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Outline", "safe_name"]
-
 _NAME = re.compile(r"[a-z_$][A-Za-z0-9_$]{0,39}")
 _ID = re.compile(r"[0-9a-f]{8,}|[a-z]+_(?=\w*\d)(?=\w*[A-Z])\w{10,}")
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")

@@ -18,8 +18,6 @@ from backscroll.model.problem import Fault
 from backscroll.model.text import pluralize
 from backscroll.readers import lenient_json
 
-__all__ = ["MAX_LINE_BYTES", "Line", "lines", "salvage"]
-
 T = TypeVar("T")
 IsRecord = Callable[[dict[str, Any]], bool]
 

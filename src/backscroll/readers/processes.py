@@ -7,8 +7,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["find_processes", "may_use_folder", "running_name"]
-
 _TIMEOUT_SECONDS = 10
 
 

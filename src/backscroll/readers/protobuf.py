@@ -6,8 +6,6 @@ the record, and `fault` has the reason.
 
 from typing import NamedTuple
 
-__all__ = ["MAX_DEPTH", "Field", "Record"]
-
 MAX_DEPTH = 32  # of nested records
 MAX_FIELDS = 1_000_000
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

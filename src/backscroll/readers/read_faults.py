@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.model import Fault, Item, Origin, Problem, RecordCounts, Unit
-from backscroll.readers.file_access import check_listable
-from backscroll.readers.sqlite.change import lacks_database
-
-__all__ = ["read_fault", "read_log_without_database", "read_unlisted_folder"]
+from backscroll.model.message import Origin
+from backscroll.model.problem import Fault, Problem
+from backscroll.model.stream import Item, RecordCounts
+from backscroll.model.unit import Unit
+from backscroll.readers.files import check_listable, lacks_database
 
 
 def read_unlisted_folder(unit: Unit) -> Iterator[Item]:

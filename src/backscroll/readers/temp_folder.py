@@ -9,8 +9,6 @@ from types import TracebackType
 
 from backscroll.readers.file_lock import try_lock
 
-__all__ = ["TempFolder"]
-
 _PREFIX = "backscroll-scratch-"
 _LOCK_FILE = "held"  # a database that is locked while the folder is in use
 

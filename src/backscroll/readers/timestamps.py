@@ -8,8 +8,6 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-__all__ = ["EARLIEST", "from_english", "from_number", "from_text", "from_value"]
-
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _EARLIEST_YEAR, _LATEST_YEAR = EARLIEST.year, _LATEST.year

@@ -1,24 +1,32 @@
-"""Replace secrets in sessions and messages by placeholders.
+"""Find secrets in texts, and replace them in sessions and messages by placeholders.
 
 First `scan` everything that will be shown, then redact it. A password that has a name in one message is then
 also replaced where it appears without a name. The same secret gets the same number everywhere.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
 from backscroll.model.export import FoundSecret, SecretCategory, SecretLocation
+from backscroll.model.message import Attachment, Edit, Hunk, Message, Origin, ToolCall
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize, sanitize
-from backscroll.redact.heuristics import is_plausible
-from backscroll.redact.scanner import Secret, SecretScanner
+from backscroll.redact.rules import EMAIL_RULES, PATH_RULES, SECRET_RULES, SecretRule, is_plausible
 
-__all__ = ["Redactor", "message_strings"]
+_RULES_BY_CATEGORY: dict[SecretCategory, tuple[SecretRule, ...]] = {
+    "secrets": SECRET_RULES,
+    "emails": EMAIL_RULES,
+    "paths": PATH_RULES,
+}
 
+_PREFILTER_MEMORY_BYTES = 64 << 20  # RE2 reports no matches at all if its states exceed the limit
 _MAX_DEDUPLICATED_CHARS = 200  # longer texts are unlikely to repeat
 _MAX_NAMED_VALUE_CHARS = 400
 _MIN_DISTINCTIVE_CHARS = 8  # a shorter secret may be any word: replaced only next to its name
@@ -28,18 +36,6 @@ _SECRET_NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "
                  "refreshtoken")  # fmt: skip
 
 
-class _KnownSecret(Struct):
-    kind: str
-    number: int
-    hint: str
-    count: int = 0
-    locations: dict[SecretLocation, None] = {}
-
-    @property
-    def placeholder(self) -> str:
-        return f"[redacted: {self.kind} #{self.number}]"
-
-
 class Redactor:
     """Collects secrets and replaces them."""
 
@@ -47,15 +43,14 @@ class Redactor:
         self._scanner = SecretScanner(categories)
         self._known: dict[str, _KnownSecret] = {}  # by the text of the secret
         self._last_numbers: Counter[str] = Counter()  # by kind
-        self._known_pattern: Any = (
-            None  # matches all known secrets; None until compiled, False if there are none
-        )
+        # Matches all known secrets. None until it is compiled, False if there are none.
+        self._known_pattern: Any = None
 
     def scan(self, messages: Iterable[Message]) -> None:
         """Collect the secrets in these messages."""
         seen: set[str] = set()  # folders, branches and files repeat in nearly every message
         for message in messages:
-            for name, text in message_strings(message):
+            for name, text in _message_strings(message):
                 if len(text) < _MAX_DEDUPLICATED_CHARS:
                     if text in seen and not name:
                         continue
@@ -232,13 +227,25 @@ class Redactor:
         return str(pattern.sub(lambda match: self._use(self._known[match[0]], location), text))
 
 
+class _KnownSecret(Struct):
+    kind: str
+    number: int
+    hint: str
+    count: int = 0
+    locations: dict[SecretLocation, None] = {}
+
+    @property
+    def placeholder(self) -> str:
+        return f"[redacted: {self.kind} #{self.number}]"
+
+
 def _is_distinctive(value: str) -> bool:
     """Return whether a secret cannot be an ordinary word. Only then is it replaced everywhere."""
     has_letter, has_digit = any(map(str.isalpha, value)), any(map(str.isdigit, value))
     return len(value) >= _MIN_DISTINCTIVE_CHARS and has_letter and (has_digit or not value.isalnum())
 
 
-def message_strings(message: Message) -> Iterator[tuple[str, str]]:
+def _message_strings(message: Message) -> Iterator[tuple[str, str]]:
     """Yield every text of a message that could contain a secret, with its name in the JSON, if any."""
     yield "", message.content
     for attachment in message.attachments:
@@ -266,3 +273,68 @@ def _value_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
         case list() | tuple():
             for item in value:
                 yield from _value_strings(item, name)
+
+
+class Secret(Struct, frozen=True):
+    """A secret and its position, in bytes of the UTF-8 text."""
+
+    kind: str
+    hint: str
+    value: str
+    start: int
+    end: int
+
+
+class SecretScanner:
+    """Finds secrets of the given categories.
+
+    A prefilter matches all rules at once, so the time grows with the text and not with the number of rules.
+    Few texts pass the prefilter and need a second pass.
+    """
+
+    def __init__(self, categories: Iterable[SecretCategory] = ("secrets",)) -> None:
+        self._rules: Sequence[SecretRule] = [
+            rule for category in dict.fromkeys(categories) for rule in _RULES_BY_CATEGORY[category]
+        ]
+
+    @cached_property
+    def _prefilter(self) -> Any:
+        import re2
+
+        options = re2.Options()
+        options.max_mem = _PREFILTER_MEMORY_BYTES
+        prefilter = re2.Set.SearchSet(options)
+        for rule in self._rules:
+            prefilter.Add(rule.prefilter)
+        prefilter.Compile()
+        return prefilter
+
+    @cached_property
+    def _patterns(self) -> list[Any]:
+        import re2
+
+        return [re2.compile(rule.pattern.encode()) for rule in self._rules]
+
+    def find(self, text: str) -> list[Secret]:
+        """Return the secrets in a text in order of position. No two overlap."""
+        data = text.encode("utf-8", "replace")
+        found: list[Secret] = []
+        for rule_index in sorted(self._prefilter.Match(data) or ()):
+            for secret in self._matches(rule_index, data):
+                if all(secret.end <= other.start or other.end <= secret.start for other in found):
+                    found.append(secret)
+        return sorted(found, key=lambda secret: secret.start)
+
+    def _matches(self, rule_index: int, data: bytes) -> Iterator[Secret]:
+        rule, pattern = self._rules[rule_index], self._patterns[rule_index]
+        for match in pattern.finditer(data):
+            groups = {name.decode(): _decode(value) for name, value in match.groupdict().items()}
+            groups[""] = _decode(match[0])
+            if rule.accepts is not None and not rule.accepts(groups):
+                continue
+            start, end = match.span(pattern.groupindex.get(b"secret", 0))
+            yield Secret(rule.kind, rule.hint, _decode(data[start:end]), start, end)
+
+
+def _decode(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")

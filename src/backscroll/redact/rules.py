@@ -1,28 +1,41 @@
 """Rules that recognize keys, tokens and passwords.
 
 Most issuers give their keys a recognizable format: a prefix, a length, an alphabet. A secret without such
-a format is recognized by the name before it.
+a format is recognized by the name before it. A password that is a plain word is recognized by a context that
+only a password fits.
 """
 
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections import Counter
 from collections.abc import Callable, Mapping
+from math import log2
 
 from msgspec import Struct
 
-from backscroll.redact.heuristics import decode_base64, is_placeholder, is_plausible
-from backscroll.redact.password_rules import PASSWORD_CONTEXTS, is_password_word
+# Parts of the patterns.
+_BEGIN, _END = (rf"-----{word} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
+_BREAK = r"(?:\s|\\[nr])*"
+_SEPARATOR = r"[\"'\\\]]{0,4}\s{0,4}(?:=>|:=|=|:)\s{0,4}[\"'\\`]{0,3}"
+_VALUE = r"[^\s\"'`,;<>(){}\[\]\\]"
+_QUOTES = "\"'`"
+_PASSWORD = r"(?P<name>passw(?:or)?d|passphrase|pwd)[0-9]{0,2}"
+_PASSWORD_PREFILTER = r"(?i:passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is)"
+_KEY = (
+    r"(?P<name>secret|token|credential"
+    r"|(?:api|access|auth|private|secret|signing|encryption|account|master|service|license)[_-]?key)[0-9]{0,2}"
+)
+_KEY_PREFILTER = r"(?i:secret|token|credential|key)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|[ ])"
 
-__all__ = ["EMAIL_RULES", "PATH_RULES", "SECRET_RULES", "SecretRule"]
-
-
-class SecretRule(Struct, frozen=True):
-    """One kind of secret and the pattern that matches it."""
-
-    kind: str  # as shown in placeholders and reports
-    prefilter: str  # a cheap pattern that matches every text with such a secret
-    pattern: str  # the secret is the group "secret", or the whole match
-    hint: str = ""  # prefix that all secrets of this kind share
-    accepts: Callable[[Mapping[str, str]], bool] | None = None  # receives the groups; "" is the whole match
-
+# Parts of the contexts of passwords that are plain words.
+_LETTERS = r"(?P<secret>[A-Za-z]{6,64})"
+_WORD = _LETTERS + r"(?P<after>[\w(.\[$-]?)"
+_QUOTED = r"[bru]?\\{0,3}[\"']" + _LETTERS + r"\\{0,3}[\"'](?P<after>)"
+_USER = r"(?i:\b(?:user(?:_?name)?|login|uid|usr))"
+_NAME = r"(?i:pass(?:word|wd|phrase)?|pwd)"
+_NAME_SEPARATOR = r"\\{0,3}[\"']?\s{0,2}[:=]\s{0,2}"
+_SERVICE = r"(?:DB|DATABASE|SMTP|MAIL|EMAIL|FTP|SFTP|REDIS|MYSQL|PG|POSTGRES|MONGO|ADMIN|ROOT|SSH|SUDO)_"
 
 # Kind, prefix as shown, pattern of the prefix, pattern of the rest. Most consist of \w and -.
 _PREFIXED = (
@@ -78,20 +91,50 @@ _PREFIXED = (
     ("Vault token", "hv?.", r"hv[sbr]\.", r"[\w-]{24,}"),
 )
 
-_BEGIN, _END = (rf"-----{word} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
-_BREAK = r"(?:\s|\\[nr])*"
-_SEPARATOR = r"[\"'\\\]]{0,4}\s{0,4}(?:=>|:=|=|:)\s{0,4}[\"'\\`]{0,3}"
-_VALUE = r"[^\s\"'`,;<>(){}\[\]\\]"
-_PASSWORD = r"(?P<name>passw(?:or)?d|passphrase|pwd)[0-9]{0,2}"
-_PASSWORD_PREFILTER = r"(?i:passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is)"
-_KEY = (
-    r"(?P<name>secret|token|credential"
-    r"|(?:api|access|auth|private|secret|signing|encryption|account|master|service|license)[_-]?key)[0-9]{0,2}"
+# Contexts in which a plain word is a password: a prefilter that is cheap to match, and the pattern that
+# captures the word. After "password:" a word may be a type, a state or a label. In a command line, in an
+# environment variable or next to a user name it is none of these.
+_PASSWORD_CONTEXTS: tuple[tuple[str, str], ...] = (
+    (  # environment variables: DB_PASSWORD=word, POSTGRES_PASSWORD: word
+        r"(?:PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD)[\"']?(?:=|: ?)",
+        rf"\b(?P<name>[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE)|{_SERVICE}(?:PASS|PWD))"
+        rf"[\"']?(?:=|: ?)[\"']?{_WORD}",
+    ),
+    (  # next to a user name, in quotes: "user": "zoe", "password": "word"
+        r"(?i:pass(?:word|wd|phrase)?|pwd)\\{0,3}[\"']?\s{0,2}[:=]",
+        rf"{_USER}{_NAME_SEPARATOR}\\{{0,3}}[\"'][^\"'\s]{{1,64}}[\"'],\s{{0,40}}\\{{0,3}}[\"']?{_NAME}{_NAME_SEPARATOR}{_QUOTED}",
+    ),
+    (  # next to a user name, in a URL or a connection string: user=zoe password=word
+        r"(?i:pass(?:word|wd|phrase)?|pwd)=",
+        rf"{_USER}=[^\s&;\"'=]{{1,64}}[ &;](?:\w{{1,30}}=[^\s&;\"'=]{{1,80}}[ &;]){{0,4}}{_NAME}={_WORD}",
+    ),
+    (  # in a settings file, on the line after the user name
+        r"(?i:pass(?:word|wd|phrase)?|pwd): ",
+        rf"{_USER}: [\"']?[\w.@+-]{{1,64}}[\"']?\r?\n\s{{0,40}}{_NAME}: [\"']?{_WORD}[\"']?(?:\r?\n|$)",
+    ),
+    (  # command-line arguments
+        r"(?:--pass|sshpass|mysql|mariadb|redis-cli|curl|login )",
+        r"(?:\s--pass(?:word|wd|phrase)?=[\"']?|\bsshpass -p ?[\"']?|\bredis-cli\b[^\n|;]{0,200}?\s-a [\"']?"
+        r"|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;]{0,200}?\s-p"
+        r"|\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:|\blogin\s+\S+\s+password\s+)" + _WORD,
+    ),
+    (  # in prose: my password is "word"
+        r"(?i:password|passphrase) is",
+        r"(?i:\b(?:my|our|her|his|the)(?: \w{1,20})? (?:password|passphrase) is) [\"'`]"
+        + _LETTERS
+        + r"[\"'`](?P<after>)",
+    ),
 )
-_KEY_PREFILTER = r"(?i:secret|token|credential|key)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|[ ])"
 
 
-_QUOTES = "\"'`"
+class SecretRule(Struct, frozen=True):
+    """One kind of secret and the pattern that matches it."""
+
+    kind: str  # as shown in placeholders and reports
+    prefilter: str  # a cheap pattern that matches every text with such a secret
+    pattern: str  # the secret is the group "secret", or the whole match
+    hint: str = ""  # prefix that all secrets of this kind share
+    accepts: Callable[[Mapping[str, str]], bool] | None = None  # receives the groups; "" is the whole match
 
 
 def _quoted(quote: str, min_chars: int) -> str:
@@ -109,11 +152,11 @@ def _accept_quoted(groups: Mapping[str, str]) -> bool:
 
 
 def _accept_word(groups: Mapping[str, str]) -> bool:
-    return not groups["after"] and is_password_word(groups["secret"], groups.get("name", ""))
+    return not groups["after"] and _is_password_word(groups["secret"], groups.get("name", ""))
 
 
 def _accept_discord(groups: Mapping[str, str]) -> bool:
-    return decode_base64(groups[""].partition(".")[0]).isdigit()
+    return _decode_base64(groups[""].partition(".")[0]).isdigit()
 
 
 # Where several rules match the same text, the first one wins.
@@ -170,7 +213,7 @@ SECRET_RULES: tuple[SecretRule, ...] = (
         "://[^/@\\s]{0,200}@",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:@/\"'`<>]{0,100}:(?P<password>[^\s@/\"'`<>]{1,200})"
         r"@[^\s\"'`<>,;)\]}\\]+",
-        accepts=lambda groups: not is_placeholder(groups["password"]),
+        accepts=lambda groups: not _is_placeholder(groups["password"]),
     ),
     SecretRule(
         "bearer token",
@@ -182,7 +225,7 @@ SECRET_RULES: tuple[SecretRule, ...] = (
         "basic credentials",
         "(?i:basic) ",
         r"(?i:basic) (?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
-        accepts=lambda groups: b":" in decode_base64(groups["secret"]),
+        accepts=lambda groups: b":" in _decode_base64(groups["secret"]),
     ),
     *(
         SecretRule(
@@ -206,7 +249,7 @@ SECRET_RULES: tuple[SecretRule, ...] = (
     ),
     *(
         SecretRule("password", prefilter, pattern, accepts=_accept_word)
-        for prefilter, pattern in PASSWORD_CONTEXTS
+        for prefilter, pattern in _PASSWORD_CONTEXTS
     ),
     *(
         SecretRule("key or token", _KEY_PREFILTER, rf"(?i){_KEY}{_quoted(quote, 16)}", accepts=_accept_quoted)
@@ -236,3 +279,102 @@ PATH_RULES: tuple[SecretRule, ...] = (
         r"|-(?:home|Users)-[A-Za-z0-9_.]+)",
     ),
 )
+
+
+# Tell a secret from types, variables, counts, examples and names of settings
+
+
+_PLACEHOLDER = re.compile(
+    r"x{3,}|\*{3,}|\.{3,}|…|^\$[A-Za-z_{(]|\$\{|\{\{|^\{|^<|^%\w+%|^\[|your|example|changeme|placeholder|redacted"
+    r"|dummy|^fake|^sample|^insert|^(?:null|none|undefined|true|false|todo)\b",
+    re.IGNORECASE,
+)
+_PASSWORD_PLACEHOLDER = re.compile(
+    r"[${<\[]|\*{3}|\.{3}|…|^x+$|^(?:password|passwd|pass|pwd|secret|token)$", re.IGNORECASE
+)
+_SECRET_NAME = re.compile(r"password|passwd|secret|token|api_?-?key", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.-]*")
+_DOTTED_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[.:/-]+[A-Za-z_$][\w$]*)+[!?]?")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
+_PATH_OR_URL = re.compile(r"/|\./|~/|https?://|sha\d+[-:]|data:|--|=")
+_PASSWORD_NAME_PREFIXES = ("pass", "pwd")
+_MIN_PASSWORD_CHARS = 6
+_MIN_KEY_CHARS = 16
+_MIN_KEY_ENTROPY_BITS = 3  # per character
+_MIN_RANDOM_ENTROPY_BITS = 3.5
+
+# Words in these contexts that are no secret: types, states, labels, variables, well-known defaults.
+_COMMON_WORDS = """
+string number boolean object unknown required optional missing invalid incorrect correct wrong expired empty
+hidden masked hashed encrypted stored secret secrets secure passwd password passwords passphrase passwort
+kennwort contrasena wachtwoord plaintext undefined changeit changeme example sample placeholder default public
+private static return postgres postgresql mariadb mongodb rabbitmq docker vagrant minioadmin administrator
+username userpass testpass testing tester developer development production value values variable prompt
+interactive disabled enabled passed failed success failure nullable nonnull redacted removed unset unchanged
+forgotten current strong random generated somepassword mypassword yourpassword dbpassword thepassword
+newpassword oldpassword supersecret topsecret verysecret notasecret foobar foobarbaz
+"""
+_NOT_PASSWORDS = frozenset(_COMMON_WORDS.split())
+_CAMEL_CASE = re.compile(r"[a-z]+[A-Z]")
+_MESSAGE_NAME = re.compile(  # names of user-interface texts about passwords
+    r"(?:WRONG|INVALID|INCORRECT|ENTER|FORGOT|RESET|CHANGE|NEW|OLD|CONFIRM|REPEAT|SHOW|HIDE|MISSING|WEAK|NO|SET"
+    r"|UPDATE|CURRENT|YOUR|BAD)_"
+)
+
+
+def is_plausible(name: str, value: str, *, is_quoted: bool = False) -> bool:
+    """Return whether the value after a name like "token" is a secret, not code, prose or a placeholder."""
+    is_password = name.lower().startswith(_PASSWORD_NAME_PREFIXES)
+    value = value if is_quoted else value.rstrip(".,:!?")
+    has_letter = any(char.isalpha() for char in value)
+    has_digit = any(char.isdigit() for char in value)
+    if not has_letter or _PLACEHOLDER.search(value) or _PATH_OR_URL.match(value):
+        return False
+    if (
+        _SECRET_NAME.search(value)
+        and _IDENTIFIER.fullmatch(value)
+        and not (is_password and is_quoted and has_digit)
+    ):
+        return False  # a variable named after the secret it holds
+    if _DOTTED_NAME.fullmatch(value) and not any(_is_random(part) for part in re.split(r"[.:/-]", value)):
+        return False
+    if is_password:
+        has_punctuation = any(not char.isalnum() and char not in "_.-/:=" for char in value)
+        return len(value) >= _MIN_PASSWORD_CHARS and (has_digit or has_punctuation)
+    if len(value) < _MIN_KEY_CHARS or not has_digit or _entropy(value) < _MIN_KEY_ENTROPY_BITS:
+        return False
+    return not (name.lower() == "token" and (_UUID.fullmatch(value) or _DIGEST.fullmatch(value)))
+
+
+def _is_random(part: str) -> bool:
+    return (
+        len(part) >= _MIN_KEY_CHARS
+        and any(map(str.isdigit, part))
+        and _entropy(part) > _MIN_RANDOM_ENTROPY_BITS
+    )
+
+
+def _entropy(value: str) -> float:
+    """Return the Shannon entropy in bits per character."""
+    return -sum(n / len(value) * log2(n / len(value)) for n in Counter(value).values())
+
+
+def _is_placeholder(password: str) -> bool:
+    """Return whether the text only marks the position of a password."""
+    return _PASSWORD_PLACEHOLDER.search(password) is not None
+
+
+def _is_password_word(word: str, name: str = "") -> bool:
+    """Return whether a word in such a context is a password, not a variable or a word about passwords."""
+    if _MESSAGE_NAME.match(name) or _CAMEL_CASE.match(word):
+        return False
+    return word.lower() not in _NOT_PASSWORDS and len(set(word.lower())) > 2
+
+
+def _decode_base64(text: str) -> bytes:
+    """Decode base64, also the URL-safe alphabet; empty if the text is not base64."""
+    try:
+        return b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if set("-_") & set(text) else b"+/")
+    except (Base64Error, ValueError):
+        return b""

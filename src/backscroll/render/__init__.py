@@ -1,15 +1,21 @@
 """Sessions as text, Markdown, HTML and JSON. Values in, strings out.
 
-json, plain_text, markdown                one module per format
-html/                                     sessions as HTML
-markdown_escape                           escape foreign text in Markdown
-turns                                     messages in reading order, subagents nested
-session_header, tool_calls, diffs         parts that all formats share
-annotations, search_results, recall,
-events, retention, backups, commits       output of single commands
-token_estimate                            token counts without a tokenizer
-terminal/                                 lists and transcripts for terminals and pipes
-statistics/                               reports of `stats`
-code/                                     lines of code and commits: `blame`, `survival`, `journal`
-handoff/                                  summary of a session for another assistant
+json, markdown, plain_text  a session in one format
+html/                       sessions as HTML
+terminal/                   lists and transcripts for terminals and pipes
+handoff                     summary of a session for another assistant
+
+annotations                 stars, tags, notes and titles
+backups                     backups and restores
+commits                     commits, `blame` and `survival`
+journal                     entries of the journal
+search                      search matches and recalled sessions
+statistics, year_review     reports of `stats`
+sync                        deleted, restored and expiring sessions
+
+turns                       messages in reading order, subagents nested
+session_header, tool_calls  titles, headings and calls, shared by all formats
+file_names                  file names of exported sessions
+humanize                    short forms of ages, counts, costs and ids
+token_estimate              token counts without a tokenizer
 """

@@ -3,19 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from backscroll.model import SessionSummary
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize, sanitize
-from backscroll.render.terminal.width import cell_width, pad
-
-__all__ = [
-    "annotated_session_lines",
-    "annotation_lines",
-    "change_lines",
-    "format_tags",
-    "ignored_tag_lines",
-    "starred_title",
-    "tag_lines",
-]
+from backscroll.render.terminal.text import cell_width, pad
 
 _MAX_LINE_CHARS = 300
 

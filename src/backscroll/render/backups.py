@@ -7,30 +7,17 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Filter
-from backscroll.model.safekeeping.backup import (
+from backscroll.documents import FILTERS
+from backscroll.model.backup import (
     BackupManifest,
     BackupSummary,
     BackupValidation,
     RestoredFile,
     RestoreResult,
 )
+from backscroll.model.session import Filter
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.terminal.humanize import format_size
-
-__all__ = [
-    "file_lines",
-    "list_lines",
-    "manifest_document",
-    "manifest_lines",
-    "restore_document",
-    "restore_lines",
-    "restore_summary",
-    "restored_counts",
-    "summary_document",
-    "validation_document",
-    "validation_lines",
-]
+from backscroll.render.humanize import format_size
 
 MAX_PATH_CHARS = 500
 _ACTIONS = {
@@ -72,17 +59,16 @@ def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
 
 def _conditions(filter_: Filter | None) -> Iterator[str]:
     """Return the conditions of a filter that are set, as users type them."""
-    if filter_ is None:
-        return
-    for name in ("source", "workspace", "branch", "model"):
-        if (value := getattr(filter_, name)) is not None:
-            yield f"{name} {value}"
-    for name, at in (("since", filter_.since), ("before", filter_.until)):
-        if at is not None:
-            yield f"{name} {_time(at)}"
-    yield from (f"tag {tag}" for tag in filter_.tags)
-    flags = {"with edits": filter_.has_edits, "starred": filter_.is_starred, "gone": filter_.is_gone}
-    yield from (name for name, is_set in flags.items() if is_set)
+    for each in FILTERS if filter_ is not None else ():
+        value = getattr(filter_, each.field)
+        if each.kind == "flag" and value:
+            yield each.label.lower()
+        elif each.kind == "date" and value is not None:
+            yield f"{'before' if each.name == 'until' else each.name} {_time(value)}"
+        elif each.kind == "tags":
+            yield from (f"{each.name} {tag}" for tag in value)
+        elif each.kind == "text" and value is not None:
+            yield f"{each.name} {value}"
 
 
 def file_lines(manifest: BackupManifest) -> Iterator[str]:
@@ -159,12 +145,6 @@ def restored_counts(result: RestoreResult) -> str:
     """Return the number of restored files and of the sessions that the tools have again."""
     sessions = f" with {pluralize(result.sessions_restored, 'session')}" if result.sessions_restored else ""
     return f"Restored {pluralize(result.files_restored, 'file')}{sessions}."
-
-
-def restore_document(result: RestoreResult) -> dict[str, Any]:
-    """Return a restore as a JSON document."""
-    document: dict[str, Any] = msgspec.to_builtins(result)
-    return document
 
 
 def manifest_document(manifest: BackupManifest, *, with_files: bool = True) -> dict[str, Any]:

@@ -1,23 +1,33 @@
-"""Commits and the sessions that led to them, as terminal text and as JSON."""
+"""Commits, lines of files and surviving lines with the sessions behind them, as terminal text and JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
-from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.model.code.commit import CommitDetails, CommitSummary, LinkedSession
+from backscroll.model.commit import (
+    BlameLine,
+    CommitDetails,
+    CommitSummary,
+    LinkedSession,
+    SurvivalBy,
+    SurvivalRow,
+)
 from backscroll.model.dates import iso
-from backscroll.model.text import sanitize
-from backscroll.render.terminal.humanize import short_id
-from backscroll.render.terminal.style import Style
-
-__all__ = ["commit_document", "commit_lines", "commits_document", "commits_lines"]
+from backscroll.model.session import PaginatedResult, SessionSummary
+from backscroll.model.text import one_line, sanitize
+from backscroll.render.humanize import format_usd, short_id
+from backscroll.render.terminal.text import Style, cell_width, pad, truncate
 
 _SHA_CHARS = 9
 _PROMPT_CHARS = 200
+_PIPE_PROMPT_CHARS = 500  # in tab-separated rows
 _TITLE_CHARS = 60
+_NO_SESSION = "no session"
+_UNCOMMITTED = "uncommitted"
+_SURVIVAL_HEADINGS = ("written", "committed", "alive", "cost", "per line")
 
 
 def commits_document(page: PaginatedResult[CommitSummary]) -> dict[str, Any]:
@@ -106,3 +116,187 @@ def _session_head(session: LinkedSession, titles: Mapping[str, SessionSummary], 
 def _shortened(text: str, max_chars: int) -> str:
     line = sanitize(" ".join(text.split()))
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
+
+
+def blame_document(lines: Sequence[BlameLine]) -> dict[str, Any]:
+    """Return the lines of a file as in `blame --json`."""
+    return {
+        "data": [
+            {
+                "line": line.line,
+                "text": line.text,
+                "sha": line.sha,
+                "session_ref": line.session_ref,
+                "message_id": line.message_id,
+                "prompt": line.prompt,
+                "prompt_id": line.prompt_id,
+                "from": line.first,
+                "to": line.last,
+                "agent_ref": line.agent_ref,
+                "author": line.author,
+                "at": iso(line.at) if line.at is not None else None,
+                "subject": line.subject,
+            }
+            for line in lines
+        ]
+    }
+
+
+def blame_rows(lines: Sequence[BlameLine], *, style: Style) -> Iterator[str]:
+    """Yield one row per line, separated by tabs: number, hash, session, message, prompt, text.
+
+    Unknown values are empty.
+    """
+    for line in lines:
+        cells = (
+            str(line.line),
+            style("accent", line.sha or ""),
+            line.session_ref or "",
+            line.message_id or "",
+            style("dim", one_line(line.prompt or "", _PIPE_PROMPT_CHARS)),
+            sanitize(line.text),
+        )
+        yield "\t".join(cells)
+
+
+def blame_terminal_lines(
+    lines: Sequence[BlameLine],
+    titles: Mapping[str, SessionSummary],
+    *,
+    style: Style,
+    width: int,
+    zone: tzinfo | None = None,
+) -> Iterator[str]:
+    """Yield the lines in groups with the same commit and prompt, below a heading.
+
+    ``titles`` are the sessions by ref.
+    """
+    digits = len(str(lines[-1].line)) if lines else 0
+    is_first = True
+    for _, group in groupby(lines, key=lambda line: (line.sha, line.session_ref, line.prompt_id)):
+        members = list(group)
+        if not is_first:
+            yield ""
+        is_first = False
+        yield from _blame_heading(members[0], titles, style, width, zone)
+        for line in members:
+            text = truncate(sanitize(line.text.expandtabs(4)), width - digits - 2)
+            yield f"{style('dim', f'{line.line:>{digits}}')}  {text}".rstrip()
+
+
+def _blame_heading(
+    line: BlameLine, titles: Mapping[str, SessionSummary], style: Style, width: int, zone: tzinfo | None
+) -> Iterator[str]:
+    sha = line.sha[:_SHA_CHARS] if line.sha is not None else _UNCOMMITTED
+    date = f"{line.at.astimezone(zone):%Y-%m-%d}" if line.at is not None else ""
+    name, title = _line_author(line, titles)
+    date = date if cell_width(f"{sha}  {date}  {name}") <= width else ""
+    start = f"{sha}  {date}".rstrip()
+    space = width - cell_width(start) - cell_width(name) - 4
+    shown = truncate(one_line(title, max(space, 1)), space)
+    styled = [style("accent", sha), style("dim", date), truncate(name, width - cell_width(start) - 2)]
+    if line.session_ref is None:
+        yield "  ".join(filter(None, [*styled[:2], style("dim", f"{styled[2]}  {shown}".rstrip())]))
+        return
+    yield "  ".join(filter(None, [*styled, style("title", shown)]))
+    prompt = line.prompt or "(before the first prompt)"
+    yield style("user", truncate(f"> {one_line(prompt, width)}", width))
+
+
+def _line_author(line: BlameLine, titles: Mapping[str, SessionSummary]) -> tuple[str, str]:
+    """Return who wrote a line: a session and its title, or the author of the commit."""
+    if line.session_ref is None:
+        return f"({_NO_SESSION})", line.author or ""
+    source, _, id_ = line.session_ref.partition(":")
+    summary = titles.get(line.session_ref)
+    title = summary.title or summary.first_message_preview or "" if summary is not None else ""
+    return f"{source}:{short_id(id_)}", title
+
+
+def survival_document(rows: Sequence[SurvivalRow]) -> dict[str, Any]:
+    """Return the rows as in `survival --json`."""
+    return {
+        "data": [
+            {
+                "key": row.key,
+                "lines_written": row.lines_written,
+                "lines_committed": row.lines_committed,
+                "lines_alive": row.lines_alive,
+                "cost_usd": row.cost_usd,
+                "cost_per_alive_line_usd": row.cost_per_alive_line,
+            }
+            for row in rows
+        ]
+    }
+
+
+def survival_rows(rows: Sequence[SurvivalRow]) -> Iterator[str]:
+    """Yield one line per row, separated by tabs. Unknown values are empty."""
+    for row in rows:
+        costs = (f"{usd:.6f}" if usd is not None else "" for usd in (row.cost_usd, row.cost_per_alive_line))
+        counts = map(str, (row.lines_written, row.lines_committed, row.lines_alive))
+        yield "\t".join([row.key or "", *counts, *costs])
+
+
+def survival_lines(
+    rows: Sequence[SurvivalRow],
+    by: SurvivalBy,
+    titles: Mapping[str, SessionSummary],
+    *,
+    style: Style,
+    width: int,
+) -> Iterator[str]:
+    """Yield a table with a heading and a total. ``titles`` are the sessions by ref."""
+    total = _survival_total(rows)
+    table = [_survival_cells(row) for row in (*rows, total)]
+    widths = [
+        max(len(heading), *(len(cells[column]) for cells in table))
+        for column, heading in enumerate(_SURVIVAL_HEADINGS)
+    ]
+    names = [_survival_name(row, titles) for row in rows]
+    space = max(10, width - sum(widths) - 2 * len(widths))
+    name_width = min(space, max(map(cell_width, (by, "total", *names))))
+    heading = "  ".join(
+        pad(text, width, is_right=True) for text, width in zip(_SURVIVAL_HEADINGS, widths, strict=True)
+    )
+    yield style("dim", f"{pad(by, name_width)}  {heading}")
+    for name, cells in zip(names, table[:-1], strict=True):
+        yield f"{pad(truncate(name, name_width), name_width)}  {_joined(cells, widths)}"
+    if len(rows) > 1:
+        yield style("strong", f"{pad('total', name_width)}  {_joined(table[-1], widths)}")
+
+
+def _survival_name(row: SurvivalRow, titles: Mapping[str, SessionSummary]) -> str:
+    if row.key is None:
+        return "(unknown)"
+    summary = titles.get(row.key)
+    if summary is None:
+        return row.key
+    title = one_line(summary.title or summary.first_message_preview or "", 60)
+    return f"{summary.source}:{short_id(summary.id)}  {title}".rstrip()
+
+
+def _survival_cells(row: SurvivalRow) -> list[str]:
+    counts = (row.lines_written, row.lines_committed, row.lines_alive)
+    per_line = row.cost_per_alive_line
+    return [
+        *(f"{count:,}" for count in counts),
+        format_usd(row.cost_usd) if row.cost_usd is not None else "-",
+        f"${per_line:,.4f}" if per_line is not None else "-",
+    ]
+
+
+def _survival_total(rows: Sequence[SurvivalRow]) -> SurvivalRow:
+    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
+    return SurvivalRow(
+        key=None,
+        lines_written=sum(row.lines_written for row in rows),
+        lines_committed=sum(row.lines_committed for row in rows),
+        lines_alive=sum(row.lines_alive for row in rows),
+        cost_usd=sum(costs) if costs else None,
+        priced_lines_alive=sum(row.priced_lines_alive for row in rows),
+    )
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(pad(cell, width, is_right=True) for cell, width in zip(cells, widths, strict=True))

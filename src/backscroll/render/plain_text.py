@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from backscroll.model import Message, SessionSummary
+from backscroll.model.message import Message
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, sanitize
-from backscroll.render.diffs import diff_lines
 from backscroll.render.session_header import (
     attachment_label,
     format_time,
@@ -12,10 +12,8 @@ from backscroll.render.session_header import (
     message_heading,
     session_title,
 )
-from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
+from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call, diff_lines
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
-
-__all__ = ["plain_text"]
 
 
 def plain_text(summary: SessionSummary, items: Iterable[TranscriptItem]) -> Iterator[str]:

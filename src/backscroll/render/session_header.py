@@ -2,18 +2,9 @@
 
 from datetime import UTC, datetime, tzinfo
 
-from backscroll.model import Attachment, Message, SessionSummary
+from backscroll.model.message import Attachment, Message
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line
-
-__all__ = [
-    "attachment_label",
-    "format_time",
-    "header_fields",
-    "message_heading",
-    "session_label",
-    "session_title",
-    "speaker_label",
-]
 
 _MAX_FIELD_CHARS = 300
 _SPEAKERS = {

@@ -4,8 +4,6 @@ Four ASCII characters count as one token, every other character as one token eac
 estimate is within 10 to 20 %; for other text it is on the high side.
 """
 
-__all__ = ["CHARS_PER_TOKEN", "estimate_tokens", "truncate_to_tokens"]
-
 CHARS_PER_TOKEN = 4
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of tool calls: subject, outcome, arguments.
+"""Descriptions of tool calls: subject, outcome, arguments, and edits as unified diffs.
 
 No tool is known by name, because tools come and go. A call is described by its most informative argument.
 """
@@ -9,10 +9,8 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import ToolCall
+from backscroll.model.message import Edit, Hunk, ToolCall
 from backscroll.model.text import one_line, pluralize, sanitize
-
-__all__ = ["argument_lines", "call_outcome", "command_param", "describe_call", "exit_status", "path_param"]
 
 # Arguments that describe a call, the most informative first.
 _SUBJECT_PARAMS = (
@@ -32,6 +30,7 @@ _COMMAND_PARAMS = ("command", "cmd")
 _EXIT_CODE_BEFORE = r"\s*(?:Error: )?Exit code:? (\d+)\b"
 _EXIT_CODE_AFTER = r"\[exit code (\d+)\]\s*\Z"
 _EXIT_CODE_CHARS = 40  # at the end of the output
+_MAX_PATH_CHARS = 1000
 
 
 def describe_call(tool: ToolCall, width: int = 100) -> str:
@@ -56,8 +55,13 @@ def command_param(tool: ToolCall) -> str | None:
 
 def path_param(tool: ToolCall) -> str | None:
     """Return the path of the file that a call is about, if it has one."""
+    return next(path_params(tool), None)
+
+
+def path_params(tool: ToolCall) -> Iterator[str]:
+    """Return the paths that a call has as arguments."""
     values = (tool.params.get(key) for key in _PATH_PARAMS)
-    return next((value for value in values if isinstance(value, str) and value), None)
+    return (value for value in values if isinstance(value, str) and value)
 
 
 def exit_status(tool: ToolCall) -> int | None:
@@ -97,3 +101,38 @@ def argument_lines(tool: ToolCall) -> Iterator[str]:
 
 def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def diff_lines(edit: Edit) -> Iterator[str]:
+    """Yield the lines of a unified diff; none if the tool stored no changed lines.
+
+    ``@@`` has no line numbers if the tool did not store them.
+    """
+    hunks = [hunk for hunk in edit.hunks if hunk.removed or hunk.added]
+    if not hunks:
+        return
+    path = one_line(edit.path, _MAX_PATH_CHARS)
+    yield "--- /dev/null" if edit.kind == "create" else f"--- {path}"
+    yield "+++ /dev/null" if edit.kind == "delete" else f"+++ {path}"
+    for hunk in hunks:
+        yield _hunk_header(hunk)
+        yield from (f"-{_single_line(line)}" for line in hunk.removed)
+        yield from (f"+{_single_line(line)}" for line in hunk.added)
+
+
+def _hunk_header(hunk: Hunk) -> str:
+    if hunk.old_start is None and hunk.new_start is None:
+        return "@@ @@"
+    old = hunk.old_start if hunk.old_start is not None else hunk.new_start
+    new = hunk.new_start if hunk.new_start is not None else hunk.old_start
+    return f"@@ -{_range(old, len(hunk.removed))} +{_range(new, len(hunk.added))} @@"
+
+
+def _range(start: int | None, count: int) -> str:
+    """Return a range of lines. A range without lines has the number of the line before it."""
+    first = start or 1
+    return f"{first if count else max(first - 1, 0)},{count}"
+
+
+def _single_line(line: str) -> str:
+    return sanitize(line).replace("\n", " ")

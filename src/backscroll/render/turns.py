@@ -7,17 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from backscroll.model import Message, SessionSummary
-
-__all__ = [
-    "MessageItem",
-    "Subagent",
-    "SubagentEnd",
-    "SubagentStart",
-    "TranscriptItem",
-    "is_visible",
-    "transcript_items",
-]
+from backscroll.model.message import Message
+from backscroll.model.session import SessionSummary
 
 
 class MessageItem(Struct, frozen=True):

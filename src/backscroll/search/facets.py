@@ -8,20 +8,18 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive
-from backscroll.archive.query.facets import SessionProperties
+from backscroll.archive.archive import Archive
+from backscroll.archive.query.sessions import SessionProperties
 from backscroll.archive.query.workspaces import find_workspaces
-from backscroll.index import Filter, Index, Query
-from backscroll.index.pattern.pattern import Pattern
-from backscroll.index.query.facet_counter import FacetCounter
-from backscroll.index.query.parser import Clause
+from backscroll.index.counts import FacetCounter
+from backscroll.index.pattern import Pattern
+from backscroll.index.query import Clause, Filter, Query
+from backscroll.index.store import Index
 from backscroll.model.message import Role
 from backscroll.model.search import SearchFacets
 from backscroll.model.session import FacetValue
-from backscroll.search.excluded_sessions import exclude_sessions
-from backscroll.search.pattern_counter import PatternCounter
-
-__all__ = ["count_pattern_facets", "count_word_facets"]
+from backscroll.search.filters import exclude_sessions
+from backscroll.search.pattern_search import PatternCounter
 
 MAX_MODELS = 12  # each is one more query
 MAX_WORKSPACES = 50

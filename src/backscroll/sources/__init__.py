@@ -1,20 +1,40 @@
-"""One package per source. Reading is read-only by construction."""
+"""One package per source. Reading is read-only by construction.
+
+protocols        the interface of a source, and optional interfaces for reading
+capabilities     what a source can do beyond reading: backup, restore, resume, hooks
+claude_code      Claude Code
+cursor           Cursor, the editor
+cursor_cli       Cursor's command line
+cursor_graph     the conversation format that both Cursor sources read
+hook_events      what the hook events of all tools have in common
+irregular_files  folders, pipes and broken links with the name of a session file
+secret_fields    blank secrets in database values
+row_inserts      plan to insert rows and files of restored sessions into a store
+restore_rows     write archived rows to databases and files
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from backscroll.errors import UsageError
-from backscroll.sources.protocols import Source
+from backscroll.model.store import declare
+from backscroll.sources.claude_code import ClaudeCode
+from backscroll.sources.cursor import Cursor
+from backscroll.sources.cursor_cli import CursorCli
+from backscroll.sources.protocols import Source as Source
 
-__all__ = ["SOURCES", "Source", "named", "names"]
+SOURCES: dict[str, type[Source]] = {}  # by name
 
-# Registry of the source classes by name. A class is imported on first use.
-SOURCES = {
-    "claude-code": "backscroll.sources.claude_code:ClaudeCode",
-    "cursor": "backscroll.sources.cursor:Cursor",
-    "cursor-cli": "backscroll.sources.cursor_cli:CursorCli",
-}
+
+def register(source: type[Source]) -> None:
+    """Add a source, and the kinds of stores and units that it declares."""
+    SOURCES[source.name] = source
+    declare(source.stores, source.unit_kinds)
+
+
+# In the order in which they are read. Of two stores with the same content, the first one has precedence.
+register(ClaudeCode)
+register(Cursor)
+register(CursorCli)
 
 
 def names() -> tuple[str, ...]:
@@ -26,6 +46,4 @@ def named(name: str) -> Source:
     """Return a new instance of a source. Raises `UsageError` if no source has this name."""
     if name not in SOURCES:
         raise UsageError(f"There is no source {name!r}. The sources are {', '.join(SOURCES)}.")
-    module, _, class_name = SOURCES[name].partition(":")
-    source: Source = getattr(import_module(module), class_name)()
-    return source
+    return SOURCES[name]()

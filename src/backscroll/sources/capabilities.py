@@ -1,7 +1,6 @@
 """Optional capabilities of a source that reading does not need: backup, restore, resume, hooks.
 
-The module that implements a capability has a function for each method of the protocol. `capability_lookup`
-finds it.
+A method of `Source` returns each. It is a module with the functions of the protocol, or an object.
 """
 
 from __future__ import annotations
@@ -12,40 +11,21 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
     from sqlite3 import Connection
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Item, Workspace
-    from backscroll.model.code.commit import TrackedCode
-    from backscroll.model.code.hooks import HookEvent, HookFile
+    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.change import ChangePlan, Content
+    from backscroll.model.commit import TrackedCode
+    from backscroll.model.hook import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
-    from backscroll.model.safekeeping.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
-    from backscroll.model.safekeeping.changes import ChangePlan, Content
-    from backscroll.model.safekeeping.path_maps import PathMaps
-    from backscroll.model.safekeeping.transfer import (
-        ArchivedSession,
-        BlockingProcess,
-        SessionPlan,
-        StoredSession,
-    )
-
-__all__ = [
-    "BackupContents",
-    "CodeTracking",
-    "CompanionMoves",
-    "FolderIds",
-    "HookEvents",
-    "HookSettings",
-    "PathMapping",
-    "ProcessLookup",
-    "Relocation",
-    "ResumeCommands",
-    "SessionInsertion",
-    "SessionSelection",
-    "SessionWriter",
-]
+    from backscroll.model.stream import Item
+    from backscroll.model.sync import Retention
+    from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+    from backscroll.model.workspace import PathMaps, Workspace
 
 
 class CodeTracking(Protocol):
@@ -69,15 +49,24 @@ class ProcessLookup(Protocol):
         """Return the process id; None if no process is known."""
 
 
-class HookSettings(Protocol):
-    """Runs commands at certain events, as configured in a settings file."""
+class RetentionPolicy(Protocol):
+    """Predicts which sessions the tool deletes."""
+
+    def retention(
+        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
+    ) -> Retention | None:
+        """Return the sessions that the tool deletes within a week; None if there are none.
+
+        ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
+        one are listed.
+        """
+
+
+class Hooks(Protocol):
+    """The tool runs commands at certain events, as configured in a settings file."""
 
     def hook_file(self, machine: Machine, root: Path | None = None) -> HookFile:
         """Return the settings file and the events to register. ``root`` is the root given by the user."""
-
-
-class HookEvents(Protocol):
-    """Reports events to hooks."""
 
     def hook_session(self, payload: Mapping[str, Any]) -> str | None:
         """Return the id of the session that an event belongs to; None if it is an event of another tool."""
@@ -90,60 +79,6 @@ class HookEvents(Protocol):
 
     def hook_usage(self, session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
         """Return the token counts in the events of a session that its files do not contain."""
-
-
-class BackupContents(Protocol):
-    """Lists the files that a backup of the tool's history contains."""
-
-    def backup_files(self, root: Path) -> Iterator[SourceFile]:
-        """Return every file of the history below a root, each once. Settings and logins are omitted.
-
-        A folder that cannot be listed is returned too, so that it is reported when it is opened.
-        """
-
-    def is_history_path(self, path: str) -> bool:
-        """Return whether `backup_files` may return a path below the root, with forward slashes.
-
-        A restore writes no other files: a backup from an unknown source could contain settings with commands.
-        """
-
-    def remove_secrets(self, connection: Connection) -> None:
-        """Delete the credentials in a private copy of one of the tool's databases."""
-
-    def copy_secrets(self, current: Connection, restored: Connection) -> None:
-        """Copy the credentials of a current database into the restored one that replaces it."""
-
-
-class SessionSelection(Protocol):
-    """Selects single sessions for a backup. Files with several sessions are reduced to the selected ones."""
-
-    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
-        """Return the files below a root that contain something of these sessions.
-
-        ``paths`` are the files that the sessions were read from.
-        """
-
-    def copy_sessions(
-        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
-    ) -> bool:
-        """Copy the rows of sessions to an empty database. Return whether there are any.
-
-        ``path`` is the database's path below the root, with forward slashes.
-        """
-
-    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
-        """Return a file with the records of sessions only; no bytes if there are none."""
-
-
-class SessionInsertion(Protocol):
-    """Adds single sessions of a backup to a store."""
-
-    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
-        """Plan to add the sessions in a reduced copy of a root to the store at another root.
-
-        The copy contains only files with several sessions. Existing sessions that differ are replaced only
-        with ``force``. Other sessions are never changed.
-        """
 
 
 class Relocation(ABC):
@@ -169,11 +104,55 @@ class Relocation(ABC):
         """Change the paths in a private copy of a database."""
 
 
-class PathMapping(Protocol):
-    """Replaces the paths of one machine by those of another in files that are restored."""
+class Backup(Protocol):
+    """Backup of the tool's history, and what a restore needs."""
+
+    def backup_files(self, root: Path) -> Iterator[SourceFile]:
+        """Return every file of the history below a root, each once. Settings and logins are omitted.
+
+        A folder that cannot be listed is returned too, so that it is reported when it is opened.
+        """
+
+    def is_history_path(self, path: str) -> bool:
+        """Return whether `backup_files` may return a path below the root, with forward slashes.
+
+        A restore writes no other files: a backup from an unknown source could contain settings with commands.
+        """
+
+    def remove_secrets(self, connection: Connection) -> None:
+        """Delete the credentials in a private copy of one of the tool's databases."""
+
+    def copy_secrets(self, current: Connection, restored: Connection) -> None:
+        """Copy the credentials of a current database into the restored one that replaces it."""
+
+    # Single sessions. Files with several sessions are reduced to the selected ones.
+
+    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+        """Return the files below a root that contain something of these sessions.
+
+        ``paths`` are the files that the sessions were read from.
+        """
+
+    def copy_sessions(
+        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
+    ) -> bool:
+        """Copy the rows of sessions to an empty database. Return whether there are any.
+
+        ``path`` is the database's path below the root, with forward slashes.
+        """
+
+    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+        """Return a file with the records of sessions only; no bytes if there are none."""
+
+    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
+        """Plan to add the sessions in a reduced copy of a root to the store at another root.
+
+        The copy contains only files with several sessions. Existing sessions that differ are replaced only
+        with ``force``. Other sessions are never changed.
+        """
 
     def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
-        """Return the new paths and contents of the files of a root."""
+        """Return the new paths and contents of the files of a root, for another machine."""
 
 
 class SessionWriter(Protocol):

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from backscroll.model import Closing, Edit, Message, Opening, Origin, RecordCounts, ToolCall, Workspace
-from backscroll.model.code.hooks import HookEvent
 from backscroll.model.dates import iso
-from backscroll.model.message import Decision, Role, Status
-from backscroll.model.stream.closing import Agent
-
-__all__ = ["EventStream", "as_int", "as_text"]
+from backscroll.model.hook import HookEvent
+from backscroll.model.message import Decision, Edit, Message, Origin, Role, Status, ToolCall
+from backscroll.model.store import HOOK_EVENTS
+from backscroll.model.stream import Agent, Closing, Opening, RecordCounts
+from backscroll.model.workspace import Workspace
 
 _REASON = "only hooks recorded it"
 
@@ -29,7 +28,7 @@ class EventStream:
     """Collects the messages and facts in the events of one session."""
 
     def __init__(self, source: str, session_id: str, events: Sequence[HookEvent]) -> None:
-        self.opening = Opening(source=source, id=session_id, store="hooks")
+        self.opening = Opening(source=source, id=session_id, store=HOOK_EVENTS.name)
         self.workspace: Workspace | None = None
         self.version: str | None = None
         self.created_at: datetime | None = None

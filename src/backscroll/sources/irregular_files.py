@@ -8,11 +8,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.model import Origin, Problem
-from backscroll.readers.file_names import escape_name
+from backscroll.model.message import Origin
+from backscroll.model.problem import Problem
+from backscroll.readers.files import escape_name
 from backscroll.sources.protocols import Source, Watchable
-
-__all__ = ["find_irregular_files"]
 
 _SESSION_FILES = (".jsonl", "store.db", "state.vscdb")  # ends of the names, in all sources
 _MAX_FOLDER_DEPTH = 6  # a subagent of a workflow: project, session, subagents, workflows, name

@@ -1,75 +1,111 @@
 """Interface of a source, and optional interfaces for reading.
 
-A source has the five members of `Source`. Everything else is optional: a source that can do more inherits
-from the class, and callers check with ``isinstance``. These are abstract base classes, not protocols: since
-Python 3.12, ``isinstance`` on a protocol imports ``inspect``, which slows down start-up. `capabilities` has
-what reading does not need. `RetentionPolicy` is one of these, and here because every sync uses it.
+A source inherits from `Source` and has the five members without a default. Everything else is optional.
+
+Capabilities that reading does not need are methods of `Source`. Each returns a module or an object that a
+protocol of `capabilities` describes; None if the source does not have it. The module is imported in the
+method: most are slow to import, and few commands need them.
+
+Optional interfaces for reading are classes that a source also inherits from; callers check with
+``isinstance``. They are abstract base classes, not protocols: since Python 3.12, ``isinstance`` on a protocol
+imports ``inspect``, which slows down start-up.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from backscroll.model.store import SESSION
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from datetime import datetime
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
-
-__all__ = [
-    "ChangeMarkers",
-    "Closeable",
-    "Folder",
-    "FolderListing",
-    "ImageFiles",
-    "PathLookup",
-    "RawRecords",
-    "RawRows",
-    "RecordLookup",
-    "RetentionPolicy",
-    "Source",
-    "Watchable",
-    "close",
-    "raw_rows",
-]
+    from backscroll.model.client import McpClient
+    from backscroll.model.store import StoreKind, UnitKind
+    from backscroll.model.stream import Checkpoint, Item, RawRow
+    from backscroll.model.unit import Unit
+    from backscroll.sources.capabilities import (
+        Backup,
+        CodeTracking,
+        CompanionMoves,
+        FolderIds,
+        Hooks,
+        ProcessLookup,
+        ResumeCommands,
+        RetentionPolicy,
+        SessionWriter,
+    )
 
 
-class Source(Protocol):
-    """Read-only access to the history of one tool."""
+class Source(ABC):
+    """Read-only access to the history of one tool, and what else can be done with it."""
 
-    @property
-    def name(self) -> str:
-        """The prefix of a ref, the config key and the ``--source`` value."""
+    name: ClassVar[str]  # the prefix of a ref, the config key and the ``--source`` value
+    platform: ClassVar[str]  # the value of the unified schema's ``platform`` column
+    stores: ClassVar[tuple[StoreKind, ...]]  # where sessions can be stored, the best store first
+    unit_kinds: ClassVar[tuple[UnitKind, ...]] = (SESSION,)
+    color: ClassVar[tuple[str, str]] = ("#5d564e", "#bdb5aa")  # of its name, on a light and a dark page
 
-    @property
-    def platform(self) -> str:
-        """The value of the unified schema's ``platform`` column."""
-
+    @abstractmethod
     def roots(self, machine: Machine) -> list[Path]:
         """Return the folders where the tool keeps history, installed or not."""
 
+    @abstractmethod
     def units(self, root: Path) -> Iterator[Unit]:
         """List the units below a root: names, sizes and fingerprints. No parsing."""
 
+    @abstractmethod
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse a unit, from a checkpoint if there is one. A bad record yields a `Problem`."""
 
+    def keeps_file(self, unit: Unit) -> bool:
+        """Return whether a unit is a whole file that the archive keeps byte for byte."""
+        return False
 
-class RetentionPolicy(Protocol):
-    """Predicts which sessions the tool deletes."""
+    def resume(self) -> ResumeCommands | None:
+        """Return how a session is resumed in the tool."""
+        return None
 
-    def retention(
-        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
-    ) -> Retention | None:
-        """Return the sessions that the tool deletes within a week; None if there are none.
+    def processes(self) -> ProcessLookup | None:
+        """Return how the process that has a session open is found."""
+        return None
 
-        ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
-        one are listed.
-        """
+    def retention(self) -> RetentionPolicy | None:
+        """Return which sessions the tool deletes by itself."""
+        return None
+
+    def backup(self) -> Backup | None:
+        """Return what a backup of the tool's history contains, and how it is restored."""
+        return None
+
+    def writer(self) -> SessionWriter | None:
+        """Return how sessions are restored from the archive, moved and copied."""
+        return None
+
+    def companion_moves(self) -> CompanionMoves | None:
+        """Return how what this source keeps of another source's session is moved."""
+        return None
+
+    def folder_ids(self) -> FolderIds | None:
+        """Return how the tool computes ids of workspace folders."""
+        return None
+
+    def hooks(self) -> Hooks | None:
+        """Return how hooks are registered, and how their events are read."""
+        return None
+
+    def code_tracking(self) -> CodeTracking | None:
+        """Return what the tool tracks about code and commits."""
+        return None
+
+    def mcp_clients(self, machine: Machine) -> tuple[McpClient, ...]:
+        """Return the programs of this tool that can use an MCP server."""
+        return ()
 
 
 class Folder(Protocol):
@@ -186,3 +222,17 @@ def close(source: Source) -> None:
     """Close the source if it keeps anything open."""
     if isinstance(source, Closeable):
         source.close()
+
+
+def string_values(record: bytes, key: str) -> list[str]:
+    """Return every string that a JSON document has under a key, at any depth. For `RecordLookup`.
+
+    The document is not decoded as a whole.
+    """
+    from backscroll.readers import lenient_json  # start-up: sources import this module to list units
+
+    found = re.findall(rb'"%s"\s*:\s*("(?:[^"\\]|\\.)+")' % key.encode(), record)
+    try:
+        return [lenient_json.load(value) for value in found]
+    except lenient_json.FAILURES:
+        return []

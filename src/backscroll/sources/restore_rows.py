@@ -11,9 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from backscroll.errors import DestinationError
-from backscroll.model import RawRow
-
-__all__ = ["RowRestorer"]
+from backscroll.model.stream import RawRow
 
 _KEY_VALUE_COLUMNS = {
     "ItemTable": ("key", "value"),

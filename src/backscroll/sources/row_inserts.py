@@ -6,12 +6,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from backscroll.model.safekeeping.backup import RestoreAction, RestoredFile
-from backscroll.model.safekeeping.changes import FileChange, RowChange, Value
-from backscroll.readers.sqlite.connection import Database, as_bytes
-from backscroll.readers.sqlite.copy import quoted, table_names
-
-__all__ = ["create_file", "file_blocks", "insert_rows"]
+from backscroll.model.backup import RestoreAction, RestoredFile
+from backscroll.model.change import FileChange, RowChange, Value
+from backscroll.readers.sqlite import Database, as_bytes, quoted, table_names
 
 _BLOCK_BYTES = 1 << 20
 

@@ -9,8 +9,6 @@ import msgspec
 
 from backscroll.readers import lenient_json
 
-__all__ = ["blank", "is_secret"]
-
 _NAME_END = b'ncryptionKey"'
 _RAREST_LETTER = b"K"  # of the name: faster to search for
 MAX_NAME_BYTES = 80

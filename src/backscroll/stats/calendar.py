@@ -4,8 +4,6 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import cache, lru_cache
 
-__all__ = ["bucket_start", "midnight", "period_namer", "zone_name"]
-
 BUCKET_SECONDS = 900
 
 

@@ -1,19 +1,20 @@
-"""Totals of sessions, and by day, week, month, source, workspace, model or tool."""
+"""Sums of sessions: totals and rows by time, place, model or tool, stacked series, hours of the week."""
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
-from backscroll.archive.derive.rollups import BUCKET_MS
-from backscroll.archive.query.statistics import ActivityTotals, Statistics
-from backscroll.model.statistics import By, Report, Sums
-from backscroll.pricing.costs import bill_of
-from backscroll.pricing.prices import PriceTable
-from backscroll.stats.accumulators import RowSums
-from backscroll.stats.calendar import period_namer, zone_name
-from backscroll.stats.reported import reported_cost
-
-__all__ = ["add_up"]
+from backscroll.archive.derive.counts import BUCKET_MS
+from backscroll.archive.query.statistics import (
+    ActivityTotals,
+    GroupTotals,
+    PriceClass,
+    Statistics,
+    TokenTotals,
+)
+from backscroll.model.statistics import By, Consumption, Report, Reported, Series, SeriesGroup, Sums, Tokens
+from backscroll.pricing.prices import PriceTable, bill_of
+from backscroll.stats.calendar import bucket_start, period_namer, zone_name
 
 _SPANS = ("day", "week", "month")
 MAX_TIMELINE_COLUMNS = 60
@@ -29,8 +30,8 @@ def add_up(
     until: datetime | None = None,
 ) -> Report:
     """Return the report. Days are those of the zone, or of this machine."""
-    total = RowSums()
-    rows: defaultdict[str | None, RowSums] = defaultdict(RowSums)
+    total = _RowSums()
+    rows: defaultdict[str | None, _RowSums] = defaultdict(_RowSums)
     is_span, is_place = by in _SPANS, by in ("source", "workspace")
     key = _keys(counted, by, zone)
     done = list(counted.activity())
@@ -133,3 +134,200 @@ def _timeline(done: Sequence[ActivityTotals], zone: tzinfo | None) -> tuple[tupl
         if name in counts:
             counts[name] += one.messages
     return tuple(counts.items())
+
+
+def add_up_series(
+    counted: Statistics,
+    prices: PriceTable,
+    *,
+    period: By,
+    by: SeriesGroup,
+    max_groups: int,
+    zone: tzinfo | None = None,
+) -> Series:
+    """Return the sums of the largest groups; all others are one group without a name.
+
+    A group of sources or workspaces is large by its messages, a model by its tokens. Messages and lines have
+    no model.
+    """
+    named = period_namer(str(period), zone)
+    places: dict[int, str | None] = {}
+    if by != "model":
+        places = {
+            id_: one.source if by == "source" else one.workspace_path for id_, one in counted.sessions.items()
+        }
+    sizes: Counter[str | None] = Counter()
+    if by == "model":
+        for spent in counted.tokens(prices.steps, prices.changes, by_session=True, by_bucket=True):
+            sizes[spent.price_class.model] += sum(spent.counts[1:])
+    else:
+        for done in counted.activity():
+            sizes[places[done.session_id]] += done.messages
+    groups = tuple(name for name, size in sizes.most_common() if name is not None and size)[:max_groups]
+    large = frozenset(groups)
+    sums: defaultdict[tuple[str, str | None], _RowSums] = defaultdict(_RowSums)
+    for done in counted.activity() if by != "model" else ():
+        name, group = named(done.bucket), places[done.session_id]
+        if name is not None:
+            sums[name, group if group in large else None].add_activity(done)
+    for spent in counted.tokens(prices.steps, prices.changes, by_session=True, by_bucket=True):
+        name = named(spent.bucket)
+        group = spent.price_class.model if by == "model" else places[spent.session_id or 0]
+        if name is not None:
+            row = sums[name, group if group in large else None]
+            row.tokens.add(spent)
+            if by == "model" and spent.session_id is not None:
+                row.sessions.add(spent.session_id)
+    return Series(by=by, groups=groups, sums={key: row.sums(prices, key[0]) for key, row in sums.items()})
+
+
+def messages_by_hour(counted: Statistics, zone: tzinfo | None = None) -> tuple[tuple[int, ...], ...]:
+    """Return 24 counts for each of the seven days from Monday, in a zone or in local time."""
+    counts = [[0] * 24 for _ in range(7)]
+    for one in counted.activity():
+        if one.bucket is not None and one.messages:
+            at = bucket_start(one.bucket, zone)
+            counts[at.weekday()][at.hour] += one.messages
+    return tuple(map(tuple, counts))
+
+
+def reported_cost(counted: Statistics, prices: PriceTable) -> Reported | None:
+    """Return the reported cost of all sessions that have one: totals of sessions and costs of responses.
+
+    Totals of sessions include requests that no record contains.
+    """
+    increments = list(counted.reported())
+    usd = sum(increment.usd for increment in increments)
+    sessions = {increment.session_id for increment in increments}
+    spent = list(counted.tokens(prices.steps, prices.changes, by_session=True))
+    by_response = [one for one in spent if one.reported_usd is not None]
+    sessions |= {one.session_id for one in by_response if one.session_id is not None}
+    if not sessions:
+        return None
+    computed = TokenSums()
+    for one in spent:
+        if one.session_id in sessions:
+            computed.add(one)
+    return Reported(
+        sessions=len(sessions),
+        usd=usd + sum(one.reported_usd or 0 for one in by_response),
+        tokens=sum(increment.tokens for increment in increments) or None,
+        computed_usd=bill_of(computed.consumed(), prices).usd,
+    )
+
+
+class TokenSums:
+    """Sums of tokens and costs by price class."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[PriceClass, list[float]] = {}
+
+    def add(self, spent: TokenTotals) -> None:
+        """Add the tokens of responses."""
+        known = self._kinds.get(spent.price_class)
+        if known is None:
+            known = self._kinds[spent.price_class] = [0, 0, 0, 0, 0, 0, 0, 0, 0]
+        for place, count in enumerate(spent.counts):
+            known[place] += count
+        if spent.reported_usd is not None:
+            known[6] += spent.reported_usd
+            known[7] = 1
+        known[8] = known[8] or spent.is_at_least
+
+    def consumed(self) -> Iterator[Consumption]:
+        """Yield the consumption by price class."""
+        for kind, (
+            responses,
+            input_tokens,
+            output,
+            write,
+            write_1h,
+            read,
+            usd,
+            is_reported,
+            at_least,
+        ) in self._kinds.items():
+            yield Consumption(
+                model=kind.model,
+                speed=kind.speed,
+                at=kind.at,
+                prompt=kind.prompt,
+                responses=int(responses),
+                tokens=Tokens(
+                    input=int(input_tokens),
+                    output=int(output),
+                    cache_write=int(write),
+                    cache_write_1h=int(write_1h),
+                    cache_read=int(read),
+                ),
+                reported_usd=usd if is_reported else None,
+                is_at_least=bool(at_least),
+            )
+
+
+class _RowSums:
+    """Sums of one row."""
+
+    def __init__(self) -> None:
+        self.tokens = TokenSums()
+        self.reported_usd: float | None = None
+        self.sessions: set[int] = set()
+        self.messages = self.subagent_messages = self.prompts = self.calls = self.failures = 0
+        self.active = self.added = self.removed = self.decided = self.accepted = 0
+
+    def add_activity(self, done: ActivityTotals) -> None:
+        """Add the activity of 15 minutes."""
+        self.sessions.add(done.session_id)
+        self.messages += done.messages
+        self.subagent_messages += done.subagent_messages
+        self.prompts += done.prompts
+        self.calls += done.calls
+        self.failures += done.failures
+        self.active += done.active_ms
+        self.added += done.lines_added
+        self.removed += done.lines_removed
+        self.decided += done.decided
+        self.accepted += done.accepted
+
+    def add_reported(self, usd: float) -> None:
+        """Add a cost that a tool reports for a session."""
+        self.reported_usd = (self.reported_usd or 0) + usd
+
+    def add_group(self, part: GroupTotals) -> None:
+        """Add the activity of one tool or model."""
+        self.sessions.add(part.session_id)
+        self.messages += part.messages
+        self.calls += part.calls
+        self.failures += part.failures
+        self.added += part.lines_added
+        self.removed += part.lines_removed
+        self.decided += part.decided
+        self.accepted += part.accepted
+
+    def sums(
+        self, prices: PriceTable, key: str | None, by: By | None = None, *, sessions: int | None = None
+    ) -> Sums:
+        """Return the row. Fields that are unknown by tool or by model are None."""
+        is_part, is_tool = by in ("tool", "model"), by == "tool"
+        bill = bill_of(self.tokens.consumed(), prices)
+        reported = [usd for usd in (bill.reported_usd, self.reported_usd) if usd is not None]
+        return Sums(
+            key=key,
+            sessions=len(self.sessions) if sessions is None else sessions,
+            prompts=None if is_part else self.prompts,
+            messages=None if is_tool else self.messages,
+            subagent_messages=None if is_part else self.subagent_messages,
+            active_seconds=None if is_part else self.active / 1000,
+            responses=bill.responses,
+            tokens=bill.tokens,
+            cost_usd=bill.usd,
+            unpriced_tokens=sum(one.tokens for one in bill.unpriced),
+            reported_usd=sum(reported) if reported else None,
+            is_at_least=bill.is_at_least,
+            lines_added=None if by == "model" else self.added,
+            lines_removed=None if by == "model" else self.removed,
+            edits_decided=None if by == "model" else self.decided,
+            edits_accepted=None if by == "model" else self.accepted,
+            tool_calls=self.calls,
+            tool_failures=self.failures,
+        )

@@ -13,17 +13,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-__all__ = [
-    "Cell",
-    "Journal",
-    "RowLocation",
-    "exclusive_lock",
-    "insert_statement",
-    "open_writer",
-    "set_mtime",
-    "write",
-]
-
 Cell: TypeAlias = str | bytes | int | float | None
 Journal: TypeAlias = Literal["wal", "delete"]
 RowLocation: TypeAlias = Literal["main", "wal", "wal-only"]

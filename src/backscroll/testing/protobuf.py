@@ -4,8 +4,6 @@ A field is a number and a value. Integers become varints; text and bytes become
 length-delimited fields. A nested message is the result of another `encode_message` call.
 """
 
-__all__ = ["Field", "encode_group", "encode_map_entry", "encode_message", "fixed32", "fixed64", "varint"]
-
 Field = tuple[int, int | str | bytes]
 
 

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive
-from backscroll.changes import ChangeLog
+from backscroll.archive.archive import Archive
+from backscroll.changes.change_log import ChangeLog
 from backscroll.errors import (
     BackscrollError,
     ChangeConflictError,
@@ -18,8 +18,8 @@ from backscroll.errors import (
     TransferError,
     UnknownStoreVersionError,
 )
-from backscroll.model import SessionSummary
-from backscroll.model.safekeeping.transfer import (
+from backscroll.model.session import SessionSummary
+from backscroll.model.transfer import (
     BlockingProcess,
     MigratedSession,
     MigrateError,
@@ -31,16 +31,15 @@ from backscroll.model.safekeeping.transfer import (
     StoredSession,
 )
 from backscroll.sources import named
-from backscroll.transfer.read_back import changed_paths, read_content
+from backscroll.stores.change_log import check_processes
 from backscroll.transfer.safety import (
-    check_processes,
+    changed_paths,
     check_target,
+    read_content,
     recent_activity,
     target_path,
 )
 from backscroll.transfer.stored_sessions import companions, stored_session, writer_of
-
-__all__ = ["apply_migration", "blocking_processes", "error_code", "plan_migration"]
 
 Progress = Callable[[int, int], None]  # done, total
 

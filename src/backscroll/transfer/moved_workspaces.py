@@ -6,23 +6,19 @@ that sessions made, pull requests, edited files, and its name.
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from backscroll.archive import Archive
+from backscroll.archive.archive import Archive
 from backscroll.archive.query.workspaces import WorkspaceFacts
 from backscroll.commits.scan import commit_call
 from backscroll.errors import RepositoryError
 from backscroll.git.repository import known_commits, remote_urls
-from backscroll.model.safekeeping.moved import MoveCandidate, MovedWorkspace, MovedWorkspaces, MoveEvidence
 from backscroll.model.text import pluralize
+from backscroll.model.workspace import MoveCandidate, MovedWorkspace, MovedWorkspaces, MoveEvidence
 from backscroll.sources import named, names
-from backscroll.sources.capabilities import FolderIds
-from backscroll.sources.capability_lookup import capability
-from backscroll.transfer.folder_search import FolderSearch, nearest_existing
-
-__all__ = ["find_moved"]
 
 # The larger, the stronger. Unrelated folders can have the same name and some of the same files.
 _LEVELS = {"inode": 4, "commit": 3, "remote": 3, "files": 2, "name": 1}
@@ -33,6 +29,13 @@ _MAX_CANDIDATES = 10
 _MULTI_ROOT_SUFFIX = ".code-workspace"
 _PULL_REQUEST = re.compile(r"^https?://[^/]+/(.+?)/(?:-/)?(?:pull|pulls|pull-requests|merge_requests)/")
 _REMOTE = re.compile(r"[:/]([^/:]+/[^/:]+?)(?:\.git)?/*$")
+
+_NEAR_DEPTH = 2
+_BESIDE_DEPTH = 1
+_GIVEN_DEPTH = 6
+_MAX_FOLDERS = 20_000  # per searched folder: about half a second
+_SKIPPED_NAMES = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "Library"})
+_SKIPPED_PATHS = frozenset({"/proc", "/sys", "/dev", "/run"})
 
 
 def find_moved(archive: Archive, search: Sequence[Path] = ()) -> MovedWorkspaces:
@@ -46,7 +49,7 @@ def find_moved(archive: Archive, search: Sequence[Path] = ()) -> MovedWorkspaces
     gone = [place for place in places if not os.path.lexists(place)]
     if not gone:
         return MovedWorkspaces(workspaces=(), searched=(), is_search_complete=True)
-    folders = FolderSearch()
+    folders = _FolderSearch()
     shared = [path for place in places if place.is_dir() for path in folders.beside(place)]
     shared += [path for folder in search for path in folders.below(folder.absolute())]
     found = []
@@ -70,14 +73,99 @@ def _is_local_folder(path: str) -> bool:
     return Path(path).is_absolute() and not path.endswith(_MULTI_ROOT_SUFFIX)
 
 
+class _FolderSearch:
+    """Lists folders. Each folder is read once. Hidden folders and links are skipped.
+
+    Folders inside a repository are not listed: a moved project is rarely inside another one.
+    """
+
+    def __init__(self) -> None:
+        self.is_complete = True
+        self._searched: dict[tuple[str, int], list[str]] = {}
+        self._names: dict[str, frozenset[str]] = {}
+
+    @property
+    def searched(self) -> list[str]:
+        """The folders below which folders were listed."""
+        return sorted({folder for folder, _ in self._searched})
+
+    def near(self, folder: Path) -> list[str]:
+        """Return the folders around one that is gone.
+
+        Two levels below the nearest parent that exists, and below its parent unless that is the top.
+        """
+        parent = _nearest_existing(folder)
+        found = self._list(str(parent), _NEAR_DEPTH)
+        if len(parent.parts) > 2:
+            found = [*found, *self._list(str(parent.parent), _NEAR_DEPTH)]
+        return found
+
+    def beside(self, folder: Path) -> list[str]:
+        """Return a folder and the folders beside it."""
+        return self._list(str(folder.parent), _BESIDE_DEPTH)
+
+    def below(self, folder: Path) -> list[str]:
+        """Return the folders below one that the user named, up to six levels."""
+        return self._list(str(folder), _GIVEN_DEPTH)
+
+    def names_in(self, folder: str) -> frozenset[str]:
+        """Return the names of everything in a folder; none if it cannot be read."""
+        if folder not in self._names:
+            self._read(folder)
+        return self._names[folder]
+
+    def _list(self, folder: str, depth: int) -> list[str]:
+        if (folder, depth) not in self._searched:
+            self._searched[folder, depth] = list(self._walk(folder, depth))
+        return self._searched[folder, depth]
+
+    def _walk(self, folder: str, depth: int) -> Iterator[str]:
+        """Yield folders, those of the first level first."""
+        count = 0
+        waiting = deque([(folder, 1)])
+        while waiting:
+            parent, level = waiting.popleft()
+            for child in self._read(parent):
+                count += 1
+                if count > _MAX_FOLDERS:
+                    self.is_complete = False
+                    return
+                yield child
+                if level < depth and ".git" not in self.names_in(child):
+                    waiting.append((child, level + 1))
+
+    def _read(self, folder: str) -> list[str]:
+        """Return the visible subfolders, and remember all names."""
+        names: list[str] = []
+        found: list[str] = []
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                names.append(entry.name)
+                is_visible = not entry.name.startswith(".") and entry.name not in _SKIPPED_NAMES
+                with suppress(OSError):
+                    if (
+                        is_visible
+                        and entry.path not in _SKIPPED_PATHS
+                        and entry.is_dir(follow_symlinks=False)
+                    ):
+                        found.append(entry.path)
+        self._names[folder] = frozenset(names)
+        return sorted(found)
+
+
+def _nearest_existing(folder: Path) -> Path:
+    """Return the nearest parent of a folder that exists."""
+    return next((parent for parent in folder.parents if parent.is_dir()), Path(folder.anchor))
+
+
 class _OldFolder:
     """A folder that is gone, and how to recognize it."""
 
-    def __init__(self, place: Path, facts: WorkspaceFacts, archive: Archive, folders: FolderSearch) -> None:
+    def __init__(self, place: Path, facts: WorkspaceFacts, archive: Archive, folders: _FolderSearch) -> None:
         self._place = place
         self._folders = folders
         self._storage_ids = set(facts.storage_ids)
-        found = (capability(source, FolderIds) for source in map(named, names()))
+        found = (named(name).folder_ids() for name in names())
         self._id_sources = [one for one in found if one is not None]
         self._files = _relative_files(facts, place)
         # A folder inside a repository that still exists has the same commits as the folders beside it.
@@ -97,7 +185,7 @@ class _OldFolder:
 
     def _new_places(self, folders: Iterable[str]) -> Iterator[str]:
         """Yield folders, and the folders below them that the old one would be if its parent was moved."""
-        gone_parts = self._place.relative_to(nearest_existing(self._place)).parts
+        gone_parts = self._place.relative_to(_nearest_existing(self._place)).parts
         for folder in folders:
             yield folder
             for count in range(1, len(gone_parts)):

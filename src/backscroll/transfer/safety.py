@@ -1,36 +1,22 @@
-"""What prevents a change: running tools and unsuitable folders."""
+"""Checks before and after a change: unsuitable folders, and what can be read back."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from backscroll.changes import ChangeLog
-from backscroll.errors import DestinationError, ToolRunningError, TransferError
-from backscroll.model import SessionSummary
-from backscroll.model.safekeeping.changes import Change
-from backscroll.model.safekeeping.transfer import StoredSession
-from backscroll.sources.capabilities import SessionWriter
-from backscroll.sources.capability_lookup import capability
-from backscroll.sources.protocols import Source
-
-__all__ = [
-    "check_processes",
-    "check_target",
-    "open_change_log",
-    "recent_activity",
-    "target_path",
-    "writable_roots",
-]
+from backscroll.errors import DestinationError, TransferError
+from backscroll.model.change import ChangePlan
+from backscroll.model.message import Message
+from backscroll.model.session import SessionSummary
+from backscroll.model.transfer import StoredSession
+from backscroll.model.unit import Unit
+from backscroll.sources.protocols import PathLookup, Source, close
 
 _RECENT_SECONDS = 600
+_COMPARED_ROLES = ("user", "assistant", "thinking", "tool")
 
-
-def check_processes(writer: SessionWriter, root: Path, session_ids: Collection[str]) -> None:
-    """Raise `ToolRunningError` if a process holds what would be changed."""
-    blocking = writer.blocking_processes(root, session_ids)
-    if blocking:
-        raise ToolRunningError(blocking[0].reason, blocking[0].pid)
+Content = set[tuple[str, str, str]]  # role, text, tool
 
 
 def writable_roots(
@@ -52,24 +38,6 @@ def writable_roots(
             hint=f"Pass --root {source_name}={known[0]} to change it there.",
         )
     return found
-
-
-def open_change_log(folder: Path, roots: Callable[[], Iterable[tuple[Source, Path]]]) -> ChangeLog:
-    """Return the log in a folder. No change is undone while a process holds what it concerns."""
-    return ChangeLog(folder, lambda change: _check_change(change, roots()))
-
-
-def _check_change(change: Change, roots: Iterable[tuple[Source, Path]]) -> None:
-    """Raise `ToolRunningError` if a process holds a file or database of a change."""
-    ids: dict[str, list[str]] = {}
-    for ref in change.sessions:
-        source_name, _, session_id = ref.partition(":")
-        ids.setdefault(source_name, []).append(session_id)
-    for source, root in roots:
-        is_changed = any(Path(path).is_relative_to(root) for path in change.paths)
-        writer = capability(source, SessionWriter) if is_changed else None
-        if writer is not None:
-            check_processes(writer, root, ids.get(source.name, []))
 
 
 def target_path(target: Path) -> Path:
@@ -105,3 +73,36 @@ def recent_activity(session: StoredSession) -> str | None:
     minutes = max(1, round(age / 60))
     unit = "minute" if minutes == 1 else "minutes"
     return f"{session.ref} was used {minutes} {unit} ago. Make sure that it is closed."
+
+
+def content_of(messages: Iterable[Message]) -> Content:
+    """Return what the messages say. Ids, folders and times are not compared.
+
+    A set, because some tools store a session twice: in a database and as a transcript.
+    """
+    return {
+        (message.role, message.content, message.tool.name if message.tool is not None else "")
+        for message in messages
+        if message.role in _COMPARED_ROLES and message.kind != "queued"  # not copied with a session
+    }
+
+
+def read_content(source: Source, root: Path, session_id: str, paths: Iterable[str]) -> Content:
+    """Read a session and its subagents from the store."""
+    units = list(_units(source, root, session_id, set(paths)))
+    try:
+        return content_of(item for unit in units for item in source.read(unit) if isinstance(item, Message))
+    finally:
+        close(source)
+
+
+def _units(source: Source, root: Path, session_id: str, paths: set[str]) -> Iterable[Unit]:
+    found = source.units_at(root, paths) if isinstance(source, PathLookup) else None
+    units = found if found is not None else source.units(root)
+    return [unit for unit in units if unit.session_id == session_id or (unit.path in paths and not unit.key)]
+
+
+def changed_paths(plan: ChangePlan) -> set[str]:
+    """Return the files and databases that exist after a change and were changed by it."""
+    files = {str(change.path) for change in plan.files if change.content is not None}
+    return files | {str(row.database) for row in plan.rows}

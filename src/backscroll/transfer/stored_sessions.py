@@ -4,27 +4,24 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 
-from backscroll.archive import Archive
-from backscroll.archive.storage.originals import Original
+from backscroll.archive.archive import Archive
+from backscroll.archive.query.originals import Original
 from backscroll.errors import DataNotFoundError, TransferError
-from backscroll.model import SessionSummary
-from backscroll.model.safekeeping.backup import BackupFolder
-from backscroll.model.safekeeping.changes import Content
-from backscroll.model.safekeeping.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
+from backscroll.model.backup import BackupFolder
+from backscroll.model.change import Content
+from backscroll.model.session import SessionSummary
+from backscroll.model.store import stores_with
+from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
 from backscroll.sources import named
-from backscroll.sources.capabilities import CompanionMoves, PathMapping, SessionWriter
-from backscroll.sources.capability_lookup import capability
+from backscroll.sources.capabilities import CompanionMoves, SessionWriter
 from backscroll.transfer.safety import writable_roots
 
-__all__ = ["archived_session", "companions", "stored_session", "writer_of"]
-
 _NO_FILES = BackupFolder((), lambda _: iter(()), ())
-_WITHOUT_MESSAGES = frozenset({"search", "hooks", "prompts", "notes", "usage"})  # of STORES
 
 
 def writer_of(summary: SessionSummary) -> SessionWriter:
     """Return the writer of a session's source. Raises `TransferError` if it has none."""
-    writer = capability(named(summary.source), SessionWriter)
+    writer = named(summary.source).writer()
     if writer is None:
         raise TransferError(f"Sessions of {summary.source} cannot be changed.", summary.id, "unsupported")
     return writer
@@ -43,7 +40,8 @@ def stored_session(archive: Archive, summary: SessionSummary, roots: Collection[
         )
     units = archive.originals.in_store(summary)
     resumable = archive.originals.resumable(summary)
-    if not summary.is_gone and all(store.kind in _WITHOUT_MESSAGES for store in resumable.stores):
+    with_messages = stores_with("records", "copy")
+    if not summary.is_gone and not any(store.kind in with_messages for store in resumable.stores):
         raise TransferError(
             f"{summary.ref} has no messages in the tool's store. Only its prompts or events are known.",
             summary.id,
@@ -88,7 +86,7 @@ def companions(
     for unit in units:
         roots_by_source.setdefault(unit.source, []).append(unit.root)
     for source_name, known in roots_by_source.items():
-        moves = capability(named(source_name), CompanionMoves)
+        moves = named(source_name).companion_moves()
         if moves is None:
             continue
         for root in sorted(writable_roots(summary, source_name, known, roots)):
@@ -147,9 +145,9 @@ def _content(archive: Archive, original: Original) -> Content:
     """Return the content of a stored file, with the folders of this machine."""
     content = partial(archive.originals.read_file, original)
     maps = archive.originals.folder_maps(original)
-    mapping = capability(named(original.source), PathMapping) if maps else None
-    if mapping is None:
+    source_backup = named(original.source).backup() if maps else None
+    if source_backup is None:
         return content
     path = Path(original.path).relative_to(original.root).as_posix()
-    relocation = mapping.relocate(_NO_FILES, maps, original.root, Path(original.root))
+    relocation = source_backup.relocate(_NO_FILES, maps, original.root, Path(original.root))
     return partial(relocation.new_content, path, content)

@@ -1,14 +1,13 @@
 """The terminal UI: a session list on the left, a transcript on the right, and search as you type.
 
-app           layout of the screen, key bindings, status line
-actions       resume, export, copy, star, tag; sync in the background
-session_list  list, search and filters
-transcript    one session as foldable blocks
-base          run work in workers and return results to the UI thread
-worker        background thread with its own history
-dialogs       help, choice, text input
-panels        focus and visible panels
-footer        keys of the focused panel
-clipboard     copy with a program of the system
-colors        theme styles
+app                 layout of the screen, key bindings, status line, footer
+actions             resume, export, copy, star, tag; sync in the background
+session_list_panel  the list in the app: search, filter, order; focus of the panels
+session_list        sessions and their entries, and the widget that shows them
+transcript_panel    the transcript in the app: load and reload a session, find matches
+transcript          layout of blocks, and the widget that shows them
+blocks              a session as foldable blocks
+dialogs             help, choice, text input
+workers             background threads with their own history; results for the UI thread
+colors              theme styles
 """

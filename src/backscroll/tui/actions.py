@@ -1,11 +1,12 @@
 """Actions on a session (resume, export, copy, star, tag), and the sync in the background."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,28 +14,27 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from backscroll.errors import BackscrollError, SessionNotFoundError
-from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.history.history import History
 from backscroll.model.export import FORMATS, Format
+from backscroll.model.session import SessionSummary
 from backscroll.model.sync import SyncStatus
 from backscroll.model.text import pluralize
-from backscroll.render.terminal.humanize import format_remaining
-from backscroll.tui.clipboard import copy_with_program
+from backscroll.render.file_names import file_name
+from backscroll.render.humanize import format_remaining
 from backscroll.tui.dialogs import ExportDialog, TextDialog
-from backscroll.tui.session_list.panel import SessionListApp
+from backscroll.tui.session_list_panel import SessionListApp
 
 if TYPE_CHECKING:
     from backscroll.model.resume import Command, Resumption
 
-__all__ = ["PermissionLines", "SessionActionsApp"]
 
 PermissionLines = Callable[[Sequence[str]], Iterable[str]]  # returns a message about unreadable paths
-
 SYNCING = "syncing"
 IGNORE_TRACKER_WARNINGS = "ignore:resource_tracker:UserWarning"
 PROGRESS_INTERVAL_SECONDS = 0.1
 LIST_RELOAD_INTERVAL_SECONDS = 3.0  # during a sync
 FIRST_RELOAD_INTERVAL_SECONDS = 0.5  # the same, while the list is empty
+CLIPBOARD_TIMEOUT_SECONDS = 2.0
 
 
 class SessionActionsApp(SessionListApp):
@@ -151,7 +151,7 @@ class SessionActionsApp(SessionListApp):
 
     def _copy_text(self, text: str, description: str) -> None:
         self.copy_to_clipboard(text)
-        copy_with_program(text)
+        _copy_with_program(text)
         self.show_notice(f"Copied {description}.")
 
     def action_resume(self) -> None:
@@ -189,8 +189,6 @@ class SessionActionsApp(SessionListApp):
 
     def action_export(self) -> None:
         """Export the session to a file."""
-        from backscroll.history.parts.exports import file_name  # start-up: loads the renderers
-
         summary = self.current_session
         if summary is None:
             return
@@ -297,3 +295,39 @@ def _start_resource_tracker() -> None:
         sys.warnoptions.append(IGNORE_TRACKER_WARNINGS)
         resource_tracker.ensure_running()
         sys.warnoptions.remove(IGNORE_TRACKER_WARNINGS)
+
+
+def _copy_with_program(text: str) -> bool:
+    """Copy the text with the first clipboard program that works. Return False if none does.
+
+    Many terminals do not support OSC 52 or disable it.
+    """
+    for command in _clipboard_commands(os.environ):
+        if shutil.which(command[0]) is None:
+            continue
+        try:
+            subprocess.run(
+                command,
+                input=text.encode("utf-8", "replace"),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=CLIPBOARD_TIMEOUT_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return True
+    return False
+
+
+def _clipboard_commands(environ: Mapping[str, str]) -> Iterator[list[str]]:
+    """Yield the commands to try. Those that need a display are omitted without one."""
+    if "TMUX" in environ:
+        yield ["tmux", "load-buffer", "-w", "-"]
+    if "WAYLAND_DISPLAY" in environ:
+        yield ["wl-copy"]
+    if "DISPLAY" in environ:
+        yield ["xclip", "-selection", "clipboard"]
+        yield ["xsel", "--clipboard", "--input"]
+    yield ["pbcopy"]
+    yield ["clip.exe"]

@@ -1,33 +1,106 @@
-"""The app: layout of the screen, key bindings, status line."""
+"""The app: layout of the screen, key bindings, status line, footer."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.message import Message
 from textual.widgets import Input, Static
 
 from backscroll.model.text import pluralize
-from backscroll.render.terminal.width import cell_width, truncate
+from backscroll.render.terminal.text import cell_width, truncate
 from backscroll.tui.actions import PermissionLines, SessionActionsApp
 from backscroll.tui.dialogs import HelpDialog
-from backscroll.tui.footer import KeyFooter
-from backscroll.tui.session_list.model import ListFilter
-from backscroll.tui.session_list.panel import Welcome
-from backscroll.tui.session_list.widget import SessionList
-from backscroll.tui.transcript.widget import Transcript
-from backscroll.tui.worker import OpenHistory
-
-__all__ = ["Backscroll", "ListFilter"]
+from backscroll.tui.session_list import ListFilter, SessionList
+from backscroll.tui.session_list_panel import Welcome
+from backscroll.tui.transcript import Transcript
+from backscroll.tui.workers import OpenHistory
 
 THEMES = {"dark": "textual-dark", "light": "textual-light"}
 INPUT_PLACEHOLDER = "words · Enter to confirm · Esc to go back"
 SYNC_DELAY_SECONDS = 0.3  # shows the first screen before the sync starts
 LIGHT_BACKGROUNDS = {"7", "9", "10", "11", "12", "13", "14", "15"}  # color numbers in COLORFGBG
+# Label, action, and the key that a click simulates. Most important first: a narrow terminal omits the last.
+Key = tuple[str, str, str]
+ALWAYS_SHOWN_KEYS: Sequence[Key] = (("?", "Help", "question_mark"), ("q", "Quit", "q"))
+SESSION_KEYS: Sequence[Key] = (
+    ("r", "Resume", "r"),
+    ("e", "Export", "e"),
+    ("y", "Copy", "y"),
+    ("s", "Star", "s"),
+    ("t", "Tag", "t"),
+)
+PANEL_KEYS: dict[str, Sequence[Key]] = {
+    "sessions": (
+        ("⏎", "Open", "enter"),
+        ("/", "Search", "slash"),
+        ("f", "Filter", "f"),
+        *SESSION_KEYS,
+        ("w", "Workspace", "w"),
+        ("S", "Source", "S"),
+        ("o", "Order", "o"),
+        ("*", "Starred", "asterisk"),
+    ),
+    "transcript": (
+        ("⏎", "Expand", "enter"),
+        ("x", "All", "x"),
+        ("n", "Next", "n"),
+        ("/", "Search", "slash"),
+        ("f", "Find", "f"),
+        *SESSION_KEYS,
+        ("]", "Next prompt", "right_square_bracket"),
+        ("Esc", "Back", "escape"),
+    ),
+    "input": (
+        ("⏎", "Confirm", "enter"),
+        ("↓", "Next", "down"),
+        ("↑", "Previous", "up"),
+        ("Esc", "Back", "escape"),
+    ),
+}
+
+
+class KeyFooter(Static):
+    """The bottom line: keys for the focused panel, clickable."""
+
+    DEFAULT_CSS = "KeyFooter { height: 1; }"
+    COMPONENT_CLASSES = {"keys--key"}  # noqa: RUF012
+
+    class Resized(Message):
+        """The footer, which is as wide as the terminal, has a new size."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
+    def show_keys(self, panel: str, width: int) -> None:
+        """Show as many keys of a panel as fit. Help and Quit are shown always, except in the input line."""
+        always = () if panel == "input" else ALWAYS_SHOWN_KEYS
+        free_width = width - sum(map(_key_width, always))
+        fitting: list[Key] = []
+        for key in PANEL_KEYS[panel]:
+            free_width -= _key_width(key)
+            if free_width < 0:
+                break
+            fitting.append(key)
+        text = Text(no_wrap=True)
+        bold = Style(bold=True) + Style(color=self.get_component_rich_style("keys--key", partial=True).color)
+        for label, action, simulated_key in (*fitting, *always):
+            click = Style(meta={"@click": f"app.simulate_key('{simulated_key}')"})
+            text.append(f" {label}", bold + click)
+            text.append(f" {action}", click)
+        self.update(text)
+
+
+def _key_width(key: Key) -> int:
+    label, action, _ = key
+    return cell_width(label) + len(action) + 2
 
 
 class Backscroll(SessionActionsApp):

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from rich.style import Style
 from textual.widget import Widget
 
-__all__ = ["component_styles"]
-
 
 def component_styles(widget: Widget, prefix: str, names: Iterable[str]) -> dict[str, Style]:
     """Return the style of each component class. A color that the theme does not set stays transparent."""

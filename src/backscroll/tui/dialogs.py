@@ -12,9 +12,7 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from backscroll.model.text import one_line, sanitize
-from backscroll.tui.session_list.model import Choice
-
-__all__ = ["HELP_SECTIONS", "ChoiceDialog", "ExportDialog", "HelpDialog", "TextDialog"]
+from backscroll.tui.session_list import Choice
 
 MAX_OPTIONS = 500
 ALL_OPTION_ID = "*"

@@ -5,44 +5,53 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qs
 
 import anyio
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backscroll.history import History
+from backscroll.errors import UsageError
+from backscroll.history.history import History
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.markdown import markdown_to_html
-from backscroll.web.api.openapi import API_PATH, openapi_document
-from backscroll.web.api.operations import OPERATIONS, run_operation
+from backscroll.web.api import OPERATIONS, run_operation
 from backscroll.web.errors import HANDLERS, error_document, error_page, refusal_response
-from backscroll.web.headers import SecurityHeaders
-from backscroll.web.page_facts import PageFacts, page_facts
-from backscroll.web.pages.annotations import annotate, read_form
-from backscroll.web.pages.commits import commit_page, commits_page
-from backscroll.web.pages.demo import change_demo
+from backscroll.web.openapi import API_PATH, openapi_document
 from backscroll.web.pages.figures import figures_page
-from backscroll.web.pages.files import file_page
 from backscroll.web.pages.health import health_page, start_backup
-from backscroll.web.pages.home import home_page
-from backscroll.web.pages.journal import journal_page
-from backscroll.web.pages.launch import LAUNCH_PATH, launch
+from backscroll.web.pages.home import change_demo, home_page
 from backscroll.web.pages.palette import palette_suggestions
 from backscroll.web.pages.records import export_file, highlighted_message, image_file, record_page
+from backscroll.web.pages.repository import commit_page, commits_page, file_page, journal_page
 from backscroll.web.pages.search import facets_page, search_page
-from backscroll.web.pages.session import minimap_part, prompts_page, session_page, window_part
+from backscroll.web.pages.session import annotate, minimap_part, prompts_page, session_page, window_part
 from backscroll.web.pages.sessions import sessions_page
-from backscroll.web.serving.renderers import LOAD_DELAY_SECONDS, Renderers
-from backscroll.web.serving.served_history import Histories, HistorySelector, served_history
-from backscroll.web.serving.workers import OpenedHistory
-from backscroll.web.static_files import static_file
-from backscroll.web.templating import compile_template
+from backscroll.web.renderers import LOAD_DELAY_SECONDS, Renderers
+from backscroll.web.served_history import Histories, HistorySelector, served_history
+from backscroll.web.templating import PageFacts, compile_template, page_facts, static_file
+from backscroll.web.workers import OpenedHistory
 
-__all__ = ["create_app", "load_modules", "render_page"]
+LAUNCH_PATH = "/launch"
+MAX_FORM_BYTES = 64 * 1024
+_CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # With "no-referrer", browsers would send "Origin: null" with forms.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
 
 _Handler = Callable[[History, Request], Response]
 _Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -87,7 +96,22 @@ def create_app(
         read_only_path="/api",
         error_response=refusal_response,
     )
-    return SecurityHeaders(guard)
+    return _SecurityHeaders(guard)
+
+
+async def _load_modules_later(histories: Histories) -> None:
+    await anyio.sleep(LOAD_DELAY_SECONDS)
+    await histories.choose(is_demo=False).workers.run(load_modules)
+
+
+def load_modules(history: History) -> None:
+    """Load what the first pages would wait for: Markdown, highlighting, templates, search."""
+    markdown_to_html("`x`")
+    highlight_code("x", "python")
+    compile_template("session.html")
+    compile_template("search.html")
+    history.filter_items("")
+    _ = history.transcript, history.resume  # loaded on first use
 
 
 def render_page(name: str, opened: OpenedHistory, request: Request) -> Response:
@@ -118,21 +142,6 @@ def _is_rendered(request: Request, facts: PageFacts) -> bool:
     return not facts.is_demo and request.query_params.get("mode", "words") == "words"
 
 
-async def _load_modules_later(histories: Histories) -> None:
-    await anyio.sleep(LOAD_DELAY_SECONDS)
-    await histories.choose(is_demo=False).workers.run(load_modules)
-
-
-def load_modules(history: History) -> None:
-    """Load what the first pages would wait for: Markdown, highlighting, templates, search."""
-    markdown_to_html("`x`")
-    highlight_code("x", "python")
-    compile_template("session.html")
-    compile_template("search.html")
-    history.filter_items("")
-    _ = history.transcript, history.resume  # loaded on first use
-
-
 def _routes() -> list[Route]:
     def page(handler: _Handler) -> _Endpoint:
         name = getattr(handler, "__name__", "")
@@ -150,7 +159,7 @@ def _routes() -> list[Route]:
 
     def change(handler: Callable[[History, Request, dict[str, str]], Response]) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
-            form = await read_form(request)
+            form = await _read_form(request)
             workers = served_history(request).workers
             return await workers.run(lambda history: handler(history, request, form))
 
@@ -187,8 +196,22 @@ def _routes() -> list[Route]:
         Route("/api/{path:path}", _unknown_operation),
         Route("/events", events),
         Route("/static/{version}/{name}", static_file),
-        Route(LAUNCH_PATH, launch),
+        Route(LAUNCH_PATH, _launch),
     ]
+
+
+async def _read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form. Raises `UsageError` if it is too large or not a form."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
+            raise UsageError("The text is too long.")
+    try:
+        fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=20)
+    except ValueError as error:
+        raise UsageError("The form is not valid.") from error
+    return {name: values[-1] for name, values in fields.items()}
 
 
 async def _description(request: Request) -> Response:
@@ -199,7 +222,41 @@ async def _unknown_operation(request: Request) -> Response:
     return error_document(404, f"Unknown path. {API_PATH}/openapi.json describes the API.")
 
 
+async def _launch(request: Request) -> Response:
+    """Store the token in a cookie, so that this browser may write. Continue without it in the address."""
+    given = request.query_params.get("token", "")
+    token: str = request.app.state.token
+    if not hmac.compare_digest(given.encode(), token.encode()):
+        return PlainTextResponse("This address is not valid any more. Run 'backscroll serve' again.\n", 403)
+    response = RedirectResponse("/", 303)
+    port = request.scope["server"][1]
+    response.set_cookie(token_cookie(port), token, httponly=True, samesite="strict", path="/")
+    return response
+
+
 def _can_write(token: str, request: Request) -> bool:
     """Return whether the browser has the token."""
     given = request.cookies.get(token_cookie(request.scope["server"][1]), "")
     return hmac.compare_digest(given.encode(), token.encode())
+
+
+class _SecurityHeaders:
+    """ASGI middleware that adds security headers. Pages are not cached, unless they say so."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "private, no-cache")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -14,8 +14,6 @@ from markupsafe import Markup
 
 from backscroll.model.text import pluralize
 
-__all__ = ["Bar", "bar_chart", "calendar_chart", "hour_chart", "legend", "nice_ceiling", "share_bar"]
-
 _CELL, _STEP = 11, 14
 _MAX_LABELS = 12  # below bars
 _LEFT, _TOP = 30, 16  # space for labels

@@ -21,8 +21,6 @@ from backscroll.errors import (
 from backscroll.render.json import encode_json
 from backscroll.web.templating import render
 
-__all__ = ["HANDLERS", "error_document", "error_page", "is_api_path", "refusal_response", "status_of"]
-
 _STATUS_CODES: tuple[tuple[type[BackscrollError], int, str], ...] = (
     (SessionNotFoundError, 404, "Session not found"),
     (CommitNotFoundError, 404, "Commit not found"),

@@ -10,10 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.errors import SessionNotFoundError
-from backscroll.history import History
-from backscroll.model import Attachment, Message, SessionSummary, ToolCall
+from backscroll.history.history import History
+from backscroll.model.message import Attachment, Message, ToolCall
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.html.messages import TranscriptHtml
+from backscroll.render.html.session import TranscriptHtml
 from backscroll.render.session_header import session_title
 from backscroll.render.turns import (
     MessageItem,
@@ -23,8 +24,6 @@ from backscroll.render.turns import (
     is_visible,
 )
 from backscroll.web.urls import message_url, session_url
-
-__all__ = ["WINDOW_MESSAGES", "Window", "read_highlighted", "read_window"]
 
 WINDOW_MESSAGES = 120
 MAX_WINDOW_BYTES = 1_500_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.render.terminal.humanize import compact_number, format_age
+from backscroll.render.humanize import compact_number, format_age
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
 

@@ -5,11 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll.model import PaginatedResult, Pagination, SessionSummary
-from backscroll.render.terminal.session_columns import COLUMNS, PIPE_COLUMNS
-from backscroll.render.terminal.session_table import page_footer, tab_separated_lines, table_lines
-from backscroll.render.terminal.style import Style
-from backscroll.render.terminal.width import cell_width
+from backscroll.model.session import PaginatedResult, Pagination, SessionSummary
+from backscroll.render.terminal.session_table import (
+    COLUMNS,
+    PIPE_COLUMNS,
+    page_footer,
+    tab_separated_lines,
+    table_lines,
+)
+from backscroll.render.terminal.text import Style, cell_width
 from tests.render.sessions import AT, SUMMARY, texts
 
 PLAIN = Style(is_colored=False)

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from backscroll.model import Closing, Item, Message, Opening, RecordCounts, ToolCall, Unit
+from backscroll.model.message import Message, ToolCall
+from backscroll.model.stream import Closing, Item, Opening, RecordCounts
+from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 from tests.oracle.fold import ParsedSession, UnitContent, fold
-
-__all__ = ["calls_of", "read_file", "read_in_two_steps", "read_root", "read_session", "texts_of"]
 
 
 def read_file(path: Path, kind: str = "session") -> UnitContent:

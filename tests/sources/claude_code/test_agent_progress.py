@@ -7,7 +7,7 @@ import pytest
 
 from backscroll import History
 from backscroll.config import NamedRoot
-from backscroll.model import Filter
+from backscroll.model.session import Filter
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.sources.claude_code.read_helpers import calls_of, read_file
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine, NamedRoot
-from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.history.history import History
+from backscroll.model.session import SessionSummary
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import Prompt, write_desktop_entry, write_prompts

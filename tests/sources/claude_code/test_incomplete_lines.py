@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Unit
+from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
+from backscroll.testing.claude_code import Transcript, tool_calls
+from tests.builders.claude_code.generations import GENERATIONS
 from tests.oracle.fold import ParsedSession, fold
 from tests.sources.claude_code.read_helpers import read_file, read_in_two_steps, read_session, texts_of
 

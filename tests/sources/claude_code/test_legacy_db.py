@@ -5,15 +5,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import database
 from backscroll.testing.claude_code import Transcript, tool_calls
-from backscroll.testing.claude_code.legacy_db import write_store
+from tests.builders.claude_code.legacy_db import write_store
 from tests.oracle.fold import ParsedSession, UnitContent, fold
 from tests.sources.claude_code.read_helpers import calls_of, read_session, texts_of
 
@@ -224,7 +224,6 @@ def test_a_file_that_is_not_a_database_is_a_problem_until_it_is_replaced(tmp_pat
 
 
 @given(cut=st.integers(0, 60_000), garbage=st.binary(max_size=64))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_truncated_or_overwritten_database_never_raises(
     tmp_path_factory: pytest.TempPathFactory, cut: int, garbage: bytes
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Unit
+from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code.blocks import encode
 
@@ -110,14 +110,14 @@ def measure_seconds(path: Path, lines: Iterator[dict[str, Any]]) -> float:
     ("lines", "count"),
     [
         (comb, 10_000),
-        (abandoned_comb, 10_000),
-        (queue_removals, 4000),
-        (bare_tools, 4000),
+        pytest.param(abandoned_comb, 10_000, marks=pytest.mark.soak),
+        pytest.param(queue_removals, 4000, marks=pytest.mark.soak),
+        pytest.param(bare_tools, 4000, marks=pytest.mark.soak),
         (inlined_agents, 4000),
-        (orphan_results, 4000),
-        (commands_below_one_caveat, 8000),
-        (outputs_on_one_line, 16_000),
-        (reversed_lines, 8000),
+        pytest.param(orphan_results, 4000, marks=pytest.mark.soak),
+        pytest.param(commands_below_one_caveat, 8000, marks=pytest.mark.soak),
+        pytest.param(outputs_on_one_line, 16_000, marks=pytest.mark.soak),
+        pytest.param(reversed_lines, 8000, marks=pytest.mark.soak),
     ],
 )
 def test_reading_time_is_proportional_to_the_number_of_lines(

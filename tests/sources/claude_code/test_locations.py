@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine
-from backscroll.model import Workspace
+from backscroll.model.workspace import Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_empty_stub, write_session_index

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.claude_code.project_key import matches, project_key
+from backscroll.sources.claude_code.workspace import matches, project_key
 from backscroll.testing.claude_code import project_key as builder_key
 
 LONG = "/srv/" + "/".join(f"segment{number:02}" for number in range(25))

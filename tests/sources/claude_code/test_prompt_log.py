@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from backscroll.model import Closing, ClosingUpdate, Message, Opening, RecordCounts, Unit, Workspace
+from backscroll.model.message import Message
+from backscroll.model.stream import Closing, ClosingUpdate, Opening, RecordCounts
+from backscroll.model.unit import Unit
+from backscroll.model.workspace import Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Prompt
 from backscroll.testing.claude_code.side_files import write_prompts

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from backscroll.config import Machine
-from backscroll.history import History
-from backscroll.model import Retention
-from backscroll.render.retention import retention_lines
-from backscroll.sources.claude_code import settings
+from backscroll.history.history import History
+from backscroll.model.sync import Retention
+from backscroll.render.sync import retention_lines
+from backscroll.sources.claude_code import retention as retention_module
 from backscroll.sources.claude_code.retention import retention
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_settings
@@ -62,8 +62,8 @@ def managed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the path of the managed settings of this test."""
     path = tmp_path / "etc" / "managed-settings.json"
     path.parent.mkdir()
-    monkeypatch.setattr(settings, "_MANAGED_PATHS", {})
-    monkeypatch.setattr(settings, "_DEFAULT_MANAGED_PATH", path)
+    monkeypatch.setattr(retention_module, "_MANAGED_PATHS", {})
+    monkeypatch.setattr(retention_module, "_DEFAULT_MANAGED_PATH", path)
     return path
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Agent
+from backscroll.model.stream import Agent
 from backscroll.testing.claude_code import Call, Transcript
 from tests.oracle.fold import UnitContent
 from tests.sources.claude_code.read_helpers import calls_of, read_file, read_root, read_session, texts_of

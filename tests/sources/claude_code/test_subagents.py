@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backscroll.model import Agent
+from backscroll.model.stream import Agent
 from backscroll.render.turns import is_visible
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.claude_code.events import task_notification

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import TokenUsage
+from backscroll.model.message import TokenUsage
 from backscroll.sources.claude_code.transcript.line_structs import ApiMessage, as_count, parse_usage
 from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.read_helpers import calls_of, read_session, texts_of

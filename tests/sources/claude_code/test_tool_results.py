@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from backscroll.model import ToolCall, Unit
+from backscroll.model.message import ToolCall
+from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.sources.claude_code.transcript.checkpoint import ReaderState
+from backscroll.sources.claude_code.transcript.state import ReaderState
 from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.read_helpers import (
     calls_of,

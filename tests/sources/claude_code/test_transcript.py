@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Attachment, Checkpoint, Message, TokenUsage, Unit
+from backscroll.model.message import Attachment, Message, TokenUsage
+from backscroll.model.stream import Checkpoint
+from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat_lines, tool_calls
+from backscroll.testing.claude_code import Call, Transcript, blocks, repeat_lines, tool_calls
+from tests.builders.claude_code.generations import GENERATIONS
 from tests.oracle.fold import fold
 from tests.sources.claude_code.read_helpers import read_file, read_in_two_steps, read_session, texts_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Problem
+from backscroll.model.problem import Problem
 from backscroll.sources.cursor import Cursor
 from backscroll.testing import cursor
 from tests.oracle.fold import fold

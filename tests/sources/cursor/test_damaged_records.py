@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from backscroll.sources.cursor.database import record_types
 from backscroll.testing import cursor
+from tests.builders.cursor import damage as cursor_damage
 from tests.sources.cursor.reading import contents, message_content, read_sessions, read_units
 
 MESSAGES = [
@@ -55,7 +56,7 @@ class DamageableHistory:
         with closing(sqlite3.connect(self.path)) as db:
             query = "select value from composerHeaders where composerId = ?"
             self.header: str = db.execute(query, [composer.id]).fetchone()[0]
-        self.original = {key: cursor.damage.read(self.path, key) for key in (composer.key, *self.bubble_keys)}
+        self.original = {key: cursor_damage.read(self.path, key) for key in (composer.key, *self.bubble_keys)}
 
     @property
     def bubble_keys(self) -> list[str]:
@@ -183,7 +184,7 @@ def test_a_lone_surrogate_is_replaced_and_the_other_text_kept(tmp_path: Path, is
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     composer = home.composer(MESSAGES)
     home.write()
-    cursor.damage.add_surrogate(home.database, composer.bubble_key(0), is_escaped=is_escaped)
+    cursor_damage.add_surrogate(home.database, composer.bubble_key(0), is_escaped=is_escaped)
     first = read_sessions(home.root)[composer.id].messages[0].content
     assert first.startswith("before")
     assert "\ufffd" in first
@@ -193,9 +194,9 @@ def test_values_with_a_byte_order_mark_or_stored_as_blobs_are_read(tmp_path: Pat
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     composer = home.composer(MESSAGES)
     home.write()
-    cursor.damage.add_bom(home.database, composer.bubble_key(0))
-    cursor.damage.store_as_blob(home.database, composer.bubble_key(2))
-    cursor.damage.store_as_blob(home.database, composer.key)
+    cursor_damage.add_bom(home.database, composer.bubble_key(0))
+    cursor_damage.store_as_blob(home.database, composer.bubble_key(2))
+    cursor_damage.store_as_blob(home.database, composer.key)
     found = contents(read_sessions(home.root)[composer.id])
     assert (found[0], found[-1]) == (("user", "before"), ("user", "after"))
 
@@ -204,7 +205,7 @@ def test_an_unreadable_bubble_is_a_problem_and_a_missing_message(tmp_path: Path)
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     composer = home.composer(MESSAGES, has_graph=False)
     home.write()
-    cursor.damage.truncate_value(home.database, composer.bubble_key(1), 20)
+    cursor_damage.truncate_value(home.database, composer.bubble_key(1), 20)
     found = next(each for unit, each in read_units(home.root).items() if unit.key == composer.id)
     (problem,) = found.problems
     assert problem.origin.place == composer.bubble_key(1)

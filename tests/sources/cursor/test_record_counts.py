@@ -10,6 +10,8 @@ import pytest
 
 from backscroll.sources.cursor import Cursor
 from backscroll.testing import cursor
+from tests.builders.cursor import generations as cursor_generations
+from tests.builders.cursor.history import write_history as write_cursor_history
 from tests.sources.cursor.reading import read_units, total_counts
 
 MESSAGES = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")]
@@ -26,15 +28,15 @@ def count_rows(root: Path) -> int:
     return row_count
 
 
-@pytest.mark.parametrize("name", cursor.GENERATIONS)
+@pytest.mark.parametrize("name", cursor_generations.GENERATIONS)
 def test_every_row_of_every_generation_is_counted_once(tmp_path: Path, name: str) -> None:
     root = tmp_path / "Cursor"
-    cursor.GENERATIONS[name].write(root, journal="delete")
+    cursor_generations.GENERATIONS[name].write(root, journal="delete")
     assert total_counts(root).records == count_rows(root)
 
 
 def test_every_row_of_a_large_history_is_counted(tmp_path: Path) -> None:
-    root = cursor.write_history(tmp_path / "Cursor", sessions=8, bubbles=400, megabytes=2)
+    root = write_cursor_history(tmp_path / "Cursor", sessions=8, bubbles=400, megabytes=2)
     counts = total_counts(root)
     assert counts.kinds["bubbleId"] == 400
     assert counts.kinds["composerData"] == 8
@@ -107,7 +109,7 @@ def test_a_list_that_is_not_json_is_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["g3-global-index", "g4-header-table", "g5-subagent-column"])
 def test_no_secret_is_in_any_item_or_record(tmp_path: Path, name: str) -> None:
     root = tmp_path / "Cursor"
-    home = cursor.GENERATIONS[name].write(root)
+    home = cursor_generations.GENERATIONS[name].write(root)
     key = {"blobEncryptionKey": cursor.SECRET, "speculativeSummarizationEncryptionKey": cursor.SECRET}
     home.composer(MESSAGES, data=key)
     home.write()

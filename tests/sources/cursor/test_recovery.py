@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing import cursor
+from tests.builders.cursor import session_kinds as cursor_session_kinds
 from tests.sources.cursor.reading import contents, read_session, read_sessions
 
 START = 1_790_000_000_000
@@ -79,7 +80,7 @@ def test_lost_text_is_recovered_from_the_search_index(home: cursor.Home) -> None
 
 
 def test_a_ghost_gets_the_prompts_typed_during_the_session(home: cursor.Home) -> None:
-    id = cursor.KINDS["ghost"](home)
+    id = cursor_session_kinds.KINDS["ghost"](home)
     log = [
         {"unixMs": START, "generationUUID": "g1", "type": "composer", "textDescription": "typed then"},
         {

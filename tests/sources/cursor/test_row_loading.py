@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Message
+from backscroll.model.message import Message
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
+from tests.builders.cursor import damage as cursor_damage
+from tests.builders.cursor.history import write_history as write_cursor_history
 from tests.oracle.fold import fold
 from tests.sources.cursor.reading import contents, read_sessions, read_units
 
@@ -20,7 +22,7 @@ def test_sessions_are_the_same_read_in_sequence_or_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_rows, "MAX_FETCH_BYTES", 400_000)
-    root = cursor.write_history(tmp_path / "Cursor", sessions=12, bubbles=900, megabytes=4)
+    root = write_cursor_history(tmp_path / "Cursor", sessions=12, bubbles=900, megabytes=4)
     source = Cursor()
     units = [unit for unit in source.units(root) if unit.key]
     together = [fold(source.read(unit)) for unit in units]
@@ -40,7 +42,7 @@ def test_prefetched_rows_are_discarded_by_the_next_listing(tmp_path: Path) -> No
     for unit in units[:3]:
         list(source.read(unit))
     changed = next(each for each in composers if each.id == units[5].key)
-    cursor.damage.put(home.database, changed.bubble_key(0), '{"type":1,"text":"new words"}')
+    cursor_damage.put(home.database, changed.bubble_key(0), '{"type":1,"text":"new words"}')
     (unit,) = [unit for unit in source.units(home.root) if unit.key == changed.id]
     assert "new words" in [item.content for item in source.read(unit) if isinstance(item, Message)]
     source.close()
@@ -54,7 +56,7 @@ def test_a_bubble_rewritten_after_loading_is_not_lost(tmp_path: Path) -> None:
     (unit,) = [unit for unit in source.units(home.root) if unit.key]
     rows = source._reader(home.root)._user_data.row_loader(home.database).load_session(composer.id)
     source.close()
-    cursor.damage.put(home.database, composer.bubble_key(0), '{"type":1,"text":"new words"}')
+    cursor_damage.put(home.database, composer.bubble_key(0), '{"type":1,"text":"new words"}')
     ((_, value),) = rows.bubble_values(rows.bubble_rowids)
     assert isinstance(value, bytes)
     assert b"new words" in value
@@ -95,7 +97,7 @@ def test_a_file_that_is_not_a_database_is_one_problem(tmp_path: Path) -> None:
 def test_a_missing_table_loses_only_its_own_content(tmp_path: Path, table: str) -> None:
     home = cursor.Home(tmp_path / "Cursor")
     composer = home.composer(MESSAGES, name="Named")
-    cursor.damage.drop_table(home.write() / "User/globalStorage/state.vscdb", table)
+    cursor_damage.drop_table(home.write() / "User/globalStorage/state.vscdb", table)
     found = read_sessions(home.root)
     if table == "cursorDiskKV":
         assert found[composer.id].closing.visibility == "ghost"

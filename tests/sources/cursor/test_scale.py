@@ -12,6 +12,7 @@ import pytest
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
+from tests.builders.cursor import damage as cursor_damage
 from tests.oracle.fold import fold
 from tests.sources.cursor.reading import contents, read_session, read_sessions
 
@@ -37,6 +38,7 @@ def test_large_values_reduce_the_batch_size(tmp_path: Path, monkeypatch: pytest.
     assert max(fetched) < 300_000
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measured with /proc")
 def test_memory_stays_bounded_with_large_messages(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor")
@@ -84,7 +86,7 @@ def test_a_large_record_is_read_fast_and_not_copied_to_the_metadata(tmp_path: Pa
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     composer = home.composer([cursor.user("before"), cursor.assistant("after")])
     home.write()
-    cursor.damage.embed_large_file(home.database, composer.id, megabytes=50)
+    cursor_damage.embed_large_file(home.database, composer.id, megabytes=50)
     started_at = time.process_time()
     session = read_session(home.root, composer.id)
     assert contents(session) == [("user", "before"), ("assistant", "after")]

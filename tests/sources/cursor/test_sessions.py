@@ -10,6 +10,9 @@ import pytest
 
 from backscroll.sources.cursor import Cursor
 from backscroll.testing import cursor
+from tests.builders.cursor import damage as cursor_damage
+from tests.builders.cursor import generations as cursor_generations
+from tests.builders.cursor import session_kinds as cursor_session_kinds
 from tests.sources.cursor.reading import contents, read_session, read_sessions, read_units, write_and_read
 
 MESSAGES = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")]
@@ -39,7 +42,7 @@ def test_old_and_new_sessions_are_read_from_one_database(home: cursor.Home, gene
 
 
 def test_every_kind_of_session_has_its_visibility(home: cursor.Home) -> None:
-    ids = {name: add(home) for name, add in cursor.KINDS.items()}
+    ids = {name: add(home) for name, add in cursor_session_kinds.KINDS.items()}
     found = read_sessions(home.write())
     visibilities = {name: found[id].closing.visibility for name, id in ids.items()}
     assert visibilities == {
@@ -69,7 +72,7 @@ def test_every_kind_of_session_has_its_visibility(home: cursor.Home) -> None:
 
 
 def test_the_header_list_determines_the_order_including_missing_messages(home: cursor.Home) -> None:
-    id = cursor.KINDS["with_gaps"](home)
+    id = cursor_session_kinds.KINDS["with_gaps"](home)
     session = read_session(home.write(), id)
     assert contents(session) == [
         ("user", "first words"),
@@ -84,7 +87,7 @@ def test_the_header_list_determines_the_order_including_missing_messages(home: c
 def test_bubbles_without_a_list_are_ordered_by_time(home: cursor.Home) -> None:
     late, early = cursor.user("late", at=1_790_000_009_000), cursor.user("early", at=1_790_000_001_000)
     composer = home.composer([late, early])
-    cursor.damage.null_headers(home.write() / "User/globalStorage/state.vscdb", composer.id)
+    cursor_damage.null_headers(home.write() / "User/globalStorage/state.vscdb", composer.id)
     session = read_session(home.root, composer.id)
     assert contents(session) == [("user", "early"), ("user", "late")]
     assert session.closing.reasons == ("the order of messages is inferred from their times",)
@@ -92,18 +95,18 @@ def test_bubbles_without_a_list_are_ordered_by_time(home: cursor.Home) -> None:
 
 def test_a_bubble_listed_twice_is_read_once(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES)
-    cursor.damage.repeat_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
+    cursor_damage.repeat_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
     assert contents(read_session(home.root, composer.id)) == EXPECTED
 
 
 def test_the_key_of_a_bubble_determines_its_id(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES)
-    cursor.damage.mismatch_bubble(home.write() / "User/globalStorage/state.vscdb", composer.bubble_key(0))
+    cursor_damage.mismatch_bubble(home.write() / "User/globalStorage/state.vscdb", composer.bubble_key(0))
     assert contents(read_session(home.root, composer.id)) == EXPECTED
 
 
 def test_a_lost_row_is_replaced_by_the_copy_in_the_session_record(home: cursor.Home) -> None:
-    id = cursor.KINDS["both_lists"](home)
+    id = cursor_session_kinds.KINDS["both_lists"](home)
     assert contents(read_session(home.write(), id)) == [("user", "in both"), ("assistant", "only inline")]
 
 
@@ -119,7 +122,7 @@ def test_a_lost_row_is_replaced_by_the_copy_in_the_conversation_map(home: cursor
 
 def test_a_record_of_50_megabytes_is_read(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES)
-    cursor.damage.embed_large_file(home.write() / "User/globalStorage/state.vscdb", composer.id, megabytes=50)
+    cursor_damage.embed_large_file(home.write() / "User/globalStorage/state.vscdb", composer.id, megabytes=50)
     assert contents(read_session(home.root, composer.id)) == EXPECTED
 
 
@@ -140,7 +143,7 @@ def test_a_compaction_summary_follows_the_last_message_it_replaces(home: cursor.
 
 
 def test_a_subagent_has_its_parent_and_the_call_that_started_it(home: cursor.Home) -> None:
-    parent = cursor.KINDS["subagent"](home)
+    parent = cursor_session_kinds.KINDS["subagent"](home)
     units = read_units(home.write())
     found = {session.opening.id: session for content in units.values() for session in content.sessions}
     (child,) = found[parent].closing.child_ids
@@ -155,7 +158,7 @@ def test_a_subagent_has_its_parent_and_the_call_that_started_it(home: cursor.Hom
 
 
 def test_an_old_task_is_linked_by_the_call_id_in_its_session_id(home: cursor.Home) -> None:
-    parent = cursor.KINDS["task"](home)
+    parent = cursor_session_kinds.KINDS["task"](home)
     units = read_units(home.write())
     (link,) = [link for content in units.values() for link in content.links]
     found = {session.opening.id: session for content in units.values() for session in content.sessions}
@@ -165,7 +168,7 @@ def test_an_old_task_is_linked_by_the_call_id_in_its_session_id(home: cursor.Hom
 
 
 def test_the_candidates_of_a_best_of_n_run_are_subagents(home: cursor.Home) -> None:
-    parent = cursor.KINDS["best_of_n"](home)
+    parent = cursor_session_kinds.KINDS["best_of_n"](home)
     found = read_sessions(home.write())
     children = found[parent].closing.child_ids
     assert len(children) == 3
@@ -178,14 +181,14 @@ def test_the_candidates_of_a_best_of_n_run_are_subagents(home: cursor.Home) -> N
 
 
 def test_sessions_with_circular_parents_are_not_subagents(home: cursor.Home) -> None:
-    id = cursor.KINDS["parent_cycle"](home)
+    id = cursor_session_kinds.KINDS["parent_cycle"](home)
     opening = read_session(home.write(), id).opening
     assert (opening.agent_id, opening.parent_id) == (None, None)
 
 
 def test_tabs_of_the_chat_panel_are_sessions(tmp_path: Path) -> None:
     root = tmp_path / "Cursor"
-    cursor.GENERATIONS["g0-chat-panel"].write(root)
+    cursor_generations.GENERATIONS["g0-chat-panel"].write(root)
     found = {session.closing.title: session for session in read_sessions(root).values()}
     conversations = [contents(session) for session in read_sessions(root).values()]
     assert [("user", "match dates?"), ("assistant", "Use a group for each part.")] in conversations
@@ -204,7 +207,7 @@ def test_tabs_of_the_chat_panel_are_sessions(tmp_path: Path) -> None:
 
 def test_tabs_with_the_same_id_in_two_workspaces_are_two_sessions(tmp_path: Path) -> None:
     root = tmp_path / "Cursor"
-    cursor.GENERATIONS["g0-chat-panel"].write(root)
+    cursor_generations.GENERATIONS["g0-chat-panel"].write(root)
     ids = [id for id in read_sessions(root) if id.endswith("shared-tab")]
     assert len(ids) == 2
     assert "shared-tab" in ids
@@ -256,7 +259,7 @@ def test_a_header_table_that_was_never_filled_does_not_replace_the_list(home: cu
 def test_a_damaged_header_row_loses_only_its_own_facts(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES, name="In the record too")
     whole = home.composer(MESSAGES, name="Whole")
-    cursor.damage.break_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
+    cursor_damage.break_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
     units = read_units(home.root)
     found = {session.opening.id: session for content in units.values() for session in content.sessions}
     assert contents(found[composer.id]) == contents(found[whole.id]) == EXPECTED
@@ -267,7 +270,7 @@ def test_a_damaged_header_row_loses_only_its_own_facts(home: cursor.Home) -> Non
 
 def test_a_header_row_with_the_value_of_another_session_is_a_problem(home: cursor.Home) -> None:
     composer = home.composer(MESSAGES)
-    cursor.damage.mismatch_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
+    cursor_damage.mismatch_header(home.write() / "User/globalStorage/state.vscdb", composer.id)
     units = read_units(home.root)
     assert [problem.reason for content in units.values() for problem in content.problems] == [
         "the row and its value are of different sessions"
@@ -305,7 +308,7 @@ def test_a_rewritten_bubble_changes_only_the_fingerprint_of_its_session(home: cu
     one, two, _ = home.composer(MESSAGES), home.composer(MESSAGES), home.composer(MESSAGES)
     home.write()
     before = fingerprints(home.root)
-    cursor.damage.put(
+    cursor_damage.put(
         home.root / "User/globalStorage/state.vscdb", one.bubble_key(0), '{"type":1,"text":"x"}'
     )
     after = fingerprints(home.root)
@@ -324,7 +327,7 @@ def test_a_blob_written_after_its_session_changes_the_fingerprint(home: cursor.H
         db.execute("delete from cursorDiskKV where key glob 'agentKv:blob:*'")
     before = fingerprints(home.root)
     assert fingerprints(home.root) == before
-    cursor.damage.put(path, *blobs[-1])
+    cursor_damage.put(path, *blobs[-1])
     after = fingerprints(home.root)
     assert {id for id in before if id and before[id] != after[id]} == {composer.id}
     other = home.composer(MESSAGES)
@@ -338,7 +341,7 @@ def test_a_new_root_of_the_agent_record_changes_the_fingerprint(home: cursor.Hom
     home.composer(MESSAGES)
     home.write()
     before = fingerprints(home.root)
-    cursor.damage.put(home.database, f"agentKv:checkpoint:{composer.id}", "0" * 64)
+    cursor_damage.put(home.database, f"agentKv:checkpoint:{composer.id}", "0" * 64)
     assert fingerprints(home.root)[composer.id] != before[composer.id]
 
 
@@ -347,7 +350,7 @@ def test_a_new_title_changes_the_fingerprint(home: cursor.Home) -> None:
     home.write()
     before = fingerprints(home.root)
     path = home.root / "User/globalStorage/state.vscdb"
-    cursor.damage.change_header(path, composer.id, lambda head: head | {"name": "Renamed"})
+    cursor_damage.change_header(path, composer.id, lambda head: head | {"name": "Renamed"})
     assert before[composer.id] != fingerprints(home.root)[composer.id]
 
 

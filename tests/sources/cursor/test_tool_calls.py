@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Edit, Hunk, ToolCall
-from backscroll.sources.cursor.session.edits import from_code_diff
+from backscroll.model.message import Edit, Hunk, ToolCall
+from backscroll.sources.cursor.session.tool_calls import edits_from_code_diff
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import read_units, write_and_read
 
@@ -312,7 +312,7 @@ def test_a_stored_diff_of_thousands_of_changes_is_compared_in_one_pass(home: cur
     before = [change(line) for line in range(20_000)]
     record = {"originalModelDiffWrtV0": before, "newModelDiffWrtV0": [*before, change(90_000)]}
     started_at = time.process_time()
-    (edit,) = from_code_diff("/w/a.py", record)
+    (edit,) = edits_from_code_diff("/w/a.py", record)
     assert time.process_time() - started_at < 2
     assert edit.hunks == (Hunk((), ("x",), 90_000, None),)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Workspace
+from backscroll.model.workspace import Workspace
 from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import read_session, read_sessions, write_and_read

@@ -8,7 +8,7 @@ from hashlib import md5, sha256
 from pathlib import Path
 from typing import Any
 
-from backscroll.model import Message
+from backscroll.model.message import Message
 from backscroll.sources.cursor_cli import CursorCli
 from backscroll.testing.protobuf import encode_message as record
 from tests.oracle.fold import ParsedSession, UnitContent, fold

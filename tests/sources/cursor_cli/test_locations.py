@@ -9,7 +9,7 @@ import pytest
 
 from backscroll.config import Machine
 from backscroll.sources.cursor_cli import CursorCli, locations
-from backscroll.sources.cursor_cli.model_names import display_name
+from backscroll.sources.cursor_cli.store_reader import display_name
 
 from .store_builder import CWD, Store, main_session, read_all, read_one, user
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.errors import ChangeConflictError, SessionNotFoundError, UnknownStoreVersionError
-from backscroll.model.safekeeping.changes import Change, ChangePlan, FileChange
+from backscroll.model.change import Change, ChangePlan, FileChange
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.sources.cursor_cli.writing.store_files import copy_files, move_files, restore_files
+from backscroll.sources.cursor_cli.writing import copy_files, move_files, restore_files
 from backscroll.testing.cursor_cli.home import Home
-from backscroll.testing.cursor_cli.stores import example_messages
+from tests.builders.cursor_cli.stores import example_messages
 from tests.oracle.fold import ParsedSession, fold
 
 

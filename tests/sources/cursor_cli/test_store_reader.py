@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Attachment
+from backscroll.model.message import Attachment
 from backscroll.testing.protobuf import encode_map_entry
 from backscroll.testing.protobuf import encode_message as record
 

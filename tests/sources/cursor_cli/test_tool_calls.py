@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import ToolCall
+from backscroll.model.message import ToolCall
 
 from .store_builder import Store, UnitContent, assistant, call, main_session, result, roles_and_texts, user
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Message
+from backscroll.model.message import Message
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.sources.cursor_cli.transcript_paths import TranscriptPath, parse_transcript_path
+from backscroll.sources.cursor_cli.locations import TranscriptPath, parse_transcript_path
 from backscroll.testing import cursor_cli
 from backscroll.testing.cursor import assistant, user
 from tests.oracle.fold import UnitContent, fold

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Edit, Hunk
-from backscroll.sources.cursor_graph.edits import parse_edits
+from backscroll.model.message import Edit, Hunk
+from backscroll.sources.cursor_graph.tool_calls import parse_edits
 
 
 @pytest.mark.parametrize(

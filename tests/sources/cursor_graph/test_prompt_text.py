@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.cursor_graph.prompt_text import is_injected, parse_prompt, workspace_folders
+from backscroll.sources.cursor_graph.message_parts import is_injected, parse_prompt, workspace_folders
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from backscroll.archive.session_key import SessionKey
 
-__all__ = ["end_idle_windows", "mark_windows_changed", "update_windows"]
-
+WINDOW_PLATFORM = "cursor"  # the unified schema requires a window for this platform, and for no other
 _UPDATE = (
     "update cursor_sessions set (workspace_hash, workspace_name, workspace_path) ="
     " (select workspace_hash, workspace_name, workspace_path from conversations where session_id = :id"

@@ -1,4 +1,7 @@
-"""Fragments of sessions, and which of them provide the content of a session."""
+"""Fragments of sessions: which of them provide the content of a session, and their closings.
+
+A closing contains the facts that are known at the end of a read, such as title and workspace.
+"""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -6,22 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.codec import decompress
-from backscroll.model.stream.closing import STORES, Closing, best_title
-
-__all__ = [
-    "Fragment",
-    "are_gone",
-    "closing_from_subagents",
-    "closings_of_sessions",
-    "content_fragments",
-    "first_preview",
-    "merged_closing",
-    "session_fragments",
-    "subagent_fragments",
-]
+from backscroll.archive.storage.codec import compress, decompress
+from backscroll.model.store import HOOK_EVENTS, store_content, store_rank
+from backscroll.model.stream import Closing, best_title, is_titled
 
 MAX_TITLE_CHARS = 100
 HOOK_FACTS = ("window", "window_started_at", "hook_ended_at")
@@ -50,6 +43,27 @@ class Fragment(msgspec.Struct):
     is_superseded: bool  # read from an earlier version of the unit
     path: str
     is_subagent: bool = False
+
+
+def session_fragments(db: sqlite3.Connection, session: SessionKey) -> list[Fragment]:
+    """Return every fragment of a session, best first."""
+    rows = db.execute(
+        f"{_QUERY} and f.external_id = ? and f.platform = ? and (not f.is_subagent or {_PARENT} is null)",
+        [session.id, session.platform],
+    )
+    return sorted(map(_from_row, rows), key=_rank)
+
+
+def subagent_fragments(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Fragment]]:
+    """Return the fragments of every subagent of a session that has a unit of its own, best first."""
+    rows = db.execute(
+        f"{_QUERY} and {_PARENT} = ? and f.platform = ? and f.is_subagent = 1",
+        [session.id, session.platform],
+    )
+    found: dict[str, list[Fragment]] = {}
+    for fragment in sorted(map(_from_row, rows), key=_rank):
+        found.setdefault(fragment.external_id, []).append(fragment)
+    return found
 
 
 def _from_row(row: tuple[Any, ...]) -> Fragment:
@@ -83,51 +97,12 @@ def _from_row(row: tuple[Any, ...]) -> Fragment:
     )
 
 
-def _decode_closing(body: bytes) -> Closing:
-    return _decoder.decode(decompress(body))
-
-
-def session_fragments(db: sqlite3.Connection, session: SessionKey) -> list[Fragment]:
-    """Return every fragment of a session, best first."""
-    rows = db.execute(
-        f"{_QUERY} and f.external_id = ? and f.platform = ? and (not f.is_subagent or {_PARENT} is null)",
-        [session.id, session.platform],
-    )
-    return sorted(map(_from_row, rows), key=_rank)
-
-
-def subagent_fragments(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Fragment]]:
-    """Return the fragments of every subagent of a session that has a unit of its own, best first."""
-    rows = db.execute(
-        f"{_QUERY} and {_PARENT} = ? and f.platform = ? and f.is_subagent = 1",
-        [session.id, session.platform],
-    )
-    found: dict[str, list[Fragment]] = {}
-    for fragment in sorted(map(_from_row, rows), key=_rank):
-        found.setdefault(fragment.external_id, []).append(fragment)
-    return found
-
-
 def _rank(fragment: Fragment) -> tuple[bool, int, bool, bool, float, str, int]:
     updated = fragment.closing.updated_at
     newest = -updated.timestamp() if updated is not None else 0.0
-    store = STORES.index(fragment.store)
+    store = store_rank(fragment.store)
     is_past = fragment.is_superseded, fragment.is_gone  # current content before removed content
     return not fragment.message_count, store, *is_past, newest, fragment.path, fragment.id
-
-
-def closings_of_sessions(db: sqlite3.Connection, fragment_ids: Iterable[int]) -> dict[int, Closing]:
-    """Return the closings of fragments that are sessions, not subagents, by fragment."""
-    found: dict[int, Closing] = {}
-    for fragment_id in fragment_ids:
-        row = db.execute(
-            "select closing from fragment where id = ? and length(closing)"
-            " and (not is_subagent or coalesce(parent_external_id, inferred_parent_external_id) is null)",
-            [fragment_id],
-        ).fetchone()
-        if row is not None:
-            found[fragment_id] = _decode_closing(row[0])
-    return found
 
 
 def content_fragments(fragments: Sequence[Fragment]) -> list[Fragment]:
@@ -139,23 +114,6 @@ def are_gone(fragments: Sequence[Fragment]) -> bool:
     """Return whether no unit contains the content of these fragments any more."""
     with_messages = [fragment for fragment in fragments if fragment.message_count] or fragments
     return all(fragment.is_gone or fragment.is_superseded for fragment in with_messages)
-
-
-def _parts_by_start(fragments: Sequence[Fragment]) -> list[Fragment]:
-    """Return the content fragments in the order of their start times, without other versions of the content.
-
-    The file of a session may continue in another folder. Superseded fragments and inactive copies, which have
-    no time of change, are not parts of the session.
-    """
-    parts = [
-        one
-        for one in content_fragments(fragments)
-        if one.message_count
-        and one.is_superseded == fragments[0].is_superseded
-        and one.closing.updated_at is not None
-        and _has_fact(one.closing, "created_at")
-    ]
-    return sorted(parts, key=lambda part: part.closing.created_at or _NO_TIME)
 
 
 def first_preview(fragments: Sequence[Fragment]) -> str | None:
@@ -194,17 +152,29 @@ def merged_closing(fragments: Sequence[Fragment]) -> Closing:
         filled["visibility"] = next(visible, best.visibility)
     if reported := _facts_of_hooks(fragments):
         filled["metadata"] = best.metadata | reported
-    for notes in (one.closing for one in fragments[1:] if one.store == "notes" and not one.is_superseded):
+    others = (one for one in fragments[1:] if not one.is_superseded)
+    for notes in (one.closing for one in others if store_content(one.store) == "notes"):
         filled["metadata"] = notes.metadata | filled.get("metadata", best.metadata)
         if notes.visibility == "archived" and best.visibility == "listed":
             filled["visibility"] = "archived"
-    return msgspec.structs.replace(best, **filled)
+    return replace(best, **filled)
 
 
-def _facts_of_hooks(fragments: Sequence[Fragment]) -> dict[str, Any]:
-    """Return the facts that only hooks know: the window of a session, and when it ended."""
-    metadata = next((one.closing.metadata for one in fragments if one.store == "hooks"), {})
-    return {name: value for name, value in metadata.items() if name in HOOK_FACTS}
+def _parts_by_start(fragments: Sequence[Fragment]) -> list[Fragment]:
+    """Return the content fragments in the order of their start times, without other versions of the content.
+
+    The file of a session may continue in another folder. Superseded fragments and inactive copies, which have
+    no time of change, are not parts of the session.
+    """
+    parts = [
+        one
+        for one in content_fragments(fragments)
+        if one.message_count
+        and one.is_superseded == fragments[0].is_superseded
+        and one.closing.updated_at is not None
+        and _has_fact(one.closing, "created_at")
+    ]
+    return sorted(parts, key=lambda part: part.closing.created_at or _NO_TIME)
 
 
 def _has_fact(closing: Closing, name: str) -> bool:
@@ -212,6 +182,12 @@ def _has_fact(closing: Closing, name: str) -> bool:
     return getattr(closing, name) is not None and not (
         name == "created_at" and closing.created_at_source == "file"
     )
+
+
+def _facts_of_hooks(fragments: Sequence[Fragment]) -> dict[str, Any]:
+    """Return the facts that only hooks know: the window of a session, and when it ended."""
+    metadata = next((one.closing.metadata for one in fragments if one.store == HOOK_EVENTS.name), {})
+    return {name: value for name, value in metadata.items() if name in HOOK_FACTS}
 
 
 def closing_from_subagents(subagents: Iterable[Sequence[Fragment]]) -> Closing:
@@ -243,3 +219,46 @@ def _subagent_title(group: Sequence[Fragment]) -> str | None:
     descriptions = (a.description for a in closing.agents if a.agent_id == group[0].external_id)
     preview = " ".join((first_preview(group) or "").split())[:MAX_TITLE_CHARS]
     return closing.title or next(descriptions, None) or preview
+
+
+def closings_of_sessions(db: sqlite3.Connection, fragment_ids: Iterable[int]) -> dict[int, Closing]:
+    """Return the closings of fragments that are sessions, not subagents, by fragment."""
+    found: dict[int, Closing] = {}
+    for fragment_id in fragment_ids:
+        row = db.execute(
+            "select closing from fragment where id = ? and length(closing)"
+            " and (not is_subagent or coalesce(parent_external_id, inferred_parent_external_id) is null)",
+            [fragment_id],
+        ).fetchone()
+        if row is not None:
+            found[fragment_id] = _decode_closing(row[0])
+    return found
+
+
+def load_closing(db: sqlite3.Connection, fragment_id: int) -> Closing | None:
+    """Return the closing of a fragment; None if it has none yet."""
+    (body,) = db.execute("select closing from fragment where id = ?", [fragment_id]).fetchone()
+    return decode_closing(body)
+
+
+def retain_title(db: sqlite3.Connection, body: bytes, fragment_id: int) -> None:
+    """Copy the title of an encoded closing into a fragment that has none."""
+    before, now = decode_closing(body), load_closing(db, fragment_id)
+    if before is None or now is None or is_titled(now) or not is_titled(before):
+        return
+    titled = replace(now, title=before.title, title_source=before.title_source)
+    db.execute("update fragment set closing = ? where id = ?", [encode_closing(titled), fragment_id])
+
+
+def decode_closing(body: bytes) -> Closing | None:
+    """Decode a stored closing; None if the fragment has no closing yet."""
+    return _decode_closing(body) if body else None
+
+
+def _decode_closing(body: bytes) -> Closing:
+    return _decoder.decode(decompress(body))
+
+
+def encode_closing(closing: Closing) -> bytes:
+    """Encode a closing for storage."""
+    return compress(msgspec.msgpack.encode(closing))

@@ -7,8 +7,6 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.derive.cursor_windows import end_idle_windows
 from backscroll.model.dates import iso
 
-__all__ = ["LIVE_TIMEOUT", "close_idle_sessions"]
-
 LIVE_TIMEOUT = timedelta(minutes=10)
 
 

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from backscroll.archive.session_key import SessionKey
-from backscroll.model import STORES
-
-__all__ = ["IndexFields", "index_fields", "queue_changes", "track_copy_changes"]
+from backscroll.model.store import store_rank
 
 _AgentId = str | None  # of a subagent; None for the session itself
 
@@ -50,7 +48,7 @@ class _Change(NamedTuple):
     @property
     def rank(self) -> tuple[bool, int]:
         """Rank of the store, as in `fragments`."""
-        return not self.message_count, STORES.index(self.store)
+        return not self.message_count, store_rank(self.store)
 
 
 IndexFields = dict[int, _Fields]  # by number of the session or id of the subagent

@@ -1,15 +1,18 @@
-"""Write the rows of sessions (`conversations`) and Cursor windows, which other programs read."""
+"""Write the rows of sessions (`conversations`), which other programs read, and of subagents."""
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
 
-from backscroll.archive.derive.counters import FragmentCounts, count_fragment
-from backscroll.archive.derive.cursor_windows import mark_windows_changed
+from backscroll.archive.connection import from_ms
+from backscroll.archive.derive.copies import is_undone_copy
+from backscroll.archive.derive.counts import FragmentCounts, RollupWriter, SessionTotals, count_fragment
+from backscroll.archive.derive.cursor_windows import WINDOW_PLATFORM, mark_windows_changed
 from backscroll.archive.derive.fragments import (
     MAX_TITLE_CHARS,
     Fragment,
@@ -23,25 +26,44 @@ from backscroll.archive.derive.fragments import (
 )
 from backscroll.archive.derive.idle_sessions import LIVE_TIMEOUT
 from backscroll.archive.derive.index_changes import index_fields, queue_changes
-from backscroll.archive.derive.rollups import RollupWriter
-from backscroll.archive.derive.session_totals import SessionTotals
-from backscroll.archive.derive.subagent_rows import is_listed, write_inlined_subagents, write_subagents
-from backscroll.archive.session_key import SessionKey
+from backscroll.archive.session_key import FIRST_SUBAGENT_ID, SessionKey
 from backscroll.archive.storage.strings import StringLookup
-from backscroll.archive.timestamps import from_ms
-from backscroll.archive.undone_copies import is_undone_copy
-from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.dates import iso
-from backscroll.model.stream.closing import OWN_TITLES
-
-__all__ = ["conversation_id", "delete_empty_session", "write_sessions"]
+from backscroll.model.store import HOOK_USAGE
+from backscroll.model.stream import OWN_TITLES, Agent, Closing
+from backscroll.model.workspace import workspace_hash
 
 _NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
-
-
-def conversation_id(platform: str, external_id: str) -> str:
-    """Return `conversations.id`, which is the same in every archive."""
-    return str(uuid5(_NAMESPACE, f"{platform}:{external_id}"))
+_MERGED_FIELDS = (
+    "tool_call_id",
+    "parent_agent_id",
+    "prompt",
+    "model",
+    "kind",
+    "description",
+    "total_duration_ms",
+    "total_tokens",
+    "total_tool_use_count",
+)
+_LAST_TIMES = (
+    "select s.text, max(m.at) from message m join string s on s.id = m.agent_string_id"
+    " where m.fragment_id in (select value from json_each(?)) and m.at is not null group by s.text"
+)
+# In ascending order: the last row of a subagent is its most frequent model.
+_INLINED_MODELS = (
+    "select agent.text, model.text from message m join string agent on agent.id = m.agent_string_id"
+    " join string model on model.id = m.model_string_id"
+    " where m.fragment_id in (select value from json_each(?)) group by 1, 2 order by count(*), 2 desc"
+)
+# Responses that another session produced count there, as in the total of the session.
+_INLINED_TOKENS = (
+    "select (select s.text from message m indexed by message_record join string s on s.id = m.agent_string_id"
+    "  where m.record_hash = r.record_hash and m.fragment_id = r.fragment_id limit 1),"
+    " sum(coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0)"
+    "  + coalesce(r.cache_creation_tokens, 0) + coalesce(r.cache_read_tokens, 0))"
+    " from response r where r.fragment_id in (select value from json_each(?)) and r.is_subagent"
+    " and r.is_copy is not 1 group by 1"
+)
 
 
 def write_sessions(db: sqlite3.Connection, sessions: Collection[SessionKey], now: datetime) -> None:
@@ -69,6 +91,11 @@ def delete_empty_session(db: sqlite3.Connection, session: SessionKey) -> None:
     row = "select 1 from conversations where external_id = ? and platform = ?"
     if not remaining and db.execute(row, [session.id, session.platform]).fetchone():
         write_sessions(db, [session], datetime.now(UTC))
+
+
+def conversation_id(platform: str, external_id: str) -> str:
+    """Return `conversations.id`, which is the same in every archive."""
+    return str(uuid5(_NAMESPACE, f"{platform}:{external_id}"))
 
 
 def _write_session(
@@ -100,27 +127,16 @@ def _write_session(
         list(values.values()),
     )
     subagent_totals = {id_: SessionTotals(strings, counts) for id_, counts in subagent_counts.items()}
-    write_subagents(db, session, subagents, content, subagent_totals)
+    _write_subagents(db, session, subagents, content, subagent_totals)
     if content:
         others = [agent for agent in inlined if agent.agent_id not in subagents]
         counts = {agent.agent_id: totals.messages_of(agent.agent_id) for agent in others}
-        write_inlined_subagents(db, session, content, others, counts)
+        _write_inlined_subagents(db, session, content, others, counts)
     if values["visibility"] != closing.visibility:  # an undone copy is hidden with its subagents
         db.execute(
             "update subagent set visibility = ? where parent_external_id = ? and platform = ?",
             [values["visibility"], *key],
         )
-
-
-def _count_reported_tokens(rollups: RollupWriter, others: Sequence[Fragment], totals: SessionTotals) -> None:
-    """Add the tokens that only hooks report, unless the content of the session has token counts."""
-    for fragment in others:
-        if fragment.store != "usage":
-            continue
-        if totals.has_own_tokens:
-            rollups.delete_tokens(fragment.id)
-        elif (tokens := rollups.write_tokens(fragment.id)[0]) is not None:
-            totals.tokens = (totals.tokens or 0) + tokens
 
 
 def _count(
@@ -143,6 +159,17 @@ def _count(
         )
         for order, fragment in enumerate(fragments)
     ]
+
+
+def _count_reported_tokens(rollups: RollupWriter, others: Sequence[Fragment], totals: SessionTotals) -> None:
+    """Add the tokens that only hooks report, unless the content of the session has token counts."""
+    for fragment in others:
+        if fragment.store != HOOK_USAGE.name:
+            continue
+        if totals.has_own_tokens:
+            rollups.delete_tokens(fragment.id)
+        elif (tokens := rollups.write_tokens(fragment.id)[0]) is not None:
+            totals.tokens = (totals.tokens or 0) + tokens
 
 
 def _session_values(
@@ -211,14 +238,6 @@ def _session_values(
     }
 
 
-def _ended_at(closing: Closing, updated: datetime, now: datetime) -> str | None:
-    """Return the end of a session; None while it is live. A hook may have reported the end."""
-    reported = closing.metadata.get("hook_ended_at")
-    if isinstance(reported, str) and reported >= (iso(updated) or ""):
-        return reported
-    return None if now - updated < LIVE_TIMEOUT else iso(updated)
-
-
 def _started(closing: Closing, totals: SessionTotals, fragments: list[Fragment]) -> tuple[datetime, str]:
     """Return the start time of a session and its source. The schema requires a time."""
     if closing.created_at is not None:
@@ -227,6 +246,14 @@ def _started(closing: Closing, totals: SessionTotals, fragments: list[Fragment])
         return totals.first_at, "neighbour"
     modified_at = next((fragment.modified_at for fragment in fragments if fragment.modified_at), 0)
     return from_ms(modified_at), "file"
+
+
+def _ended_at(closing: Closing, updated: datetime, now: datetime) -> str | None:
+    """Return the end of a session; None while it is live. A hook may have reported the end."""
+    reported = closing.metadata.get("hook_ended_at")
+    if isinstance(reported, str) and reported >= (iso(updated) or ""):
+        return reported
+    return None if now - updated < LIVE_TIMEOUT else iso(updated)
 
 
 def _title(
@@ -257,7 +284,7 @@ def _title(
 def _agent_ids(
     db: sqlite3.Connection, subagents: dict[str, list[Fragment]], inlined: list[Agent]
 ) -> list[str]:
-    found = [id_ for id_, group in subagents.items() if is_listed(db, id_, group[0].closing)]
+    found = [id_ for id_, group in subagents.items() if _is_listed_subagent(db, id_, group[0].closing)]
     return list(dict.fromkeys([*found, *(agent.agent_id for agent in inlined if not agent.is_hidden)]))
 
 
@@ -280,7 +307,7 @@ def _window_id(
     updated: datetime,
 ) -> str | None:
     """Return the id of a Cursor session's window, which is that of its workspace storage or folder."""
-    if session.platform != "cursor":
+    if session.platform != WINDOW_PLATFORM:
         return None
     workspace = closing.workspace
     external_id = closing.metadata.get("window")
@@ -303,6 +330,115 @@ def _window_id(
         ],
     )
     return id_
+
+
+def _write_subagents(
+    db: sqlite3.Connection,
+    session: SessionKey,
+    subagents: Mapping[str, Sequence[Fragment]],
+    content: Sequence[Fragment],
+    totals: Mapping[str, SessionTotals],
+) -> None:
+    """Write the subagents that have units of their own. `content` are the fragments of the session."""
+    in_session = {agent.agent_id: agent for fragment in content for agent in fragment.closing.agents}
+    for agent_id, fragments in subagents.items():
+        closing = merged_closing(fragments)
+        own = next((agent for agent in closing.agents if agent.agent_id == agent_id), None)
+        counted = totals[agent_id]
+        values = _merged_fields(in_session.get(agent_id), own)
+        values |= {
+            "model": next(iter(counted.models), None) or values["model"],
+            "total_tokens": counted.tokens if counted.tokens is not None else values["total_tokens"],
+            "total_tool_use_count": values["total_tool_use_count"] or len(counted.tools),
+            "started_at": iso(closing.created_at or counted.first_at),
+            "updated_at": iso(closing.updated_at or counted.last_at),
+            "title": closing.title or values["description"],
+            "message_count": counted.all_messages,
+            "completeness": closing.completeness,
+            "visibility": "listed" if _is_listed_subagent(db, agent_id, closing) else closing.visibility,
+            "is_gone": are_gone(content_fragments(fragments)),
+        }
+        if (evidence := _find_evidence(db, agent_id)) is not None:
+            values |= {"tool_call_id": evidence[0], "evidence": evidence[1]}
+        _insert_subagent(db, session, agent_id, fragments[0].source, values)
+
+
+def _write_inlined_subagents(
+    db: sqlite3.Connection,
+    session: SessionKey,
+    content: Sequence[Fragment],
+    agents: Sequence[Agent],
+    message_counts: Mapping[str, int],
+) -> None:
+    """Write the subagents that are inlined in the session's own units. `content` are its fragments."""
+    if not agents:
+        return
+    ids = [msgspec.json.encode([fragment.id for fragment in content]).decode()]
+    last_times = {agent_id: from_ms(at) for agent_id, at in db.execute(_LAST_TIMES, ids)}
+    models = dict(db.execute(_INLINED_MODELS, ids))
+    tokens = dict(db.execute(_INLINED_TOKENS, ids))
+    for agent in agents:
+        values = _merged_fields(agent, None)
+        values |= {
+            "model": models.get(agent.agent_id) or values["model"],
+            "total_tokens": tokens.get(agent.agent_id, values["total_tokens"]),
+            "started_at": iso(agent.started_at),
+            "updated_at": iso(last_times.get(agent.agent_id) or agent.started_at),
+            "title": agent.description,
+            "message_count": message_counts[agent.agent_id],
+            "visibility": "hidden" if agent.is_hidden else "listed",
+        }
+        _insert_subagent(db, session, agent.agent_id, content[0].source, values)
+
+
+def _is_listed_subagent(db: sqlite3.Connection, agent_id: str, closing: Closing) -> bool:
+    """Return whether a subagent is listed. One that looks like a warm-up is listed if a call started it."""
+    if closing.visibility != "hidden":
+        return True
+    return closing.is_unlinked and _find_evidence(db, agent_id) is not None
+
+
+def _find_evidence(db: sqlite3.Connection, agent_id: str) -> tuple[str, str] | None:
+    """Return the call that started a subagent and the evidence for it; None if no call is known."""
+    row: tuple[str, str] | None = db.execute(
+        "select tool_call_id, evidence from subagent_evidence where agent_id = ?"
+        " order by strength, tool_call_id limit 1",
+        [agent_id],
+    ).fetchone()
+    return row
+
+
+def _merged_fields(in_session: Agent | None, own: Agent | None) -> dict[str, Any]:
+    """Merge what the session and the subagent's own unit contain. The session takes precedence."""
+    agents = [agent for agent in (in_session, own) if agent is not None]
+    return {
+        name: next((value for agent in agents if (value := getattr(agent, name)) is not None), None)
+        for name in _MERGED_FIELDS
+    }
+
+
+def _insert_subagent(
+    db: sqlite3.Connection, session: SessionKey, agent_id: str, source: str, values: dict[str, Any]
+) -> None:
+    row = {
+        "id": _subagent_id(session, agent_id),
+        "platform": session.platform,
+        "agent_id": agent_id,
+        "parent_external_id": session.id,
+        "source": source,
+        **values,
+    }
+    columns, marks = ", ".join(row), ", ".join("?" * len(row))
+    db.execute(
+        f"insert or replace into subagent ({columns}) values ({marks})",  # noqa: S608 - names are ours
+        list(row.values()),
+    )
+
+
+def _subagent_id(session: SessionKey, agent_id: str) -> int:
+    """Return the id of a subagent's row: the same after every derive, and above all session numbers."""
+    digest = blake2b(f"{session.platform} {session.id} {agent_id}".encode(), digest_size=8).digest()
+    return FIRST_SUBAGENT_ID | int.from_bytes(digest, "big") >> 8
 
 
 def _json(value: object) -> str:

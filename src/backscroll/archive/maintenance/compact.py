@@ -7,14 +7,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.storage.blob_store import merge_small_chunks
 from backscroll.archive.storage.codec import compress
 from backscroll.archive.storage.delta import BodyReader
-from backscroll.archive.storage.delta_raw import delta_compress_file
-from backscroll.archive.storage.raw_files import SEGMENT_BYTES
+from backscroll.archive.storage.raw_files import SEGMENT_BYTES, delta_compress_file
+from backscroll.archive.storage.raw_rows import merge_small_chunks
 from backscroll.errors import ArchiveError
-
-__all__ = ["CompactResult", "compact", "incremental_vacuum", "vacuum"]
 
 
 class CompactResult(Struct):

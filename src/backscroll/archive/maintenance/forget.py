@@ -1,6 +1,10 @@
-"""Erase sessions and exclude them from later syncs. Only their ids remain."""
+"""Erase sessions: forget some for good, or reduce a copy of the archive to some.
+
+Forgotten sessions are excluded from later syncs. Only their ids remain.
+"""
 
 import sqlite3
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -8,27 +12,32 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from backscroll.archive.annotations import delete_annotations
+from backscroll.archive.connection import transaction
 from backscroll.archive.derive.cursor_windows import mark_windows_changed, update_windows
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents, rebase_unit_dependents
-from backscroll.archive.storage.raw_rows import delete_rows
+from backscroll.archive.storage.raw_rows import compact_chunk, delete_rows
 from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
-from backscroll.archive.write.exclusions import MIN_DISTINCTIVE_ID_CHARS, SINGLE_SESSION_KINDS
-
-__all__ = [
-    "ForgetResult",
-    "delete_forgotten_originals",
-    "delete_unused_strings",
-    "forget_session",
-    "forgotten_sessions",
-    "is_forgotten_unit",
-]
+from backscroll.archive.write.exclusions import MIN_DISTINCTIVE_ID_CHARS
+from backscroll.model.store import single_session_kinds
 
 _PATH_HASH_BYTES = 16
 _STRING_COLUMNS = (
     ("message", ("kind", "tool", "model", "agent", "forked_from", "copied_from")),
     ("response", ("model", "speed")),
     ("reported_usage", ("model",)),
+)
+_ANNOTATIONS = ("tag", "star", "note", "user_title")
+_OTHERS = "(platform, external_id) not in (select platform, external_id from kept_session)"
+# About other sessions, or derived again on demand.
+_EMPTIED_TABLES = (
+    "undone_copy",
+    "forgotten_session",
+    "forgotten_unit",
+    "git_commit",
+    "commit_link",
+    "hook_repository",
+    "index_queue",
 )
 
 
@@ -48,50 +57,6 @@ class ForgetResult(Struct):
 class _Unit(NamedTuple):
     id: int
     path: str
-
-
-def forgotten_sessions(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """Return platform and id of the forgotten sessions."""
-    return frozenset(db.execute("select platform, external_id from forgotten_session").fetchall())
-
-
-def is_forgotten_unit(db: sqlite3.Connection, path: str, key: str) -> bool:
-    """Return whether a unit contained only forgotten sessions."""
-    query = "select 1 from forgotten_unit where path_hash = ?"
-    return db.execute(query, [_path_hash(path, key)]).fetchone() is not None
-
-
-def _path_hash(path: str, key: str) -> bytes:
-    text = f"{path}\0{key}".encode("utf-8", "surrogatepass")
-    return blake2b(text, digest_size=_PATH_HASH_BYTES).digest()
-
-
-def delete_forgotten_originals(db: sqlite3.Connection, unit_id: int, kind: str) -> bool:
-    """Delete the originals of a unit that contains a forgotten session, after it was read again.
-
-    Return whether it contains no other session. The unit is deleted then and not read again.
-    """
-    rebase_unit_dependents(db, unit_id)
-    db.execute("delete from raw_segment where unit_id = ?", [unit_id])
-    delete_rows(db, unit_id)
-    if (
-        kind not in SINGLE_SESSION_KINDS
-        or db.execute("select 1 from fragment where unit_id = ?", [unit_id]).fetchone()
-    ):
-        return False
-    _forget_unit(db, unit_id)
-    return True
-
-
-def _forget_unit(db: sqlite3.Connection, unit_id: int) -> None:
-    """Delete a unit with everything read from it, and exclude it from later syncs."""
-    path, key = db.execute("select path, key from unit where id = ?", [unit_id]).fetchone()
-    db.execute("insert or ignore into forgotten_unit values (?)", [_path_hash(path, key)])
-    fragments = db.execute("select id from fragment where unit_id = ?", [unit_id]).fetchall()
-    rebase_fragment_dependents(db, [fragment_id for (fragment_id,) in fragments])
-    rebase_unit_dependents(db, unit_id)
-    delete_rows(db, unit_id)
-    db.execute("delete from unit where id = ?", [unit_id])
 
 
 def forget_session(db: sqlite3.Connection, session: SessionKey) -> ForgetResult:
@@ -139,21 +104,8 @@ def forget_session(db: sqlite3.Connection, session: SessionKey) -> ForgetResult:
         delete_rows(db, unit.id)
         query = "update unit set checkpoint_offset = null, checkpoint_state = null where id = ?"
         db.execute(query, [unit.id])
-    delete_unused_strings(db)
+    _delete_unused_strings(db)
     return result
-
-
-def delete_unused_strings(db: sqlite3.Connection) -> None:
-    """Delete names of tools, agents and sessions that no row refers to."""
-    used = " union ".join(
-        f"select {column}_string_id from {table} where {column}_string_id is not null"  # noqa: S608 - constants
-        for table, columns in _STRING_COLUMNS
-        for column in columns
-    )
-    db.execute(
-        f"delete from string where id > ? and id not in ({used})",  # noqa: S608 - constants
-        [len(FIXED_STRING_IDS)],
-    )
 
 
 def _select_fragments(db: sqlite3.Connection, key: dict[str, str]) -> None:
@@ -197,7 +149,7 @@ def _units(db: sqlite3.Connection, session: SessionKey) -> tuple[list[_Unit], li
     ).fetchall()
     for unit_id, path, kind, forgotten_count, fragment_count in rows:
         is_named = session.id in {PurePath(part).stem for part in PurePath(path).parts}
-        if forgotten_count == fragment_count and (is_named or kind in SINGLE_SESSION_KINDS):
+        if forgotten_count == fragment_count and (is_named or kind in single_session_kinds()):
             own.append(_Unit(unit_id, path))
         elif forgotten_count:
             shared.append(_Unit(unit_id, path))
@@ -264,3 +216,164 @@ def _delete_derived_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
     db.execute(f"delete from conversations where {own}", key)  # noqa: S608
     db.execute("delete from subagent where platform = :platform and parent_external_id = :id", key)
     update_windows(db, is_erasing=True)
+
+
+def _forget_unit(db: sqlite3.Connection, unit_id: int) -> None:
+    """Delete a unit with everything read from it, and exclude it from later syncs."""
+    path, key = db.execute("select path, key from unit where id = ?", [unit_id]).fetchone()
+    db.execute("insert or ignore into forgotten_unit values (?)", [_path_hash(path, key)])
+    fragments = db.execute("select id from fragment where unit_id = ?", [unit_id]).fetchall()
+    rebase_fragment_dependents(db, [fragment_id for (fragment_id,) in fragments])
+    rebase_unit_dependents(db, unit_id)
+    delete_rows(db, unit_id)
+    db.execute("delete from unit where id = ?", [unit_id])
+
+
+def _path_hash(path: str, key: str) -> bytes:
+    text = f"{path}\0{key}".encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=_PATH_HASH_BYTES).digest()
+
+
+def forgotten_sessions(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    """Return platform and id of the forgotten sessions."""
+    return frozenset(db.execute("select platform, external_id from forgotten_session").fetchall())
+
+
+def is_forgotten_unit(db: sqlite3.Connection, path: str, key: str) -> bool:
+    """Return whether a unit contained only forgotten sessions."""
+    query = "select 1 from forgotten_unit where path_hash = ?"
+    return db.execute(query, [_path_hash(path, key)]).fetchone() is not None
+
+
+def delete_forgotten_originals(db: sqlite3.Connection, unit_id: int, kind: str) -> bool:
+    """Delete the originals of a unit that contains a forgotten session, after it was read again.
+
+    Return whether it contains no other session. The unit is deleted then and not read again.
+    """
+    rebase_unit_dependents(db, unit_id)
+    db.execute("delete from raw_segment where unit_id = ?", [unit_id])
+    delete_rows(db, unit_id)
+    if (
+        kind not in single_session_kinds()
+        or db.execute("select 1 from fragment where unit_id = ?", [unit_id]).fetchone()
+    ):
+        return False
+    _forget_unit(db, unit_id)
+    return True
+
+
+def keep_sessions(db: sqlite3.Connection, sessions: Iterable[SessionKey]) -> None:
+    """Reduce a private copy of an archive to these sessions and their subagents.
+
+    Derived values are kept as they are, so that the sessions are listed and counted as in the original.
+    The file of a unit with other sessions too is no longer stored. Deleted bytes stay in free pages until the
+    file is vacuumed.
+    """
+    with transaction(db):
+        db.execute("pragma defer_foreign_keys = on")  # deleted bodies refer to each other
+        _select_others(db, sessions)
+        _rebase_kept_bodies(db)
+        _delete_other_originals(db)
+        db.execute("delete from fragment where id in (select id from other_fragment)")
+        db.execute("delete from unit where id not in (select unit_id from fragment)")
+        _remove_deleted_values(db)
+        _delete_other_rows(db)
+        _delete_other_mentions(db)
+        _delete_unused_strings(db)
+        for table in _EMPTIED_TABLES:
+            db.execute(f"delete from {table}")  # noqa: S608 - constants
+        db.execute("update archive_identity set id = lower(hex(randomblob(16)))")
+
+
+def _select_others(db: sqlite3.Connection, sessions: Iterable[SessionKey]) -> None:
+    """Fill temporary tables: sessions to keep, fragments to delete, and units without any of those."""
+    db.execute(
+        "create temp table kept_session"
+        " (platform text, external_id text, primary key (platform, external_id))"
+    )
+    db.executemany("insert or ignore into kept_session values (?, ?)", sessions)
+    db.execute("create temp table other_fragment (id integer primary key)")
+    db.execute(
+        "insert into other_fragment select fragment_id from fragment_session"
+        " where (platform, session_external_id) not in (select platform, external_id from kept_session)"
+    )
+    db.execute("create temp table kept_file (id integer primary key)")
+    db.execute(
+        "insert into kept_file select unit_id from fragment group by unit_id"
+        " having max(id in (select id from other_fragment)) = 0"
+    )
+
+
+def _rebase_kept_bodies(db: sqlite3.Connection) -> None:
+    """Store bodies that are kept without a delta base that is deleted."""
+    fragments = db.execute(
+        "select distinct delta_base_fragment_id from message_chunk"
+        " where delta_base_fragment_id in (select id from other_fragment)"
+        " and fragment_id not in (select id from other_fragment)"
+    ).fetchall()
+    rebase_fragment_dependents(db, [fragment_id for (fragment_id,) in fragments])
+    units = db.execute(
+        "select distinct delta_base_unit_id from raw_segment where unit_id in (select id from kept_file)"
+        " and delta_base_unit_id is not null and delta_base_unit_id not in (select id from kept_file)"
+    ).fetchall()
+    for (unit_id,) in units:
+        rebase_unit_dependents(db, unit_id)
+
+
+def _delete_other_originals(db: sqlite3.Connection) -> None:
+    """Delete the files and rows of units that are deleted, or contain sessions that are deleted."""
+    for table in ("raw_segment", "raw_row", "problem"):
+        db.execute(f"delete from {table} where unit_id not in (select id from kept_file)")  # noqa: S608
+    db.execute(
+        "update unit set checkpoint_offset = null, checkpoint_state = null"
+        " where id not in (select id from kept_file)"
+    )
+
+
+def _remove_deleted_values(db: sqlite3.Connection) -> None:
+    """Remove the values of deleted rows from the chunks that contain others too."""
+    for (chunk_id,) in db.execute("select id from blob_chunk").fetchall():
+        compact_chunk(db, chunk_id, always=True)
+
+
+def _delete_other_rows(db: sqlite3.Connection) -> None:
+    db.execute(f"delete from conversations where {_OTHERS}")  # noqa: S608 - constants
+    db.execute(
+        "delete from subagent where (platform, parent_external_id) not in"
+        " (select platform, external_id from kept_session)"
+    )
+    db.execute(
+        "delete from cursor_sessions where id not in"
+        " (select session_id from conversations where session_id is not null)"
+    )
+    db.execute(
+        "delete from hook_commit where session_external_id is null"
+        " or session_external_id not in (select external_id from kept_session)"
+    )
+    db.execute("delete from hook_event where platform is null or external_id is null")
+    for table in (*_ANNOTATIONS, "hook_event"):
+        db.execute(f"delete from {table} where {_OTHERS}")  # noqa: S608 - constants
+
+
+def _delete_other_mentions(db: sqlite3.Connection) -> None:
+    """Delete titles and subagents of other sessions, and names of folders without units."""
+    db.execute("delete from title_hint where record_hash not in (select record_hash from message)")
+    db.execute("delete from subagent_evidence where agent_id not in (select agent_id from subagent)")
+    db.execute(
+        "delete from folder_fingerprint where (source, root, path) not in"
+        " (select source, root, folder from unit where key = '')"
+    )
+    db.execute("update folder_fingerprint set fingerprint = null")
+
+
+def _delete_unused_strings(db: sqlite3.Connection) -> None:
+    """Delete names of tools, agents and sessions that no row refers to."""
+    used = " union ".join(
+        f"select {column}_string_id from {table} where {column}_string_id is not null"  # noqa: S608 - constants
+        for table, columns in _STRING_COLUMNS
+        for column in columns
+    )
+    db.execute(
+        f"delete from string where id > ? and id not in ({used})",  # noqa: S608 - constants
+        [len(FIXED_STRING_IDS)],
+    )

@@ -14,18 +14,16 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive.connection import connect, transaction
+from backscroll.archive.derive.cursor_windows import WINDOW_PLATFORM
 from backscroll.archive.derive.session_rows import conversation_id
-from backscroll.archive.maintenance.legacy_backup import open_existing
-from backscroll.archive.maintenance.legacy_schema import JSON_COLUMNS
+from backscroll.archive.maintenance.legacy_upgrade import JSON_COLUMNS, open_existing
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
-from backscroll.model import UNKNOWN_WORKSPACE, Workspace
 from backscroll.model.dates import iso
+from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace
 from backscroll.readers.timestamps import from_value
 
-__all__ = ["LegacyImport", "import_legacy"]
-
-_SOURCES = {"claude_code": "claude-code", "cursor": "cursor"}
+_SOURCES = {"claude_code": "claude-code", "cursor": "cursor"}  # of the platforms that the program knew
 _EXPECTED: dict[str, type] = dict(zip(JSON_COLUMNS, (dict, dict, list, list), strict=True))
 
 
@@ -100,7 +98,7 @@ def _import_window(
             [iso(started), iso(ended), known[0]],
         )
         return str(known[0]), False
-    id_ = conversation_id("cursor", external)
+    id_ = conversation_id(WINDOW_PLATFORM, external)
     hash_, named, path = _workspace(
         row.get("workspace_path"), row.get("workspace_hash"), row.get("workspace_name")
     )

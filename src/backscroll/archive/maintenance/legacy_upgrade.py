@@ -2,36 +2,45 @@
 
 Create a verified backup, then change everything in one transaction and check the result before the commit. If
 anything fails, the database is unchanged.
+
+In the old schema, ``session_id`` and ``external_session_id`` are set for both platforms, and there is no
+table ``cursor_sessions``. No row is dropped: if two rows have the same id, a rule renames one of them. A row
+that no rule can convert stops the upgrade.
 """
 
+import shutil
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from backscroll.archive.maintenance import legacy_schema
-from backscroll.archive.maintenance.legacy_backup import create_backup, open_existing
-from backscroll.archive.maintenance.legacy_schema import (
-    UpgradePlan,
-    UpgradeProblem,
-    detect_schema,
-    table_columns,
-)
+from backscroll.archive.derive.session_rows import conversation_id
 from backscroll.errors import (
     BackscrollError,
     DatabaseLockedError,
     DatabaseNotFoundError,
     DatabaseUnreadableError,
     DestinationError,
+    UsageError,
 )
 from backscroll.model.text import pluralize
+from backscroll.model.workspace import UNKNOWN_WORKSPACE
+from backscroll.readers.timestamps import from_value
 
-__all__ = ["UpgradeResult", "upgrade_legacy"]
-
+JSON_COLUMNS = ("context", "metadata", "tool_sequence", "acceptance_decisions")
 _BUSY_TIMEOUT_SECONDS = 5.0
-
+_MAX_LISTED_ROWS = 5
+_REQUIRED_SPACE_FACTOR = 3  # the backup, the new tables in addition to the old ones, and the journal
+_PLATFORMS = ("claude_code", "cursor")
+_WINDOW_PLATFORMS = _PLATFORMS[1:]
+_REQUIRED_COLUMNS = {"session_id", "external_session_id", "platform", "started_at"}
+_ARCHIVE_TABLES = {"conversations", "migration", "unit", "fragment"}
+_PLANNED = {"id": "id", "session_id": "window", "external_id": "external_id"}  # column: column of the plan
 _WINDOWS = """
 create table cursor_sessions (
     id text primary key,
@@ -47,7 +56,6 @@ create index idx_cursor_sessions_workspace on cursor_sessions(workspace_hash);
 create index idx_cursor_sessions_time on cursor_sessions(started_at desc);
 create index idx_cursor_sessions_external on cursor_sessions(external_session_id);
 """
-
 _COLUMNS = {
     "id": "text primary key",
     "session_id": "text",
@@ -80,8 +88,6 @@ _INDEXES = {
     "idx_conversations_platform_time": "conversations(platform, started_at desc)",
     "idx_conversations_workspace": "conversations(workspace_hash) where workspace_hash is not null",
 }
-_PLANNED = {"id": "id", "session_id": "window", "external_id": "external_id"}  # column: column of the plan
-
 # Queries that return no row for a valid database.
 _CHECKS = (
     "select id from conversations where (platform = 'cursor' and session_id is null)"
@@ -92,8 +98,25 @@ _CHECKS = (
     "select integrity_check from pragma_integrity_check('conversations') where integrity_check <> 'ok'",
     "select integrity_check from pragma_integrity_check('cursor_sessions') where integrity_check <> 'ok'",
 )
-
 _Orphans = set[tuple[str, int | None, str, int]]
+
+
+class UpgradeProblem(Struct, frozen=True):
+    """An irregularity in the database and how the upgrade handles it."""
+
+    kind: str
+    reason: str
+    rows: tuple[str, ...] = ()  # ids
+    stops: bool = False  # the database cannot be upgraded
+
+    @property
+    def text(self) -> str:
+        """Reason and the first affected rows."""
+        if not self.rows:
+            return self.reason
+        rows = ", ".join(self.rows[:_MAX_LISTED_ROWS])
+        more = len(self.rows) - _MAX_LISTED_ROWS
+        return f"{self.reason} ({rows}{f' and {more:,} more' if more > 0 else ''})"
 
 
 class UpgradeResult(Struct, frozen=True):
@@ -105,6 +128,69 @@ class UpgradeResult(Struct, frozen=True):
     rows: dict[str, int] = {}  # conversations by platform
     windows: int = 0
     problems: tuple[UpgradeProblem, ...] = ()
+
+
+class _Row(NamedTuple):
+    number: int
+    id: Any
+    session_id: Any
+    external_id: Any
+    platform: Any
+    workspace_hash: Any
+    workspace_name: Any
+    workspace_path: Any
+    started_at: Any
+    ended_at: Any
+
+    @property
+    def label(self) -> str:
+        return str(self.id) if self.id not in (None, "") else f"row {self.number}"
+
+
+class _Window(Struct):
+    """A Cursor window, derived from its conversations."""
+
+    name: str  # external_session_id
+    session: str  # session_id of its conversations
+    workspace_hash: str
+    workspace_name: str | None = None
+    workspace_path: str | None = None
+    started_at: Any = None
+    ended_at: Any = None
+    is_open: bool = False
+
+    @property
+    def id(self) -> str:
+        return conversation_id(_WINDOW_PLATFORMS[0], self.name)
+
+    def add(self, row: "_Row", started_at: Any) -> None:
+        """Extend the window by one of its conversations."""
+        self.workspace_name = self.workspace_name or row.workspace_name
+        self.workspace_path = self.workspace_path or row.workspace_path
+        if self.started_at is None or _time_key(started_at) < _time_key(self.started_at):
+            self.started_at = started_at
+        if row.ended_at is None:
+            self.is_open = True
+        elif self.ended_at is None or _time_key(self.ended_at) < _time_key(row.ended_at):
+            self.ended_at = row.ended_at
+
+
+class _RowKeys(NamedTuple):
+    """New keys of one row."""
+
+    row: int
+    id: str
+    external_id: str
+    window: str | None
+    started_at: Any
+
+
+class UpgradePlan(Struct):
+    """New keys of all rows, new windows, and problems."""
+
+    row_keys: list[_RowKeys]
+    windows: list[_Window]
+    problems: list[UpgradeProblem]
 
 
 class _StoppedError(Exception):
@@ -122,7 +208,7 @@ def upgrade_legacy(path: Path) -> UpgradeResult:
     backups: list[Path] = []
     try:
         with closing(open_existing(path, timeout=_BUSY_TIMEOUT_SECONDS)) as db:
-            if detect_schema(db, path) == "upgraded":
+            if _detect_schema(db, path) == "upgraded":
                 return UpgradeResult(str(path), is_changed=False)
             if not path.stat().st_mode & 0o222:
                 raise DestinationError(f"{path} is read-only. Nothing was changed.", path)
@@ -137,11 +223,11 @@ def _upgrade_locked(db: sqlite3.Connection, path: Path, backups: list[Path]) -> 
     db.execute("pragma legacy_alter_table = on")
     db.execute("begin immediate")
     try:
-        if detect_schema(db, path) == "upgraded":  # by another process in the meantime
+        if _detect_schema(db, path) == "upgraded":  # by another process in the meantime
             db.execute("rollback")
             return UpgradeResult(str(path), is_changed=False)
         backups.append(create_backup(path))
-        planned = legacy_schema.plan(db)
+        planned = plan(db)
         if stopping := [problem for problem in planned.problems if problem.stops]:
             raise _StoppedError("; ".join(problem.text for problem in stopping))
         orphans = _orphans(db)
@@ -178,8 +264,242 @@ def _to_backscroll_error(error: Exception, path: Path, backups: list[Path]) -> B
     return DatabaseUnreadableError(message, path)
 
 
-def _count_by_platform(db: sqlite3.Connection) -> dict[str, int]:
-    return dict(db.execute("select platform, count(*) from conversations group by 1 order by 1").fetchall())
+def open_existing(path: Path, *, mode: str = "rw", timeout: float = 5.0) -> sqlite3.Connection:
+    """Open a database. Unlike `sqlite3.connect`, do not create it."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)
+
+
+def _detect_schema(db: sqlite3.Connection, path: Path) -> Literal["old", "upgraded"]:
+    """Return which schema a database has. Raises an error if it has neither."""
+    tables = {name.lower() for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
+    if tables >= _ARCHIVE_TABLES:
+        raise UsageError(
+            f"{path} is an archive of Backscroll. It is migrated automatically when it is opened."
+        )
+    names = (
+        {name.lower() for name in _table_columns(db, "conversations")} if "conversations" in tables else set()
+    )
+    has_windows = "cursor_sessions" in tables
+    is_new = {"id", "session_id", "external_id", "platform"} <= names and "external_session_id" not in names
+    if has_windows and is_new:
+        return "upgraded"
+    missing = sorted(_REQUIRED_COLUMNS - names)
+    if missing:
+        reason = (
+            f"its conversations have no {', '.join(missing)}" if names else "it has no table conversations"
+        )
+        raise DatabaseUnreadableError(f"{path} cannot be upgraded: {reason}. Nothing was changed.", path)
+    if has_windows or "external_id" in names:
+        raise DatabaseUnreadableError(
+            f"{path} is partly upgraded: another program did not finish. Restore that program's backup first."
+            " Nothing was changed.",
+            path,
+        )
+    return "old"
+
+
+def _table_columns(db: sqlite3.Connection, table: str) -> dict[str, tuple[str, bool, str | None]]:
+    """Return the columns of a table by name: type, whether it is not null, default."""
+    rows = db.execute('select name, type, "notnull", dflt_value from pragma_table_xinfo(?)', [table])
+    return {name: (type_, bool(notnull), default) for name, type_, notnull, default in rows}
+
+
+def create_backup(path: Path) -> Path:
+    """Copy a database to ``<name>.backup-<UTC time>`` in the same folder, verify and return the copy.
+
+    The caller keeps other processes from writing. Raises `DestinationError` if the disk has too little space.
+    """
+    size = sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
+    free = shutil.disk_usage(path.parent).free
+    if free < _REQUIRED_SPACE_FACTOR * size:
+        raise DestinationError(
+            f"The upgrade of {path} needs {_REQUIRED_SPACE_FACTOR * size / 1e6:,.1f} MB in the same folder;"
+            f" {free / 1e6:,.1f} MB are free. Nothing was changed.",
+            path,
+        )
+    target = _unused_name(path)
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        with closing(open_existing(path, mode="ro")) as source, closing(sqlite3.connect(partial)) as copy:
+            source.backup(copy)
+            shutil.copymode(path, partial)
+            found = [row[0] for row in copy.execute("pragma integrity_check")]
+            if found != ["ok"]:
+                raise DatabaseUnreadableError(f"{path} is damaged: {found[0]}. Nothing was changed.", path)
+            if _row_counts(copy) != _row_counts(source):
+                raise DestinationError(f"The backup of {path} is incomplete. Nothing was changed.", partial)
+        partial.rename(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _unused_name(path: Path) -> Path:
+    timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    target = path.with_name(f"{path.name}.backup-{timestamp}")
+    suffix = 1
+    while target.exists():
+        suffix += 1
+        target = path.with_name(f"{path.name}.backup-{timestamp}-{suffix}")
+    return target
+
+
+def _row_counts(db: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of rows by table, without virtual tables: their rows are in other tables."""
+    names = [
+        name
+        for (name,) in db.execute(
+            "select name from sqlite_master where type = 'table' and sql not like 'create virtual%'"
+        )
+    ]
+    quoted = {name: name.replace('"', '""') for name in names}
+    return {
+        name: db.execute(f'select count(*) from "{quoted[name]}"').fetchone()[0]  # noqa: S608 - quoted
+        for name in names
+    }
+
+
+def plan(db: sqlite3.Connection) -> UpgradePlan:
+    """Plan the new keys of every row, earliest first. Write nothing."""
+    rows = sorted(_rows(db), key=lambda row: (_time_key(row.started_at), row.number))
+    problems = list(_row_problems(rows)) + list(_malformed_json(db, rows))
+    windows, window_of = _windows(rows)
+    used: set[tuple[Any, str]] = set()
+    ids: set[str] = set()
+    duplicates: list[str] = []
+    row_keys: list[_RowKeys] = []
+    for row in rows:
+        external = str(row.id if row.external_id in (None, "") else row.external_id)
+        if (row.platform, external) in used:
+            duplicates.append(row.label)
+            external = f"{external}#{row.label}"
+        used.add((row.platform, external))
+        id_ = str(row.id) if row.id not in (None, "") else ""
+        if not id_ or id_ in ids:
+            id_ = conversation_id(str(row.platform), external)
+        ids.add(id_)
+        window = window_of.get(row.number)
+        row_keys.append(_RowKeys(row.number, id_, external, window.id if window else None, _start_of(row)))
+    if duplicates:
+        problems.append(
+            UpgradeProblem(
+                "duplicate",
+                "external id of an earlier conversation of the same platform;"
+                " '#' and the own id were appended",
+                tuple(duplicates),
+            )
+        )
+    shared = {window.session for window in windows if window.name != window.session}
+    if split := [row.label for row in rows if row.number in window_of and str(row.session_id) in shared]:
+        problems.append(
+            UpgradeProblem(
+                "several workspaces",
+                "session id is shared by several workspaces; each workspace got a window, and '@'"
+                " and its hash"
+                " were appended to the session id of all but the first",
+                tuple(split),
+            )
+        )
+    return UpgradePlan(row_keys, windows, problems)
+
+
+def _rows(db: sqlite3.Connection) -> Iterator[_Row]:
+    names = {name.lower() for name in _table_columns(db, "conversations")}
+    context = "iif(typeof(context) = 'text' and json_valid(context), {}, null)"
+    columns = [
+        name if name in names else f"null as {name}"
+        for name in (
+            "id",
+            "session_id",
+            "external_session_id",
+            "platform",
+            "workspace_hash",
+            "workspace_name",
+        )
+    ]
+    columns.append(
+        context.format("json_extract(context, '$.workspace_path')") if "context" in names else "null"
+    )
+    columns += ["started_at", "ended_at" if "ended_at" in names else "null"]
+    query = f"select _rowid_, {', '.join(columns)} from conversations"  # noqa: S608 - names are ours
+    return map(_Row._make, db.execute(query))
+
+
+def _time_key(value: Any) -> tuple[bool, float, str]:
+    """Return a sort key for times in any notation. Invalid times sort last."""
+    at = from_value(value)
+    return (False, at.timestamp(), "") if at is not None else (True, 0.0, str(value))
+
+
+def _start_of(row: _Row) -> Any:
+    return row.ended_at if row.started_at is None else row.started_at
+
+
+def _windows(rows: Iterable[_Row]) -> tuple[list[_Window], dict[int, _Window]]:
+    """Group rows into windows by session id and workspace. Rows without a workspace join the first window."""
+    sessions: dict[str, dict[str, list[_Row]]] = {}
+    for row in rows:
+        if row.platform in _WINDOW_PLATFORMS:
+            known = row.workspace_hash not in (None, "")
+            hash_ = str(row.workspace_hash) if known else UNKNOWN_WORKSPACE
+            session = f"workspace:{hash_}" if row.session_id in (None, "") else str(row.session_id)
+            sessions.setdefault(session, {}).setdefault(hash_, []).append(row)
+    windows: list[_Window] = []
+    window_of: dict[int, _Window] = {}
+    for session, by_workspace in sessions.items():
+        unassigned = by_workspace.pop(UNKNOWN_WORKSPACE, []) if len(by_workspace) > 1 else []
+        for index, (hash_, members) in enumerate(by_workspace.items()):
+            window = _Window(f"{session}@{hash_}" if index else session, session, hash_)
+            windows.append(window)
+            for row in members if index else [*members, *unassigned]:
+                window.add(row, _start_of(row))
+                window_of[row.number] = window
+    return windows, window_of
+
+
+def _row_problems(rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
+    found: dict[tuple[str, str, bool], list[str]] = {}
+    for row in rows:
+        for problem in _problems_of(row):
+            found.setdefault(problem, []).append(row.label)
+    for (kind, reason, stops), labels in found.items():
+        yield UpgradeProblem(kind, reason, tuple(labels), stops)
+
+
+def _problems_of(row: _Row) -> Iterator[tuple[str, str, bool]]:
+    if row.platform not in _PLATFORMS:
+        yield "unknown platform", f"the platform {row.platform!r} is not one of {', '.join(_PLATFORMS)}", True
+    if row.started_at is None:
+        if row.ended_at is None:
+            yield "null", "neither started_at nor ended_at", True
+        else:
+            yield "null", "no started_at; ended_at is used", False
+    if row.external_id in (None, ""):
+        if row.id in (None, ""):
+            yield "null", "neither id nor external_session_id", True
+        else:
+            yield "null", "no external_session_id; id is used", False
+    elif row.id in (None, ""):
+        yield "null", "no id; a new one is derived from platform and external id", False
+    if row.platform not in _WINDOW_PLATFORMS:
+        return
+    if row.session_id in (None, ""):
+        yield "orphan", "no session id; the window of the workspace is used", False
+    if row.workspace_hash in (None, ""):
+        yield "orphan", "no workspace; the first window of the session is used", False
+
+
+def _malformed_json(db: sqlite3.Connection, rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
+    names = {name.lower() for name in _table_columns(db, "conversations")}
+    labels = {row.number: row.label for row in rows}
+    for column in filter(names.__contains__, JSON_COLUMNS):
+        query = (
+            f"select _rowid_ from conversations where {column} is not null"  # noqa: S608 - names are ours
+            f" and iif(typeof({column}) = 'text', not json_valid({column}), 1)"
+        )
+        if found := tuple(labels[number] for (number,) in db.execute(query)):
+            yield UpgradeProblem("malformed JSON", f"{column} is not JSON; copied unchanged", found)
 
 
 def _orphans(db: sqlite3.Connection) -> _Orphans:
@@ -196,8 +516,8 @@ def _orphan_problems(orphans: _Orphans) -> list[UpgradeProblem]:
     ]
 
 
-def _quote(name: str) -> str:
-    return '"{}"'.format(name.replace('"', '""'))
+def _count_by_platform(db: sqlite3.Connection) -> dict[str, int]:
+    return dict(db.execute("select platform, count(*) from conversations group by 1 order by 1").fetchall())
 
 
 def _write_tables(db: sqlite3.Connection, planned: UpgradePlan) -> None:
@@ -227,7 +547,7 @@ def _write_tables(db: sqlite3.Connection, planned: UpgradePlan) -> None:
         " (row integer primary key, id text, external_id text, window text, started_at)"
     )
     db.executemany("insert into temp.row_keys values (?, ?, ?, ?, ?)", planned.row_keys)
-    old = table_columns(db, "conversations")
+    old = _table_columns(db, "conversations")
     copied = [name for name in old if name.lower() not in {*_PLANNED, "external_session_id", "started_at"}]
     extra = [_definition(name, *old[name]) for name in copied if name.lower() not in _COLUMNS]
     own = [f"{name} {type_}" for name, type_ in _COLUMNS.items()]
@@ -263,6 +583,10 @@ def _definition(name: str, type_: str, notnull: bool, default: str | None) -> st
     """Return the definition of a column that only this database has."""
     parts = [_quote(name), type_, "not null" if notnull else "", f"default ({default})" if default else ""]
     return " ".join(filter(None, parts))
+
+
+def _quote(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
 
 
 def _replace(db: sqlite3.Connection, planned: UpgradePlan) -> None:

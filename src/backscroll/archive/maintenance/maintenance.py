@@ -1,37 +1,84 @@
-"""Maintenance of the archive file."""
+"""Maintenance of the archive file: forget, copy, compact, verify, and report counts and sizes."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from datetime import datetime, tzinfo
+from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
+
 from backscroll.archive.connection import transaction
+from backscroll.archive.derive.copies import mark_undone_copies, undone_copies_of
+from backscroll.archive.errors import decode_errors
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
-from backscroll.archive.maintenance.forget import ForgetResult, forget_session
-from backscroll.archive.maintenance.growth import read_growth
+from backscroll.archive.maintenance.forget import ForgetResult, forget_session, keep_sessions
 from backscroll.archive.maintenance.relocation import NewRoot, relocate_units
-from backscroll.archive.maintenance.selection import keep_sessions
-from backscroll.archive.maintenance.source_counts import (
-    count_current_problems,
-    read_current_problems,
-    read_source_counts,
-)
-from backscroll.archive.maintenance.status import Status, read_status
-from backscroll.archive.maintenance.verify import verify
-from backscroll.archive.pending_erasure import PendingErasure
+from backscroll.archive.pending_work import PendingErasure
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.undone_copies import mark_undone_copies, undone_copies_of
-from backscroll.model import Problem, SessionSummary
-from backscroll.model.problem import SourceCounts
-from backscroll.model.safekeeping.path_maps import PathMaps
+from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
+from backscroll.archive.storage.delta import BodyReader
+from backscroll.archive.storage.raw_rows import verify_rows
+from backscroll.model.message import Origin
+from backscroll.model.problem import Problem, SourceCounts
+from backscroll.model.session import SessionSummary
 from backscroll.model.statistics import MonthGrowth
+from backscroll.model.text import pluralize
+from backscroll.model.workspace import PathMaps
 
-__all__ = ["Maintenance"]
+# Small files that belong to a stored file are stored like rows, but are none.
+_IS_NO_SIDE_FILE = "unit_id not in (select unit_id from raw_segment)"
+_SESSIONS = "select started_at, message_count from conversations where visibility in ('listed', 'archived')"
+# The originals of a unit belong to its oldest session. Some units, such as lists of titles, have none.
+_ORIGINALS = (
+    "select (select min(c.started_at) from fragment_session f join conversations c"
+    " on c.external_id = f.session_external_id and c.platform = f.platform where f.unit_id = o.unit_id),"
+    " o.bytes from (select unit_id, sum(size) as bytes from (select unit_id, size from raw_segment"
+    " union all select unit_id, size from raw_row) group by unit_id) o where o.bytes is not null"
+)
+_COUNTS = """
+select source, root, count(*), coalesce(sum(json_extract(record_counts, '$.records')), 0),
+    coalesce(sum(json_extract(record_counts, '$.parsed')), 0),
+    coalesce(sum(json_extract(record_counts, '$.ignored')), 0),
+    coalesce(sum(json_extract(record_counts, '$.problems')), 0)
+from unit where not is_gone group by source, root
+"""
+# The condition on the text skips nearly all units: few have unknown types.
+_UNKNOWN = """
+select u.source, u.root, e.key, sum(e.value)
+from unit u, json_each(u.record_counts, '$.unknown') e
+where not u.is_gone and instr(u.record_counts, '"unknown":{}') = 0
+group by u.source, u.root, e.key order by e.key
+"""
+_PROBLEMS = "from problem p join unit u on u.id = p.unit_id where not u.is_gone"
+
+
+class Status(Struct):
+    """Counts and sizes of the archive."""
+
+    path: str
+    size: int
+    schema: int
+    sessions: int
+    subagents: int
+    session_messages: int  # active messages except system messages, without subagents
+    subagent_messages: int  # the same, of subagents
+    messages: int  # all that are stored, with system messages, abandoned branches and copies
+    units: int
+    gone: int  # units that the tools no longer have
+    problems: int
+    kept_bytes: int  # original files
+    kept_size: int  # the same, compressed
+    rows: int  # original database rows
+    rows_bytes: int
+    rows_size: int  # the same, compressed
 
 
 class Maintenance:
-    """Forget sessions, compact, verify, and report counts."""
+    """Forget sessions, copy, compact and verify the archive, and report counts and sizes."""
 
     def __init__(
         self,
@@ -117,20 +164,159 @@ class Maintenance:
 
     def status(self) -> Status:
         """Return counts and sizes."""
-        return read_status(self._db, self._path)
+        return _read_status(self._db, self._path)
 
     def growth(self) -> list[MonthGrowth]:
         """Return sessions, messages and bytes of originals by month, oldest first."""
-        return read_growth(self._db)
+        return _read_growth(self._db)
 
     def source_counts(self) -> dict[tuple[str, str], SourceCounts]:
         """Return the record counts of each root, by source and path, as of the last sync."""
-        return read_source_counts(self._db)
+        return _read_source_counts(self._db)
 
     def current_problems(self, limit: int) -> tuple[int, list[Problem]]:
         """Return the number of problems in units that the tools still have, and the first ones."""
-        return count_current_problems(self._db), read_current_problems(self._db, limit)
+        return _count_current_problems(self._db), _read_current_problems(self._db, limit)
 
     def verify(self) -> list[str]:
         """Return one sentence per inconsistency; none if the archive is intact."""
-        return verify(self._db)
+        return _verify(self._db)
+
+
+def _read_status(db: sqlite3.Connection, path: Path) -> Status:
+    """Count rows and bytes."""
+
+    def value(query: str) -> int:
+        return int(db.execute(query).fetchone()[0])
+
+    sessions, session_messages = db.execute(
+        "select count(*), coalesce(sum(message_count), 0) from conversations"
+        " where visibility in ('listed', 'archived')"
+    ).fetchone()
+    # A resumed session repeats inlined subagents. Each counts once.
+    subagents, subagent_messages = db.execute(
+        "select count(*), coalesce(sum(message_count), 0) from (select max(message_count) as message_count"
+        " from subagent where visibility in ('listed', 'archived') group by platform, agent_id)"
+    ).fetchone()
+    return Status(
+        path=str(path),
+        size=sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*")),
+        schema=value("pragma user_version"),
+        sessions=sessions,
+        subagents=subagents,
+        session_messages=session_messages,
+        subagent_messages=subagent_messages,
+        messages=value("select coalesce(sum(message_count), 0) from fragment where status = 'current'"),
+        units=value("select count(*) from unit"),
+        gone=value("select count(*) from unit where is_gone"),
+        problems=value("select count(*) from problem"),
+        kept_bytes=value("select coalesce(sum(size), 0) from raw_segment"),
+        kept_size=value("select coalesce(sum(length(body)), 0) from raw_segment"),
+        rows=value(f"select count(*) from raw_row where {_IS_NO_SIDE_FILE}"),  # noqa: S608
+        rows_bytes=value(f"select coalesce(sum(size), 0) from raw_row where {_IS_NO_SIDE_FILE}"),  # noqa: S608
+        rows_size=value("select coalesce(sum(length(body)), 0) from blob_chunk"),
+    )
+
+
+def _read_growth(db: sqlite3.Connection, zone: tzinfo | None = None) -> list[MonthGrowth]:
+    """Return all months of a zone or of local time, oldest first. The row without a month is the last one."""
+    sums: defaultdict[str | None, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for started_at, messages in db.execute(_SESSIONS):
+        month = sums[_month(started_at, zone)]
+        month[0] += 1
+        month[1] += messages
+    for started_at, size in db.execute(_ORIGINALS):
+        sums[_month(started_at, zone)][2] += size
+    return [
+        MonthGrowth(month, *counts)
+        for month, counts in sorted(sums.items(), key=lambda item: (item[0] is None, item[0] or ""))
+    ]
+
+
+def _month(at: str | None, zone: tzinfo | None) -> str | None:
+    return datetime.fromisoformat(at).astimezone(zone).strftime("%Y-%m") if at is not None else None
+
+
+def _read_source_counts(db: sqlite3.Connection) -> dict[tuple[str, str], SourceCounts]:
+    """Return the counts of each root, by source and path."""
+    found = {
+        (source, root): SourceCounts(
+            source=source,
+            path=root,
+            units=units,
+            records=records,
+            parsed=parsed,
+            ignored=ignored,
+            problems=problems,
+        )
+        for source, root, units, records, parsed, ignored, problems in db.execute(_COUNTS)
+    }
+    for source, root, name, count in db.execute(_UNKNOWN):
+        found[source, root].unknown[name] = count
+    return found
+
+
+def _count_current_problems(db: sqlite3.Connection) -> int:
+    """Return the number of problems."""
+    return int(db.execute(f"select count(*) {_PROBLEMS}").fetchone()[0])
+
+
+def _read_current_problems(db: sqlite3.Connection, limit: int) -> list[Problem]:
+    """Return the first problems, by path."""
+    rows = db.execute(
+        f"select p.path, p.place, p.code, p.reason {_PROBLEMS} order by p.path, p.rowid limit ?", [limit]
+    )
+    return [Problem(Origin(path, place), code, reason) for path, place, code, reason in rows]
+
+
+def _verify(db: sqlite3.Connection) -> list[str]:
+    """Return one sentence per inconsistency."""
+    found = [
+        f"the database is damaged: {row[0]}" for row in db.execute("pragma quick_check") if row[0] != "ok"
+    ]
+    found += [f"a row of {row[0]} refers to a missing row" for row in db.execute("pragma foreign_key_check")]
+    reader = BodyReader(db)
+    for unit_id, offset, digest, *stored in db.execute(
+        "select unit_id, offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
+    ):
+        try:
+            is_intact = sha256(reader.decode_segment(*stored)).digest() == digest
+        except decode_errors():
+            is_intact = False
+        if not is_intact:
+            found.append(f"the original of unit {unit_id} is damaged at byte {offset}")
+    found += verify_rows(db)
+    for fragment_id, count, session_id in db.execute(
+        "select id, message_count, external_id from fragment where status = 'current'"
+    ).fetchall():
+        try:
+            found += _verify_fragment(db, fragment_id, count, session_id)
+        except decode_errors():
+            found.append(f"the messages of fragment {fragment_id} are damaged")
+    return found
+
+
+def _verify_fragment(db: sqlite3.Connection, fragment_id: int, count: int, session_id: str) -> list[str]:
+    """Check that a fragment's chunks contain exactly the messages of its rows."""
+    query = "select position, record_hash from message where fragment_id = ?"
+    records = dict(db.execute(query, [fragment_id]).fetchall())
+    if len(records) != count:
+        return [
+            f"fragment {fragment_id} has {pluralize(len(records), 'row')} of {pluralize(count, 'message')}"
+        ]
+    query = "select position from message_update where fragment_id = ?"
+    updated = {position for (position,) in db.execute(query, [fragment_id])}
+    position = 0
+    reader = BodyReader(db)
+    query = "select position, body from message_chunk where fragment_id = ? order by position"
+    for first, body in db.execute(query, [fragment_id]):
+        if first != position:
+            return [f"fragment {fragment_id} lacks the messages from {position} to {first}"]
+        messages = decode_messages(reader.decode(body))
+        if lacks_seek_table(body):
+            return [f"the messages of fragment {fragment_id} are damaged"]
+        for message in messages:
+            if position not in updated and records.get(position) != hash_record(message.id, session_id):
+                return [f"message {position} of fragment {fragment_id} does not match its row"]
+            position += 1
+    return [] if position == count else [f"fragment {fragment_id} ends at message {position} of {count}"]

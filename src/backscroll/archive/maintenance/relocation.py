@@ -7,11 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.write.closings import decode_closing, encode_closing
-from backscroll.model import Workspace
-from backscroll.model.safekeeping.path_maps import PathMaps
-
-__all__ = ["NewRoot", "apply_folder_maps", "relocate_units"]
+from backscroll.archive.derive.fragments import decode_closing, encode_closing
+from backscroll.model.workspace import PathMaps, Workspace
 
 NewRoot = Callable[[str, str], tuple[str, Callable[[str], str]] | None]
 

@@ -1,18 +1,12 @@
 """The read side of the archive.
 
-sessions            SessionQueries: list, find and count sessions and subagents
-messages            MessageQueries: messages of a session
-message_reader      read messages of sessions and fragments
-message_lookup      read single messages of many sessions
-session_cache       cache of sessions, list positions and workspaces
-message_cache       cache of messages, in decompressed chunks
-original_records    the lines and rows that messages were parsed from
-filters             filters as SQL
-facets              counts of sessions by property
-workspaces          find workspaces by path, name or host; what is known about one
-events              Events: what changed, and when
-statistics          Statistics: activity, tokens, tools, edited files
-fragment_selection  which fragments statistics count
-usage_records       why each record with token counts is or is not counted
-completion          names for shell completion, read without opening the archive
+sessions.py        SessionQueries: list, find and count sessions and subagents; Facets; their cache
+messages.py        MessageQueries: messages of a session, single messages of many sessions; their cache
+message_reader.py  read the messages of sessions and fragments in order
+originals.py       Originals: stored files and rows; OriginalRecords: the lines and rows of messages
+filters.py         filters as SQL
+workspaces.py      find workspaces by path, name or host; what is known about one
+events.py          Events: what changed, and when
+statistics.py      Statistics: activity, tokens, tools, edited files; why a record is or is not counted
+completion.py      names for shell completion, read without opening the archive
 """

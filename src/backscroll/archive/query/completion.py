@@ -3,18 +3,14 @@
 import sqlite3
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from msgspec import Struct
 
 from backscroll.errors import ArchiveError
 
-__all__ = ["CompletionNames", "NameKind", "SessionName"]
-
-NameKind = Literal["workspace", "branch", "model", "tag"]
-
 TIMEOUT_SECONDS = 0.1  # of waiting for a lock; the user is typing
-_QUERIES: dict[NameKind, str] = {
+_QUERIES = {  # by the name of the filter
     "workspace": "select workspace_name, max(updated_at) from conversations"
     " where workspace_name is not null group by workspace_name order by 2 desc",
     "branch": "select git_branch, max(updated_at) from conversations"
@@ -55,9 +51,10 @@ class CompletionNames:
     ) -> None:
         self._db.close()
 
-    def of_kind(self, kind: NameKind) -> list[str]:
-        """Return all names of a kind, last used first. Tags are sorted by the number of their sessions."""
-        return [name for name, _ in self._query(_QUERIES[kind], {})]
+    def values_of(self, filter_name: str) -> list[str]:
+        """Return all values of a filter, last used first; tags by the number of their sessions."""
+        query = _QUERIES.get(filter_name)
+        return [value for value, _ in self._query(query, {})] if query else []
 
     def sessions(self, prefix: str, *, source: str | None, limit: int) -> list[SessionName]:
         """Return listed sessions with this id prefix, newest first."""

@@ -7,12 +7,10 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
 
+from backscroll.archive.connection import from_ms, to_ms
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model.sync import EventCode, EventLog, SessionEvent
 from backscroll.model.value import Value
-
-__all__ = ["Events", "SessionState"]
 
 # The last event of each kind for each session. 'vanished' counts while the session is gone, 'returned' while
 # it is not, 'overwritten' while a superseded fragment still has messages of it. SQLite uses the partial index

@@ -5,12 +5,9 @@ from typing import Any
 
 import msgspec
 
-from backscroll.archive.query.workspaces import workspace_hashes
-from backscroll.archive.wildcards import glob_pattern, like_pattern, matches
-from backscroll.model import Filter
+from backscroll.archive.query.workspaces import glob_pattern, like_pattern, matches_pattern, workspace_hashes
 from backscroll.model.dates import iso
-
-__all__ = ["add_casefold", "where_clause"]
+from backscroll.model.session import Filter
 
 _MAX_TITLE_WORDS = 10
 _TITLE = (
@@ -90,4 +87,4 @@ def _branches(db: sqlite3.Connection, pattern: str) -> list[str]:
     """Return the branches that match. Python compares them, because SQLite folds the case of ASCII only."""
     pattern.encode()  # raises the same error as SQLite for lone surrogates
     rows = db.execute("select distinct git_branch from conversations where git_branch is not null")
-    return [branch for (branch,) in rows if matches(branch.lower(), pattern.lower())]
+    return [branch for (branch,) in rows if matches_pattern(branch.lower(), pattern.lower())]

@@ -12,14 +12,12 @@ from backscroll.archive.derive.fragments import (
     session_fragments,
     subagent_fragments,
 )
-from backscroll.archive.derive.token_usage import usage_by_response
+from backscroll.archive.derive.usage import usage_by_response
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_chunk, decode_messages, hash64
 from backscroll.archive.storage.delta import BodyReader
-from backscroll.model import Message, SessionSummary, TokenUsage
-from backscroll.model.merge_messages import merge_messages
-
-__all__ = ["fragment_messages", "session_extent", "session_messages"]
+from backscroll.model.message import Message, TokenUsage, merge_messages
+from backscroll.model.session import SessionSummary
 
 
 def session_messages(db: sqlite3.Connection, summary: SessionSummary, start: int = 0) -> Iterator[Message]:

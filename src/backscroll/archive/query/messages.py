@@ -1,33 +1,53 @@
-"""Queries for messages."""
+"""Queries for messages: of one session, single ones of many sessions, and their original records."""
 
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from backscroll.archive.query.message_cache import FragmentPosition, MessageCache
-from backscroll.archive.query.message_lookup import (
-    MessageInSession,
-    MessageKey,
-    lookup_messages,
-    single_fragment,
-)
+from backscroll.archive.connection import from_ms, to_ms
 from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
-from backscroll.archive.query.session_cache import SessionCache
-from backscroll.archive.storage.codec import hash64, hash_record
+from backscroll.archive.query.sessions import CachedSession, DataVersion, SessionCache, summaries_by_id
+from backscroll.archive.storage.codec import (
+    Chunk,
+    SeekTable,
+    decode_chunk,
+    frame_as_list,
+    hash64,
+    hash_record,
+    read_seek_table,
+)
+from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
-from backscroll.archive.timestamps import from_ms, to_ms
-from backscroll.model import Message, SessionSummary
-from backscroll.model.session import Stretch
+from backscroll.lru_cache import LRUCache
+from backscroll.model.message import Message
+from backscroll.model.session import SessionSummary, Stretch
+from backscroll.model.store import store_rank
 
 if TYPE_CHECKING:
-    from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
+    from backscroll.archive.query.originals import OriginalRecords, ResultCallIds, RowKeys
 
-__all__ = ["MessageQueries"]
+MAX_CACHE_BYTES = 16 * 1024 * 1024
+MAX_DELTA_BASE_BYTES = 4 * 1024 * 1024
+BATCH_BYTES = 1024 * 1024  # compressed bytes that are decompressed in one batch
+FragmentPosition = tuple[int, int]  # id of a fragment, position of a message or of a chunk's first message
+MessageKey = tuple[int, int]  # id of a session (conversations.number or subagent.id), position of a message
+_Counts = tuple[int, int, int, int, int, int | None]  # calls, errors, added, removed, compactions, time
+_NO_COUNTS: _Counts = (0, 0, 0, 0, 0, None)
+
+
+class MessageInSession(msgspec.Struct, frozen=True):
+    """A message with its session."""
+
+    summary: SessionSummary
+    message: Message
 
 
 class MessageQueries:
@@ -36,13 +56,32 @@ class MessageQueries:
     def __init__(self, db: sqlite3.Connection, sessions: SessionCache) -> None:
         self._db = db
         self._session_cache = sessions
-        self._message_cache = MessageCache(db)
+        self._message_cache = _MessageCache(db)
 
     def lookup(
         self, keys: Iterable[MessageKey], required_bytes: tuple[bytes, ...] = ()
     ) -> dict[MessageKey, MessageInSession]:
-        """Return the messages with these keys and their sessions. See `lookup_messages`."""
-        return lookup_messages(self._db, self._session_cache, self._message_cache, keys, required_bytes)
+        """Return the messages with these keys and their sessions. Missing messages are omitted.
+
+        Messages can be omitted if their encoded form does not contain all `required_bytes`.
+        """
+        sorted_keys = sorted(set(keys))
+        sessions = self._session_cache.sessions(
+            {session_id for session_id, _ in sorted_keys}, partial(_read_sessions, self._db)
+        )
+        found: dict[MessageKey, Message] = {}
+        positions: dict[MessageKey, FragmentPosition] = {}
+        for session_id, group in groupby(
+            (key for key in sorted_keys if key[0] in sessions), lambda key: key[0]
+        ):
+            summary, fragment_id = sessions[session_id]
+            if fragment_id is None:
+                found |= _lookup_merged(self._db, summary, session_id, {position for _, position in group})
+            else:
+                positions |= {key: (fragment_id, key[1]) for key in group}
+        messages = self._message_cache.messages(list(positions.values()), required_bytes)
+        found |= {key: messages[position] for key, position in positions.items() if position in messages}
+        return {key: MessageInSession(sessions[key[0]][0], found[key]) for key in sorted_keys if key in found}
 
     def of_session(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
         """Return the messages of a session from a position on, in order. See `session_messages`."""
@@ -50,7 +89,7 @@ class MessageQueries:
 
     def without_usage(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
         """Return the same messages without merged token usage. The first one arrives without delay."""
-        fragment_id = single_fragment(self._db, summary)
+        fragment_id = _single_fragment(self._db, summary)
         if fragment_id is None:
             return session_messages(self._db, summary, start)
         return fragment_messages(self._db, fragment_id, start)
@@ -84,7 +123,7 @@ class MessageQueries:
 
     def single_fragment(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
         """Return a session's only fragment and the positions of copied messages, None if it has several."""
-        fragment_id = single_fragment(self._db, summary)
+        fragment_id = _single_fragment(self._db, summary)
         if fragment_id is None:
             return None
         rows = self._db.execute(
@@ -98,7 +137,7 @@ class MessageQueries:
 
         Messages to these agents, inlined in the session's own file, are omitted.
         """
-        fragment_id = single_fragment(self._db, summary)
+        fragment_id = _single_fragment(self._db, summary)
         if fragment_id is None:
             return [
                 position
@@ -120,7 +159,7 @@ class MessageQueries:
 
         Messages to these agents, inlined in the session's own file, are no prompts.
         """
-        fragment_id = single_fragment(self._db, summary)
+        fragment_id = _single_fragment(self._db, summary)
         if fragment_id is not None:
             query = "select message_count from fragment where id = ?"
             (total,) = self._db.execute(query, [fragment_id]).fetchone()
@@ -156,7 +195,7 @@ class MessageQueries:
         self, summary: SessionSummary, call_ids: Collection[str], agents: Collection[str]
     ) -> set[str]:
         """Return those of the tool calls that the session made itself, not these inlined agents."""
-        fragment_id = single_fragment(self._db, summary)
+        fragment_id = _single_fragment(self._db, summary)
         if fragment_id is None:
             messages = session_messages(self._db, summary)
             calls = (one.tool.id for one in messages if one.tool is not None and one.agent_id not in agents)
@@ -172,7 +211,7 @@ class MessageQueries:
 
     def find_positions(self, summary: SessionSummary, message_id: str) -> list[tuple[int, str]]:
         """Return position and id of the message with this id. If there is none, match the id as a prefix."""
-        fragment_id = single_fragment(self._db, summary)
+        fragment_id = _single_fragment(self._db, summary)
         if fragment_id is not None:
             position = self._find_in_fragment(fragment_id, summary, message_id)
             if position is not None:
@@ -206,13 +245,13 @@ class MessageQueries:
         result_call_ids: ResultCallIds = lambda record: (),
     ) -> OriginalRecords:
         """Return access to the original records of a session's messages. The functions are the source's."""
-        from backscroll.archive.query.original_records import OriginalRecords  # start-up: for --raw only
+        from backscroll.archive.query.originals import OriginalRecords  # start-up: for --raw only
 
         return OriginalRecords(self._db, summary, row_keys, result_call_ids)
 
 
-_Counts = tuple[int, int, int, int, int, int | None]  # calls, errors, added, removed, compactions, time
-_NO_COUNTS: _Counts = (0, 0, 0, 0, 0, None)
+def _is_prompt(message: Message, agents: Collection[str]) -> bool:
+    return message.role == "user" and message.is_active and message.agent_id not in agents
 
 
 def _counts_of_fragment(
@@ -241,10 +280,6 @@ def _counts_of_fragment(
     }
 
 
-def _is_prompt(message: Message, agents: Collection[str]) -> bool:
-    return message.role == "user" and message.is_active and message.agent_id not in agents
-
-
 def _counts_of_messages(messages: Sequence[Message], count: int) -> dict[int, _Counts]:
     found: dict[int, _Counts] = {}
     for position, message in enumerate(messages):
@@ -263,3 +298,269 @@ def _counts_of_messages(messages: Sequence[Message], count: int) -> dict[int, _C
             at if earliest is None or at is None else min(at, earliest),
         )
     return found
+
+
+def _single_fragment(db: sqlite3.Connection, summary: SessionSummary) -> int | None:
+    """Return the id of the fragment with a session's messages, None if they are merged from several."""
+    return _single_fragments(db, {0: summary}).get(0)
+
+
+class _Fragment(msgspec.Struct, frozen=True, gc=False):
+    id: int
+    store: str
+    message_count: int
+    is_current: bool
+
+
+def _single_fragments(db: sqlite3.Connection, summaries: Mapping[int, SessionSummary]) -> dict[int, int]:
+    """Return the fragment ids of the sessions that have one fragment, by session id."""
+    rows = db.execute(
+        "select f.external_id, f.platform,"
+        " iif(f.is_subagent, coalesce(f.parent_external_id, f.inferred_parent_external_id), null),"
+        " f.id, f.store, f.message_count, f.status = 'current' from json_each(?) j"
+        " cross join fragment f on f.external_id = j.value where length(f.closing)",
+        [msgspec.json.encode({summary.id for summary in summaries.values()}).decode()],
+    )
+    by_session: defaultdict[tuple[str, str, str | None], list[_Fragment]] = defaultdict(list)
+    for external_id, platform, parent_id, *fragment in rows:
+        by_session[external_id, platform, parent_id].append(_Fragment(*fragment))
+    found: dict[int, int] = {}
+    for session_id, summary in summaries.items():
+        parent_id = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else None
+        fragments = by_session.get((summary.id, summary.platform, parent_id), [])
+        if not fragments:
+            continue
+        best = min(fragments, key=lambda one: (not one.message_count, store_rank(one.store)))
+        same_store = [fragment for fragment in fragments if fragment.store == best.store]
+        # A superseded fragment may have lost some of its messages.
+        if len(same_store) == 1 and best.is_current:
+            found[session_id] = best.id
+    return found
+
+
+def _read_sessions(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, CachedSession]:
+    summaries = summaries_by_id(db, ids)
+    fragments = _single_fragments(db, summaries)
+    return {id_: (summary, fragments.get(id_)) for id_, summary in summaries.items()}
+
+
+def _lookup_merged(
+    db: sqlite3.Connection, summary: SessionSummary, session_id: int, positions: set[int]
+) -> dict[MessageKey, Message]:
+    messages = enumerate(islice(session_messages(db, summary), max(positions) + 1))
+    return {(session_id, position): message for position, message in messages if position in positions}
+
+
+class _MessageCache:
+    """Cached messages of one connection. Invalidated when the archive changes.
+
+    A search that is typed letter by letter, or paged through, shows mostly the same messages each time.
+    Messages are stored in chunks of Zstandard frames that can be decompressed one by one. The cache contains
+    the frames that were read, and evicts whole chunks.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version = DataVersion(db)
+        self._chunks = _ChunkCache(db)
+        self._chunk_starts: dict[int, list[int]] = {}  # by fragment
+        self._updated: dict[int, set[int]] = {}  # positions of updated messages by fragment
+
+    def messages(
+        self, positions: Sequence[FragmentPosition], required_bytes: tuple[bytes, ...] = ()
+    ) -> dict[FragmentPosition, Message]:
+        """Return the messages at these positions, with later updates. Missing messages are omitted.
+
+        Messages can be omitted if their encoded form does not contain all `required_bytes`. That is
+        checked before decoding.
+        """
+        if self._version.has_changed():
+            self._chunks = _ChunkCache(self._db)
+            self._chunk_starts.clear()
+            self._updated.clear()
+        self._load_positions({fragment_id for fragment_id, _ in positions})
+        found = self._read_updates(
+            [position for position in positions if position[1] in self._updated[position[0]]]
+        )
+        by_chunk: defaultdict[FragmentPosition, list[int]] = defaultdict(list)
+        for fragment_id, position in positions:
+            starts = self._chunk_starts[fragment_id]
+            index = bisect_right(starts, position)
+            if index and (fragment_id, position) not in found:
+                start = starts[index - 1]
+                by_chunk[fragment_id, start].append(position - start)
+        for (fragment_id, start), frame, offsets in self._chunks.frames(by_chunk):
+            for offset, message in frame.messages(offsets, required_bytes):
+                found[fragment_id, start + offset] = message
+        return found
+
+    def _load_positions(self, fragment_ids: set[int]) -> None:
+        """Load the positions of chunks and of updated messages for new fragments."""
+        missing = fragment_ids - self._chunk_starts.keys()
+        if not missing:
+            return
+        self._chunk_starts |= self._positions("message_chunk", missing)
+        updated = self._positions("message_update", missing)
+        self._updated |= {fragment_id: set(positions) for fragment_id, positions in updated.items()}
+
+    def _positions(self, table: str, fragment_ids: set[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {fragment_id: [] for fragment_id in fragment_ids}
+        for fragment_id, position in self._db.execute(
+            f"select fragment_id, position from {table}"  # noqa: S608 - a constant
+            " where fragment_id in (select value from json_each(?)) order by fragment_id, position",
+            [msgspec.json.encode(fragment_ids).decode()],
+        ):
+            found[fragment_id].append(position)
+        return found
+
+    def _read_updates(self, positions: Sequence[FragmentPosition]) -> dict[FragmentPosition, Message]:
+        return {
+            position: decode_chunk(body)[0]
+            for position in positions
+            for (body,) in self._db.execute(
+                "select body from message_update where fragment_id = ? and position = ?", position
+            )
+        }
+
+
+class _DecompressedFrame:
+    """Consecutive messages of a chunk, decoded on first use."""
+
+    def __init__(self, encoded: bytes, first: int) -> None:
+        self._encoded = encoded
+        self._first = first  # offset of the first message in the chunk
+
+    @cached_property
+    def _chunk(self) -> Chunk:
+        return Chunk(self._encoded)
+
+    def messages(
+        self, offsets: Sequence[int], required_bytes: Sequence[bytes] = ()
+    ) -> Iterator[tuple[int, Message]]:
+        """Return the messages at these offsets that contain `required_bytes` in their encoded form."""
+        if not all(required in self._encoded for required in required_bytes):
+            return
+        first, chunk = self._first, self._chunk
+        for offset in offsets:
+            index = offset - first
+            if index < len(chunk) and (not required_bytes or chunk.contains(index, *required_bytes)):
+                yield offset, chunk.message(index)
+
+
+class _CachedChunk:
+    """The decompressed frames of one chunk."""
+
+    def __init__(self, frames: SeekTable | None) -> None:
+        self._frames = frames  # None: the whole chunk is treated as one frame
+        self.decompressed: dict[int, _DecompressedFrame] = {}  # by index of the frame
+        self.size_bytes = 0
+
+    def by_frame(self, offsets: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """Group offsets of messages by the index of their frame."""
+        if self._frames is None:
+            return {0: offsets}
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for offset in offsets:
+            found[self._frames.frame_index(offset)].append(offset)
+        return found
+
+    def compressed_frame(self, body: bytes, index: int) -> bytes:
+        return body if self._frames is None else self._frames.frame(body, index)
+
+    def add(self, index: int, encoded: bytes) -> None:
+        """Add a decompressed frame."""
+        if self._frames is None:
+            self.decompressed[index] = _DecompressedFrame(encoded, 0)
+        else:
+            frame = _DecompressedFrame(
+                frame_as_list(encoded, self._frames, index), self._frames.first_positions[index]
+            )
+            self.decompressed[index] = frame
+        self.size_bytes += len(encoded)
+
+
+# Position of a chunk, the chunk, and the requested offsets by frame.
+_Request = tuple[FragmentPosition, _CachedChunk, Mapping[int, Sequence[int]]]
+
+
+class _ChunkCache:
+    """LRU cache of the chunks of one version of the archive."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._reader = BodyReader(db, max_cache_bytes=MAX_DELTA_BASE_BYTES)
+        self._chunks: LRUCache[FragmentPosition, _CachedChunk] = LRUCache(
+            MAX_CACHE_BYTES, lambda chunk: chunk.size_bytes
+        )
+
+    def frames(
+        self, offsets_by_chunk: Mapping[FragmentPosition, Sequence[int]]
+    ) -> Iterator[tuple[FragmentPosition, _DecompressedFrame, Sequence[int]]]:
+        """Return the frames with the messages at these offsets.
+
+        Each result is the position of a chunk, one of its frames, and the requested offsets in that frame.
+        A chunk that was just deleted by another process is omitted.
+        """
+        missing: list[FragmentPosition] = []
+        for start, offsets in offsets_by_chunk.items():
+            chunk = self._chunks.get(start)
+            if chunk is not None:
+                by_frame = chunk.by_frame(offsets)
+                if by_frame.keys() <= chunk.decompressed.keys():
+                    for index, in_frame in by_frame.items():
+                        yield start, chunk.decompressed[index], in_frame
+                    continue
+            missing.append(start)
+        for start, chunk, by_frame in self._read(missing, offsets_by_chunk) if missing else ():
+            for index, in_frame in by_frame.items():
+                yield start, chunk.decompressed[index], in_frame
+
+    def _read(
+        self, starts: Sequence[FragmentPosition], offsets_by_chunk: Mapping[FragmentPosition, Sequence[int]]
+    ) -> Iterator[_Request]:
+        """Read chunks from the archive and decompress the requested frames in batches."""
+        rows = self._db.execute(
+            "select c.fragment_id, c.position, c.body from json_each(?) j cross join message_chunk c"
+            " on c.fragment_id = json_extract(j.value, '$[0]')"
+            " and c.position = json_extract(j.value, '$[1]')",
+            [msgspec.json.encode(starts).decode()],
+        )
+        requests: list[_Request] = []
+        compressed: list[bytes] = []
+        batch_bytes = 0
+        for fragment_id, position, body in rows:
+            start = fragment_id, position
+            chunk = self._chunks.get(start) or _new_chunk(body, offsets_by_chunk[start])
+            by_frame = chunk.by_frame(offsets_by_chunk[start])
+            requests.append((start, chunk, by_frame))
+            frames = [
+                chunk.compressed_frame(body, index) for index in by_frame if index not in chunk.decompressed
+            ]
+            compressed += frames
+            batch_bytes += sum(map(len, frames))
+            if batch_bytes > BATCH_BYTES:
+                self._decompress(requests, compressed)
+                yield from requests
+                requests, compressed, batch_bytes = [], [], 0
+        self._decompress(requests, compressed)
+        yield from requests
+
+    def _decompress(self, requests: Sequence[_Request], compressed: Sequence[bytes]) -> None:
+        """Decompress the missing frames, which are in the same order as in the requests."""
+        decompressed = iter(self._reader.decode_all(compressed))
+        for start, chunk, by_frame in requests:
+            for index in by_frame:
+                if index not in chunk.decompressed:
+                    chunk.add(index, next(decompressed))
+                    self._chunks.put(start, chunk)
+
+
+def _new_chunk(body: bytes, offsets: Sequence[int]) -> _CachedChunk:
+    """Return a chunk without frames. If most frames are requested, the chunk is decompressed as a whole."""
+    frames = read_seek_table(body)
+    if (
+        frames is not None
+        and 2 * len({frames.frame_index(offset) for offset in offsets}) > len(frames.first_positions) - 1
+    ):
+        return _CachedChunk(None)
+    return _CachedChunk(frames)

@@ -1,25 +1,31 @@
-"""Queries for sessions, subagents and workspaces.
+"""Queries for sessions, subagents and workspaces: list, find, count, and facets for the filters of a list.
 
 The ids in this module are `conversations.number` and `subagent.id`, which never collide.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.archive.annotations import with_annotations
 from backscroll.archive.query.filters import add_casefold, where_clause
-from backscroll.archive.query.session_cache import SessionCache
-from backscroll.archive.query.workspaces import KnownWorkspace, find_workspaces
+from backscroll.archive.query.workspaces import KnownWorkspace, find_workspaces, known_workspaces
 from backscroll.archive.session_key import FIRST_SUBAGENT_ID
-from backscroll.model import Filter, SessionSummary
-from backscroll.model.session import SortKey
+from backscroll.lru_cache import LRUCache
+from backscroll.model.session import FacetValue, Filter, SessionFacets, SessionSummary, SortKey
 from backscroll.model.workspace import WorkspaceSummary
 
-__all__ = ["SessionQueries", "summaries_by_id"]
+MAX_CACHED_SESSIONS = 2000
+MAX_SELECTED_PROPERTIES = 1000  # for more sessions, the properties of all are read
+MAX_VALUES = 200  # of one property, the most frequent ones
+_MAX_PREFIX_MATCHES = 20
+CachedSession = tuple[SessionSummary, int | None]  # a session, and its fragment if it has only one
 
 _COLUMNS = (
     "external_id, source, platform, title, workspace_path, workspace_name, message_count, started_at,"
@@ -84,7 +90,33 @@ _SUBAGENT_IDS = (
     " and s.visibility in ('listed', 'archived'))"
     " select id, source, agent_id from below"
 )
-_MAX_PREFIX_MATCHES = 20
+
+_SOURCE_COUNTS = "select source, source, count(*) from conversations where {0} group by 1"
+_WORKSPACE_COUNTS = (
+    "select coalesce(json_extract(metadata, '$.workspace_authority') || ':', '') || workspace_path,"
+    " workspace_name, count(*) from conversations where {0} and workspace_path is not null"
+    " group by workspace_hash"
+)
+_BRANCH_COUNTS = (
+    "select git_branch, git_branch, count(*) from conversations"
+    " where {0} and git_branch is not null group by 1"
+)
+_MODEL_COUNTS = (
+    "select m.value, m.value, count(distinct number) from conversations, json_each(models) m"
+    " where {0} group by 1"
+)
+_TAG_COUNTS = (
+    "select name, name, count(*) from tag join conversations using (platform, external_id)"
+    " where {0} group by 1"
+)
+# Subagents have ids that no session has, and belong to the workspace of their session.
+_PROPERTIES = (
+    "select number, source, workspace_hash, models from conversations{0} union all"
+    " select s.id, s.source, c.workspace_hash, iif(s.model is null, '[]', json_array(s.model))"
+    " from subagent s join conversations c on c.external_id = s.parent_external_id"
+    " and c.platform = s.platform{1}"
+)
+_SOME_PROPERTIES = _PROPERTIES.format(f" where number {_IN_IDS}", f" where s.id {_IN_IDS}")
 
 
 class SessionQueries:
@@ -358,3 +390,186 @@ def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
 
 def _datetime(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text is not None else None
+
+
+class SessionProperties(NamedTuple):
+    """Source, workspace and models of a session or subagent."""
+
+    source: str
+    workspace_hash: str | None
+    models: tuple[str, ...]
+
+
+class Facets:
+    """Properties of sessions and their counts, for the filters of a list."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version = DataVersion(db)
+        self._properties: dict[int, SessionProperties] | None = None
+
+    def of_sessions(self, filter_: Filter) -> SessionFacets:
+        """Return how many sessions each value of each filter would list, with the other filters unchanged."""
+        db = self._db
+        return SessionFacets(
+            sources=_facet_values(db, _SOURCE_COUNTS, replace(filter_, source=None)),
+            workspaces=_facet_values(db, _WORKSPACE_COUNTS, replace(filter_, workspace=None)),
+            branches=_facet_values(db, _BRANCH_COUNTS, replace(filter_, branch=None)),
+            models=_facet_values(db, _MODEL_COUNTS, replace(filter_, model=None)),
+            tags=_facet_values(db, _TAG_COUNTS, replace(filter_, tags=())),
+            edited=_count_sessions(db, replace(filter_, has_edits=True)),
+            gone=_count_sessions(db, replace(filter_, is_gone=True)),
+            starred=_count_sessions(db, replace(filter_, is_starred=True)),
+        )
+
+    def properties(self, ids: Collection[int]) -> Mapping[int, SessionProperties]:
+        """Return source, workspace and models of sessions and subagents by id, perhaps also of others."""
+        if self._version.has_changed():
+            self._properties = None
+        if self._properties is None:
+            if len(ids) <= MAX_SELECTED_PROPERTIES:
+                return _read_properties(self._db, ids)
+            self._properties = _read_properties(self._db)
+        return self._properties
+
+
+def _read_properties(
+    db: sqlite3.Connection, ids: Collection[int] | None = None
+) -> dict[int, SessionProperties]:
+    """Return the properties of these or all sessions and subagents, by id. Equal ones are the same object."""
+    if ids is None:
+        rows = _execute(db, _PROPERTIES.format("", ""), {})
+    else:
+        rows = _execute(db, _SOME_PROPERTIES, _json_ids(ids))
+    known: dict[tuple[str, str | None, str], SessionProperties] = {}
+    found: dict[int, SessionProperties] = {}
+    for id_, *key in rows:
+        source, workspace_hash, models = key
+        properties = known.get((source, workspace_hash, models))
+        if properties is None:
+            names = tuple(msgspec.json.decode(models, type=list[str]))
+            properties = SessionProperties(source, workspace_hash, names)
+            known[source, workspace_hash, models] = properties
+        found[id_] = properties
+    return found
+
+
+def _facet_values(db: sqlite3.Connection, query: str, filter_: Filter) -> tuple[FacetValue, ...]:
+    condition, parameters = where_clause(db, filter_)
+    rows = _execute(db, f"{query.format(condition)} order by 3 desc, 1 limit {MAX_VALUES}", parameters)
+    return tuple(FacetValue(value, label or value, count) for value, label, count in rows)
+
+
+def _count_sessions(db: sqlite3.Connection, filter_: Filter) -> int:
+    condition, parameters = where_clause(db, filter_)
+    return int(_execute(db, f"select count(*) from conversations where {condition}", parameters)[0][0])  # noqa: S608
+
+
+def _execute(db: sqlite3.Connection, query: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return db.execute(query, parameters).fetchall()
+
+
+class DataVersion:
+    """Detects changes of the archive, by this connection or another."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version: tuple[int, int] | None = None
+
+    def has_changed(self) -> bool:
+        """Return whether the archive has changed since the last call. True on the first call."""
+        # data_version changes with commits of other connections, total_changes with our own.
+        (data_version,) = self._db.execute("pragma data_version").fetchone()
+        version = data_version, self._db.total_changes
+        if version == self._version:
+            return False
+        self._version = version
+        return True
+
+
+class SessionCache:
+    """Cached sessions, list positions, copies and workspaces. Invalidated when the archive changes."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version = DataVersion(db)
+        self._sessions: LRUCache[int, CachedSession] = LRUCache(MAX_CACHED_SESSIONS)
+        self._list_indexes: dict[int, int] | None = None
+        self._first_sessions: dict[int, set[int]] | None = None
+        self._workspaces: list[KnownWorkspace] | None = None
+
+    def sessions(
+        self, ids: set[int], read: Callable[[set[int]], dict[int, CachedSession]]
+    ) -> dict[int, CachedSession]:
+        """Return the sessions with these ids. Call `read` for those that are not in the cache."""
+        self._invalidate_if_changed()
+        found = {id_: session for id_ in ids if (session := self._sessions.get(id_)) is not None}
+        missing = ids - found.keys()
+        if missing:
+            for id_, session in read(missing).items():
+                found[id_] = session
+                self._sessions.put(id_, session)
+        return found
+
+    def list_indexes(self) -> dict[int, int]:
+        """Return the 1-based positions of all sessions in the complete list, by id."""
+        self._invalidate_if_changed()
+        if self._list_indexes is None:
+            (ids,) = self._db.execute(
+                "select json_group_array(number) from (select number from conversations"
+                " where visibility in ('listed', 'archived') order by updated_at desc, number desc)"
+            ).fetchone()
+            self._list_indexes = dict(zip(msgspec.json.decode(ids, type=list[int]), count(1), strict=False))
+        return self._list_indexes
+
+    def first_sessions(self) -> dict[int, set[int]]:
+        """Return the sessions with copied messages, each with the sessions that had them first."""
+        self._invalidate_if_changed()
+        if self._first_sessions is None:
+            self._first_sessions = _find_first_sessions(self._db)
+        return self._first_sessions
+
+    def workspaces(self) -> list[KnownWorkspace]:
+        """Return all workspaces of the archive."""
+        self._invalidate_if_changed()
+        if self._workspaces is None:
+            self._workspaces = known_workspaces(self._db)
+        return self._workspaces
+
+    def _invalidate_if_changed(self) -> None:
+        if self._version.has_changed():
+            self._sessions.clear()
+            self._list_indexes = None
+            self._first_sessions = None
+            self._workspaces = None
+
+
+def _find_first_sessions(db: sqlite3.Connection) -> dict[int, set[int]]:
+    """Return the ids of all sessions with copied messages, each with the sessions that had them first.
+
+    The index contains a copied message only in its first session.
+    """
+    rows = db.execute(
+        "select coalesce(c.number, a.id), o.number, s.text, f.platform from (select distinct fragment_id,"
+        " copied_from_string_id from message where copied_from_string_id is not null) m"
+        " join fragment f on f.id = m.fragment_id join string s on s.id = m.copied_from_string_id"
+        " left join conversations c on not f.is_subagent and c.external_id = f.external_id"
+        " and c.platform = f.platform"
+        " left join subagent a on f.is_subagent and a.agent_id = f.external_id and a.platform = f.platform"
+        " and a.parent_external_id = coalesce(f.parent_external_id, f.inferred_parent_external_id)"
+        " left join conversations o on o.external_id = s.text and o.platform = f.platform"
+    )
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    from_subagents: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for session_id, first_id, first, platform in rows:
+        if session_id is None:
+            continue
+        if first_id is not None:
+            found[session_id].add(first_id)
+        else:
+            from_subagents[first, platform].add(session_id)
+    if from_subagents:  # one pass, because no index begins with the id of a subagent
+        for first_id, *key in db.execute("select id, agent_id, platform from subagent"):
+            for session_id in from_subagents.get((key[0], key[1]), ()):
+                found[session_id].add(first_id)
+    return dict(found)

@@ -1,34 +1,87 @@
-"""Statistics of sessions, summed by the database from the rollups."""
+"""Statistics of sessions, summed by the database from the rollups.
+
+They count the fragments with the content of the sessions, and of the subagents that these started.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backscroll.archive.derive.reported_usage import ReportedIncrement, reported_increments
-from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
-from backscroll.archive.query.fragment_selection import SelectedSession, select_fragments
-from backscroll.archive.query.usage_records import is_in_range, usage_records
+from backscroll.archive.connection import from_ms, to_ms
+from backscroll.archive.derive.counts import BUCKET_MS, UNDATED_BUCKET
+from backscroll.archive.derive.usage import ReportedIncrement, reported_increments
+from backscroll.archive.query.filters import where_clause
+from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
+from backscroll.archive.storage.codec import hash64
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
-from backscroll.archive.timestamps import to_ms
-from backscroll.model import Filter
-from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
+from backscroll.model.message import Origin, TokenUsage
+from backscroll.model.session import Filter
+from backscroll.model.statistics import PROMPT_SIZES, Tokens, UsageRecord, UsageVerdict
+from backscroll.model.store import HOOK_USAGE, store_rank
 
-__all__ = [
-    "ActivityTotals",
-    "EditedFile",
-    "GroupTotals",
-    "PriceClass",
-    "Statistics",
-    "TokenTotals",
-]
-
+_BEFORE_ALL_PRICE_CHANGES = datetime.min.replace(tzinfo=UTC)
 _TOKEN_SUMS = (
     "sum(t.response_count), sum(t.input_tokens), sum(t.output_tokens), sum(t.cache_write_tokens),"
     " sum(t.cache_write_1h_tokens), sum(t.cache_read_tokens), sum(t.cost_usd), max(t.is_lower_bound)"
 )
-_BEFORE_ALL_PRICE_CHANGES = datetime.min.replace(tzinfo=UTC)
+
+# The path on another machine starts with its host. Few sessions have one, so metadata is rarely parsed.
+_WORKSPACE = (
+    "iif(instr(metadata, 'workspace_authority'),"
+    " json_extract(metadata, '$.workspace_authority') || ':' || workspace_path, workspace_path)"
+)
+_PARENT = "coalesce(parent_external_id, inferred_parent_external_id)"
+# The fragments of a session as in the view `fragment_session`, found by an index. The unary plus removes the
+# type affinity of the column, with which SQLite would not use the index of the expression.
+_SESSION_FRAGMENTS = (
+    "select id from fragment where external_id = conversations.external_id"  # noqa: S608 - constants
+    f" and platform = conversations.platform and (not is_subagent or {_PARENT} is null)"
+    f" union all select id from fragment where {_PARENT} = +conversations.external_id"
+    " and platform = conversations.platform and is_subagent = 1"
+)
+# A copied session has no tokens of its own: they are those of the original. Few sessions have no prompt.
+# SQLite 3.40 evaluates both operands of "and" and "or" here, but only one branch of a "case".
+_HAS_TOKENS = (
+    "case when total_tokens is not null then 1"  # noqa: S608 - constants
+    " when message_count = 0 or interaction_count > 0 then 0"
+    " else not exists (select 1 from activity_rollup"
+    f" where message_count > 0 and fragment_id in ({_SESSION_FRAGMENTS})) end"
+)
+_FRAGMENTS = (
+    f"select external_id, platform, {_PARENT}, is_subagent, id, store, message_count"  # noqa: S608 - constants
+    " from fragment where length(closing)"
+)
+
+_RESPONSES = (
+    "select r.response_hash, r.record_hash, r.at, (select text from string where id = r.model_string_id),"
+    " (select text from string where id = r.speed_string_id), r.is_copy, r.input_tokens, r.output_tokens,"
+    " r.cache_creation_tokens, r.cache_read_tokens, r.cache_creation_1h_tokens, r.is_lower_bound, r.cost_usd"
+    " from response r where r.fragment_id = ? order by r.at is null, r.at, r.response_hash"
+)
+_OWNER = (
+    "select s.platform, s.session_external_id"
+    " from response r join fragment_session s on s.fragment_id = r.fragment_id"
+    " where r.response_hash = ? and r.is_copy is not 1 limit 1"
+)
+_FORKED = (
+    "select 1 from message indexed by message_record"
+    " where record_hash = ? and fragment_id = ? and forked_from_string_id is not null limit 1"
+)
+
+
+class SelectedSession(NamedTuple):
+    """A session, with the values that statistics group by."""
+
+    id: int
+    ref: str
+    source: str
+    workspace_path: str | None  # with the host for another machine
+    title: str | None
+    preview: str | None
+    has_tokens: bool  # the tool stored token counts, or all messages are copies
+    message_count: int  # with messages that another session contained first
 
 
 class ActivityTotals(NamedTuple):
@@ -100,7 +153,7 @@ class Statistics:
 
     def __init__(self, db: sqlite3.Connection, filter_: Filter, only: SessionKey | None = None) -> None:
         self._db = db
-        self.sessions: dict[int, SelectedSession] = select_fragments(db, filter_, only)
+        self.sessions: dict[int, SelectedSession] = _select_fragments(db, filter_, only)
         self._first = _bucket(filter_.since) if filter_.since is not None else None
         self._end = _bucket(filter_.until) if filter_.until is not None else None
         self._keeps_rows = False
@@ -203,12 +256,12 @@ class Statistics:
     def reported(self) -> Iterator[ReportedIncrement]:
         """Return the usage that the tools report for sessions, without what a fork took over."""
         for increment in reported_increments(self._db):
-            if is_in_range(increment.at, self._first, self._end):
+            if _is_in_range(increment.at, self._first, self._end):
                 yield increment
 
     def usage_records(self) -> Iterator[UsageRecord]:
         """Return all records with token counts, whether they are counted or not."""
-        return usage_records(self._db, self.sessions, self._first, self._end)
+        return _usage_records(self._db, self.sessions, self._first, self._end)
 
     def by_tool(self) -> Iterator[GroupTotals]:
         """Return the activity of each tool by session."""
@@ -275,3 +328,248 @@ class _Strings(dict[int, str | None]):
 
 def _bucket(at: datetime) -> int:
     return to_ms(at) // BUCKET_MS
+
+
+def _is_in_range(at: int | None, first_bucket: int | None, end_bucket: int | None) -> bool:
+    """Return whether a time in milliseconds is in a range of buckets. A time that is unknown is in none."""
+    if first_bucket is None and end_bucket is None:
+        return True
+    bucket = at // BUCKET_MS if at is not None else UNDATED_BUCKET
+    return (
+        bucket != UNDATED_BUCKET
+        and (first_bucket is None or bucket >= first_bucket)
+        and (end_bucket is None or bucket < end_bucket)
+    )
+
+
+class _Fragment(NamedTuple):
+    external_id: str
+    platform: str
+    parent_external_id: str | None
+    is_subagent: bool
+    id: int
+    store: str
+    message_count: int
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Sort key for stores: the same order as in `derive.fragments`."""
+        return not self.message_count, store_rank(self.store)
+
+
+def _select_fragments(
+    db: sqlite3.Connection, filter_: Filter, only: SessionKey | None = None
+) -> dict[int, SelectedSession]:
+    """Return the matching sessions, or one of them, by id. Write their fragments to ``temp.selected``.
+
+    These are the same fragments that the totals of a session are computed from: see `derive.fragments`
+    and `derive.session_rows`. Fragments with the same ``group_id`` can repeat each other's messages.
+    """
+    condition, parameters = where_clause(db, filter_, with_subagent_times=True)
+    if only is not None:
+        condition += " and external_id = :only and platform = :platform"
+        parameters |= {"only": only.id, "platform": only.platform}
+    rows = db.execute(
+        f"select number, external_id, platform, source, {_WORKSPACE}, title, first_message_preview,"  # noqa: S608
+        f" {_HAS_TOKENS}, message_count from conversations where {condition}",
+        parameters,
+    )
+    sessions: dict[int, SelectedSession] = {}
+    ids: dict[tuple[str, str], int] = {}
+    for id_, external_id, platform, source, *values in rows:
+        sessions[id_] = SelectedSession(id_, f"{source}:{external_id}", source, *values)
+        ids[external_id, platform] = id_
+    groups: dict[tuple[int, str | None], list[_Fragment]] = {}
+    for fragment in map(_Fragment._make, db.execute(_FRAGMENTS)):
+        agent_id, session_external_id = None, fragment.external_id
+        if fragment.is_subagent and fragment.parent_external_id is not None:
+            agent_id, session_external_id = fragment.external_id, fragment.parent_external_id
+        session_id = ids.get((session_external_id, fragment.platform))
+        if session_id is not None:
+            groups.setdefault((session_id, agent_id), []).append(fragment)
+    selected: list[tuple[int, int, bool, int | None]] = []
+    for index, ((session_id, agent_id), fragments) in enumerate(groups.items()):
+        best = min(fragments, key=lambda fragment: fragment.rank)
+        # Token counts from hooks have rollups only if no other fragment has token counts.
+        counted_stores = best.store, HOOK_USAGE.name
+        same_store = [fragment.id for fragment in fragments if fragment.store in counted_stores]
+        group_id = index if len(same_store) > 1 else None
+        selected += [(id_, session_id, agent_id is None, group_id) for id_ in same_store]
+    db.execute(
+        "create temp table if not exists selected"
+        " (fragment_id integer primary key, session_id integer, is_own integer, group_id integer)"
+    )
+    db.execute("delete from selected")
+    db.executemany("insert into selected values (?, ?, ?, ?)", sorted(selected))
+    return sessions
+
+
+class _UsageFragment(NamedTuple):
+    id: int
+    session: SelectedSession
+    agent_id: str | None
+    is_selected: bool
+    is_counted: bool
+
+
+class _Response(NamedTuple):
+    """One row of the table response."""
+
+    response_hash: int
+    record_hash: int
+    at: int | None
+    model: str | None
+    speed: str | None
+    is_copy: bool
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_creation_tokens: int | None
+    cache_read_tokens: int | None
+    cache_creation_1h_tokens: int | None
+    is_lower_bound: bool
+    cost_usd: float | None
+
+    def usage(self) -> TokenUsage:
+        return TokenUsage(
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_creation_tokens,
+            self.cache_read_tokens,
+            self.cache_creation_1h_tokens,
+            bool(self.is_lower_bound),
+            self.speed,
+            self.cost_usd,
+        )
+
+
+class _Record(NamedTuple):
+    """One record with token counts of a response."""
+
+    origin: Origin
+    response_id: str | None
+    usage: TokenUsage
+
+
+def _usage_records(
+    db: sqlite3.Connection,
+    sessions: dict[int, SelectedSession],
+    first_bucket: int | None,
+    end_bucket: int | None,
+) -> Iterator[UsageRecord]:
+    """Return the usage records of the fragments in ``temp.selected``, all or within a range of buckets.
+
+    A counted response has the largest counts of all its records. They are listed with its first record.
+    """
+    for fragment in _usage_fragments(db, sessions):
+        responses = [
+            response
+            for response in map(_Response._make, db.execute(_RESPONSES, [fragment.id]).fetchall())
+            if _is_in_range(response.at, first_bucket, end_bucket)
+        ]
+        if not responses:
+            continue
+        records = _records_by_response(db, fragment.id)
+        for response in responses:
+            yield from _explain(db, fragment, response, records.get(response.response_hash, []))
+
+
+def _usage_fragments(db: sqlite3.Connection, sessions: dict[int, SelectedSession]) -> list[_UsageFragment]:
+    """Return all fragments of the sessions, selected or not. Those of subagents have an agent id."""
+    is_counted = "exists (select 1 from token_rollup t where t.fragment_id = s.fragment_id)"
+    rows = db.execute(
+        "select s.fragment_id, c.number,"  # noqa: S608 - constants
+        " iif(s.is_subagent and s.external_id <> s.session_external_id, s.external_id, null),"
+        " exists (select 1 from temp.selected t where t.fragment_id = s.fragment_id)"
+        f"  and (f.store <> '{HOOK_USAGE.name}' or {is_counted}), {is_counted}"
+        " from fragment_session s join fragment f on f.id = s.fragment_id"
+        " join conversations c on c.external_id = s.session_external_id and c.platform = s.platform"
+        " where c.number in (select session_id from temp.selected)"
+        " order by c.started_at, c.number, s.is_subagent, s.fragment_id"
+    ).fetchall()
+    return [
+        _UsageFragment(id_, sessions[session_id], agent_id, bool(is_selected), bool(is_counted))
+        for id_, session_id, agent_id, is_selected, is_counted in rows
+        if session_id in sessions
+    ]
+
+
+def _records_by_response(db: sqlite3.Connection, fragment_id: int) -> dict[int, list[_Record]]:
+    """Return the records of a fragment by response hash. A record with several messages is listed once."""
+    found: dict[int, list[_Record]] = {}
+    for message in fragment_messages(db, fragment_id):
+        if message.usage is None:
+            continue
+        records = found.setdefault(hash64(message.response_id or message.id), [])
+        if all(record.origin != message.origin for record in records):
+            records.append(_Record(message.origin, message.response_id, message.usage))
+    return found
+
+
+def _explain(
+    db: sqlite3.Connection, fragment: _UsageFragment, response: _Response, records: list[_Record]
+) -> Iterator[UsageRecord]:
+    verdict, reason = _verdict(db, fragment, response)
+    if verdict == "counted" and len(records) > 1:
+        reason = f"the largest counts of its {len(records)} records"
+
+    def usage_record(
+        record: _Record | None, usage: TokenUsage, verdict: UsageVerdict, reason: str
+    ) -> UsageRecord:
+        return UsageRecord(
+            session_ref=fragment.session.ref,
+            agent_id=fragment.agent_id,
+            response_id=record.response_id if record is not None else None,
+            origin=record.origin if record is not None else None,
+            at=from_ms(response.at) if response.at is not None else None,
+            model=response.model,
+            speed=response.speed,
+            tokens=_tokens_of(usage),
+            reported_usd=usage.cost_usd,
+            is_at_least=usage.is_at_least,
+            fate=verdict,
+            reason=reason,
+        )
+
+    yield usage_record(records[0] if records else None, response.usage(), verdict, reason)
+    for record in records[1:]:
+        if verdict == "counted":
+            yield usage_record(record, record.usage, "stream duplicate", "repeats the response above")
+        else:
+            yield usage_record(record, record.usage, verdict, reason)
+
+
+def _verdict(
+    db: sqlite3.Connection, fragment: _UsageFragment, response: _Response
+) -> tuple[UsageVerdict, str]:
+    """Return whether a response counts in this fragment, and why not."""
+    if not fragment.is_selected:
+        return "other account", "the session's content is taken from another file"
+    if not response.is_copy and not fragment.is_counted:
+        return "discarded", "the result was discarded"
+    if not response.is_copy:
+        return "counted", ""
+    owner = db.execute(_OWNER, [response.response_hash]).fetchone()
+    if owner is None:
+        return "replay", "another session produced it first"
+    platform, external_id = owner
+    session = db.execute(
+        "select number, source from conversations where external_id = ? and platform = ?",
+        [external_id, platform],
+    ).fetchone()
+    if session is not None and session[0] == fragment.session.id:
+        return "subagent copy", "counts in another file of the same session"
+    ref = f"{session[1]}:{external_id}" if session is not None else external_id
+    if db.execute(_FORKED, [response.record_hash, fragment.id]).fetchone() is not None:
+        return "fork prefix", f"counts in {ref}, which this session was forked from"
+    return "replay", f"counts in {ref}, which produced it first"
+
+
+def _tokens_of(usage: TokenUsage) -> Tokens:
+    cache_write_1h = usage.cache_creation_1h_input_tokens or 0
+    return Tokens(
+        input=usage.input_tokens or 0,
+        output=usage.output_tokens or 0,
+        cache_write=(usage.cache_creation_input_tokens or 0) - cache_write_1h,
+        cache_write_1h=cache_write_1h,
+        cache_read=usage.cache_read_input_tokens or 0,
+    )

@@ -1,22 +1,17 @@
-"""Find workspaces by path, folder name, end of a path, or host, and read what is known about one."""
+"""Find workspaces by path, folder name, end of a path, or host, and read what is known about one.
+
+A name may contain ``*``, which matches any text. No other character is special.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from backscroll.archive.wildcards import matches
+from backscroll.archive.connection import text_list
 from backscroll.errors import WorkspaceNotFoundError
-from backscroll.model import normalize_path
-
-__all__ = [
-    "KnownWorkspace",
-    "WorkspaceFacts",
-    "WorkspaceQueries",
-    "find_workspaces",
-    "known_workspaces",
-    "workspace_hashes",
-]
+from backscroll.model.store import stores_with
+from backscroll.model.workspace import normalize_path
 
 # A loose index scan: one index lookup per distinct hash, regardless of the number of sessions.
 _KNOWN_WORKSPACES = """
@@ -31,7 +26,6 @@ from distinct_hash d join conversations c on c.rowid =
     (select rowid from conversations where workspace_hash = d.hash limit 1)
 where c.workspace_path is not null
 """
-
 # Local folders with sessions that are still in a tool's store, so that the tool can resume them.
 _WORKSPACES_IN_STORE = """
 select c.workspace_path, c.source, count(*) from conversations c
@@ -40,7 +34,7 @@ where c.workspace_path is not null and json_extract(c.metadata, '$.workspace_aut
         select 1 from fragment f join unit u on u.id = f.unit_id
         where f.platform = c.platform and f.external_id = c.external_id and not u.is_gone
             and u.source = c.source
-            and f.store in ('lines', 'bubbles', 'inline', 'chat', 'graph', 'store', 'acp')
+            and f.store in {stores}
     )
 group by c.workspace_path, c.source order by c.workspace_path, c.source
 """
@@ -72,8 +66,9 @@ class WorkspaceQueries:
 
     def in_store(self) -> dict[str, dict[str, int]]:
         """Return the folders with sessions in a tool's store: the number of sessions by source."""
+        sql = _WORKSPACES_IN_STORE.format(stores=text_list(stores_with("records")))
         found: dict[str, dict[str, int]] = {}
-        for path, source, count in self._db.execute(_WORKSPACES_IN_STORE):
+        for path, source, count in self._db.execute(sql):
             found.setdefault(path, {})[source] = count
         return found
 
@@ -150,17 +145,17 @@ class KnownWorkspace(Struct, frozen=True):
         return host, host.rpartition("+")[2]
 
 
-def workspace_hashes(db: sqlite3.Connection, name: str, *, is_strict: bool = True) -> list[str]:
-    """Return the hashes of the workspaces that a name refers to. See `find_workspaces`."""
-    return find_workspaces(known_workspaces(db), name, is_strict=is_strict)
-
-
 def known_workspaces(db: sqlite3.Connection) -> list[KnownWorkspace]:
     """Return all workspaces of the archive."""
     return [
         KnownWorkspace(hash_, path, name or "", authority or "")
         for hash_, path, name, authority in db.execute(_KNOWN_WORKSPACES)
     ]
+
+
+def workspace_hashes(db: sqlite3.Connection, name: str, *, is_strict: bool = True) -> list[str]:
+    """Return the hashes of the workspaces that a name refers to. See `find_workspaces`."""
+    return find_workspaces(known_workspaces(db), name, is_strict=is_strict)
 
 
 def find_workspaces(workspaces: Sequence[KnownWorkspace], name: str, *, is_strict: bool = True) -> list[str]:
@@ -174,7 +169,7 @@ def find_workspaces(workspaces: Sequence[KnownWorkspace], name: str, *, is_stric
         return [
             workspace.hash
             for workspace in workspaces
-            if any(matches(known, folded) for known in workspace.names())
+            if any(matches_pattern(known, folded) for known in workspace.names())
         ]
     for has in (KnownWorkspace.has_path, KnownWorkspace.has_name, KnownWorkspace.has_host):
         if found := [workspace.hash for workspace in workspaces if has(workspace, folded)]:
@@ -191,3 +186,30 @@ def find_workspaces(workspaces: Sequence[KnownWorkspace], name: str, *, is_stric
 
 def _fold(path: str) -> str:
     return normalize_path(path).replace("\\", "/").casefold()
+
+
+def matches_pattern(text: str, pattern: str) -> bool:
+    """Return whether a pattern matches the whole text."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *middle, last = others
+    if not text.startswith(first) or not text.endswith(last):
+        return False
+    position, end = len(first), len(text) - len(last)
+    for part in middle:
+        position = text.find(part, position, end) + len(part)
+        if position < len(part):
+            return False
+    return position <= end
+
+
+def glob_pattern(pattern: str) -> str:
+    """Return a pattern for SQLite's ``glob``."""
+    return "".join(f"[{char}]" if char in "[?" else char for char in pattern)
+
+
+def like_pattern(pattern: str) -> str:
+    r"""Return a pattern for SQLite's ``like`` with the escape character ``\``."""
+    escaped = "".join(f"\\{char}" if char in "\\%_" else char for char in pattern)
+    return escaped.replace("*", "%")

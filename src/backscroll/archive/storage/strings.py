@@ -2,8 +2,6 @@
 
 import sqlite3
 
-__all__ = ["FIXED_STRING_IDS", "StringLookup", "StringTable"]
-
 # Ids that are the same in every archive. The first migration inserts these strings.
 FIXED_STRING_IDS = {
     text: id_

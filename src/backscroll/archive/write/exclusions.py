@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 from backscroll.model.value import Value
 
 if TYPE_CHECKING:
-    from backscroll.model import Opening, Workspace
+    from backscroll.model.stream import Opening
+    from backscroll.model.workspace import Workspace
 
-__all__ = ["MIN_DISTINCTIVE_ID_CHARS", "SINGLE_SESSION_KINDS", "Exclusions"]
-
-# Kinds of units that never contain more than one session.
-SINGLE_SESSION_KINDS = ("session", "agent", "transcript", "notes", "hooks")
 
 MIN_DISTINCTIVE_ID_CHARS = 8  # a shorter id may occur in any text by chance
 _NO_PATTERNS_HASH = bytes.fromhex("e4a6a0577479b2b4")  # precomputed: most users exclude nothing
@@ -78,6 +75,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _normalize(path: str) -> str:
-    from backscroll.model import normalize_path  # start-up time: only needed with patterns
+    from backscroll.model.workspace import normalize_path  # start-up time: only needed with patterns
 
     return normalize_path(path)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from backscroll.archive.connection import transaction
 
-__all__ = ["Fingerprints", "folder_of"]
-
 MAX_SINGLE_FOLDER_QUERIES = 500  # above this, one query reads all units of the root
 _CURRENT = (
     "select iif(key = '', path, path || char(0) || key), iif(needs_retry, '?', fingerprint) from unit"

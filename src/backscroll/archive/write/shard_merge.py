@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["merge_shards", "reduced_page_cache"]
-
 SYNC_CACHE_KB = 8 * 1024  # between merges, while the readers need the memory
 # While rows are inserted, most pages of the indexes on hashes stay in memory. Otherwise every row reads one
 # page and evicts another that must be written first.

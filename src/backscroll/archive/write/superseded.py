@@ -2,15 +2,12 @@
 
 import sqlite3
 
+from backscroll.archive.derive.fragments import decode_closing, retain_title
 from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents
-from backscroll.archive.write.closings import decode_closing, retain_title
-from backscroll.model.merge_messages import message_texts
-from backscroll.model.message import PLACEHOLDER_KINDS
-
-__all__ = ["retain_deleted_sessions", "retain_removed_messages"]
+from backscroll.model.message import PLACEHOLDER_KINDS, message_texts
 
 _PLACEHOLDERS = (
     "select record_hash from message join string on id = kind_string_id"  # noqa: S608 - constants

@@ -8,27 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from backscroll.archive.connection import now_ms
 from backscroll.archive.storage.codec import compress
 from backscroll.archive.storage.delta import read_checkpoint_state
-from backscroll.archive.storage.delta_raw import RawDeltaBase
-from backscroll.archive.timestamps import now_ms
-from backscroll.model import Checkpoint, Problem, RecordCounts, Unit
-
-__all__ = [
-    "KnownUnit",
-    "add_event",
-    "discard_truncated_line",
-    "is_prefix_unchanged",
-    "load_checkpoint",
-    "mark_for_retry",
-    "mark_superseded",
-    "prefix_hash",
-    "register_unit",
-    "save_reparsed_unit",
-    "save_unit",
-    "set_excluded",
-    "stat_or_none",
-]
+from backscroll.archive.storage.raw_files import RawDeltaBase
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Checkpoint, RecordCounts
+from backscroll.model.unit import Unit
 
 PREFIX_HASH_BYTES = 16
 HASHED_BYTES = 4096  # at the start of a file and before the checkpoint

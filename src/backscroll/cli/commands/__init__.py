@@ -1,8 +1,9 @@
-"""One module per command or group of related commands.
+"""One module per command. `backscroll.cli.app` lists all commands and imports a module only when it runs.
 
-sessions/      list, search, show, export and annotate sessions; continue work with them
-code/          find the sessions behind commits and lines of code
-safekeeping/   back up and restore histories; restore, move and copy sessions; undo
-maintenance/   sync the archive and check it
-setup/         connect Backscroll to a shell or an assistant; try it; get help
+Some modules have several commands:
+
+annotate.py   rename, note, tag, untag, tags, star, unstar
+changes.py    changes, undo
+commits.py    commits, commit
+migrate.py    migrate, migrate-workspace
 """

@@ -1,57 +1,21 @@
 """Argument types of the tools. Models read the descriptions."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
+from backscroll.documents import FILTERS, FilterKind, SessionFilter
 from backscroll.errors import UsageError
-from backscroll.model import Role
+from backscroll.history.history import History
+from backscroll.model.export import Format
+from backscroll.model.message import Role
 from backscroll.model.statistics import By
 
-__all__ = [
-    "MAX_MESSAGE_CHARS",
-    "MIN_MESSAGE_CHARS",
-    "CreateBackup",
-    "ExportSession",
-    "GetAgentSession",
-    "GetSession",
-    "JournalContext",
-    "JournalNote",
-    "JournalWriteEntry",
-    "ListSessions",
-    "ListWorkspaces",
-    "MigrateSession",
-    "MigrateWorkspace",
-    "PlannedArguments",
-    "Recall",
-    "RestoreBackup",
-    "SearchSessions",
-    "SessionsForCode",
-    "SessionsForCommit",
-    "Stats",
-    "ValidateBackup",
-    "absolute_path",
-]
-
+Arguments = TypeVar("Arguments", bound=Struct)
 MIN_MESSAGE_CHARS, MAX_MESSAGE_CHARS = 100, 40_000  # limits of max_chars
 
-Source = Annotated[
-    Literal["claude-code", "cursor", "cursor-cli"], Meta(description="Only sessions of this tool.")
-]
-Workspace = Annotated[
-    str,
-    Meta(
-        description="Only sessions of this workspace: a path, folder name, end of a path, or host. Pass the"
-        " current folder to stay in this project.",
-        min_length=1,
-        max_length=1000,
-    ),
-]
-Since = Annotated[
-    str, Meta(description="From this day on: 2026-10-03, 2026-10, yesterday or 7d.", max_length=40)
-]
-Until = Annotated[str, Meta(description="Up to and including this day. Formats as in since.", max_length=40)]
 Offset = Annotated[int, Meta(description="Number of results to skip.", ge=0, le=10_000_000)]
 Ref = Annotated[
     str,
@@ -128,13 +92,41 @@ Mode = Annotated[Literal["copy", "move"], Meta(description="Copy with new ids, o
 Target = Annotated[str, Meta(description="Existing folder, as absolute path.", min_length=1, max_length=4000)]
 
 
+def _with_filters(
+    *names: str, of_messages: tuple[FilterKind, ...] = ()
+) -> Callable[[type[Arguments]], type[Arguments]]:
+    """Add an argument for each filter, or for those with these names, to the arguments of a tool.
+
+    Those of the kinds in ``of_messages`` apply to messages. `Call.filter` returns the given ones.
+    """
+    fields = [
+        (each.name, *_filter_argument(each, each.help(of_messages=each.kind in of_messages)))
+        for each in FILTERS
+        if (each.name in names if names else each.text.is_for_assistants)
+    ]
+    return lambda type_: defstruct(type_.__name__, fields, bases=(type_,), module=__name__)  # type: ignore[return-value]
+
+
+def _filter_argument(filter_: SessionFilter, help_: str) -> tuple[Any, Any]:
+    """Return the type and the default of the argument for a filter."""
+    description = f"{help_} {filter_.text.hint}".rstrip()
+    match filter_.kind:
+        case "flag":
+            return Annotated[bool, Meta(description=description)], False
+        case "date":
+            return Annotated[str, Meta(description=description, max_length=40)] | None, None
+        case "tags":
+            tag = Annotated[str, Meta(min_length=1, max_length=300)]
+            return Annotated[list[tag], Meta(description=description, max_length=100)], []
+    if filter_.name == "source":
+        return Annotated[Literal[History.source_names()], Meta(description=description)] | None, None
+    return Annotated[str, Meta(description=description, min_length=1, max_length=1000)] | None, None
+
+
+@_with_filters()
 class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(description="Maximum number of sessions.", ge=1, le=1000)] = 20
     offset: Offset = 0
-    workspace: Workspace | None = None
-    source: Source | None = None
-    since: Since | None = None
-    until: Until | None = None
 
 
 class GetSession(Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,6 +150,7 @@ class GetAgentSession(Struct, frozen=True, forbid_unknown_fields=True):
     from_char: FromChar = 0
 
 
+@_with_filters(of_messages=("text", "date"))
 class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str,
@@ -183,18 +176,12 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     ignore_case: Annotated[
         bool, Meta(description="Ignore case with pattern=exact or regex. Words always ignore it.")
     ] = False
-    workspace: Workspace | None = None
-    source: Source | None = None
     role: Annotated[Role | None, Meta(description="Only messages with this role.")] = None
-    since: Since | None = None
-    until: Until | None = None
 
 
 class ExportSession(Struct, frozen=True, forbid_unknown_fields=True):
     ref: Ref
-    format: Annotated[Literal["md", "txt", "json", "jsonl", "html"], Meta(description="Output format.")] = (
-        "md"
-    )
+    format: Annotated[Format, Meta(description="Output format.")] = "md"
     max_chars: Annotated[int, Meta(description="Maximum number of characters.", ge=1000, le=200_000)] = 20_000
     from_char: Annotated[int, Meta(description="First character of this part.", ge=0, le=10_000_000_000)] = 0
 
@@ -204,6 +191,7 @@ class ListWorkspaces(Struct, frozen=True, forbid_unknown_fields=True):
     offset: Offset = 0
 
 
+@_with_filters(of_messages=("date",))
 class Stats(Struct, frozen=True, forbid_unknown_fields=True):
     by: Annotated[
         By | None,
@@ -211,12 +199,9 @@ class Stats(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     limit: Annotated[int, Meta(description="Maximum number of rows.", ge=1, le=1000)] = 31
     offset: Offset = 0
-    workspace: Workspace | None = None
-    source: Source | None = None
-    since: Since | None = None
-    until: Until | None = None
 
 
+@_with_filters("workspace")
 class Recall(Struct, frozen=True, forbid_unknown_fields=True):
     task: Annotated[
         str,
@@ -226,7 +211,6 @@ class Recall(Struct, frozen=True, forbid_unknown_fields=True):
             max_length=20_000,
         ),
     ]
-    workspace: Workspace | None = None
     token_budget: Annotated[
         int, Meta(description="Maximum length of the result in tokens.", ge=200, le=20_000)
     ] = 1200
@@ -266,10 +250,9 @@ class PlannedArguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     plan_id: PlanId | None = None
 
 
+@_with_filters("source", "workspace")
 class CreateBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
     path: NewFile | None = None
-    workspace: Workspace | None = None
-    source: Source | None = None
     refs: Refs | None = None
     base: BaseBackup | None = None
 
@@ -278,9 +261,9 @@ class ValidateBackup(Struct, frozen=True, forbid_unknown_fields=True):
     path: BackupPath
 
 
+@_with_filters("source")
 class RestoreBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
     path: BackupPath
-    source: Source | None = None
     refs: Refs | None = None
     maps: FolderMaps | None = None
     force: Annotated[bool, Meta(description="Replace existing files that differ.")] = False

@@ -13,14 +13,8 @@ from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import CreateBackup, RestoreBackup, ValidateBackup, absolute_path
 from backscroll.mcp.tools.plans import Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
-from backscroll.model import Filter
-from backscroll.model.safekeeping.backup import (
-    BackupPlan,
-    BackupProgress,
-    ProgressCallback,
-    RestoredFile,
-    RestoreResult,
-)
+from backscroll.model.backup import BackupPlan, BackupProgress, ProgressCallback, RestoredFile, RestoreResult
+from backscroll.model.session import Filter
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.backups import (
     manifest_document,
@@ -29,9 +23,7 @@ from backscroll.render.backups import (
     validation_document,
     validation_lines,
 )
-from backscroll.render.terminal.humanize import format_size
-
-__all__ = ["create_backup", "restore_backup", "validate_backup"]
+from backscroll.render.humanize import format_size
 
 MAX_LINES = 30  # of files in a plan or result
 MAX_SKIPPED_LINES = 5
@@ -53,7 +45,7 @@ def create_backup(call: Call, arguments: CreateBackup) -> ToolAnswer:
 
     def make_plan() -> Plan:
         call.history.sync(call.report_progress)
-        filter_ = call.filter(workspace=arguments.workspace, source=arguments.source)
+        filter_ = call.filter(arguments)
         selection: _Selection = {
             "filter": filter_ if filter_ != Filter() else None,
             "sessions": arguments.refs or (),
@@ -138,16 +130,17 @@ def restore_backup(call: Call, arguments: RestoreBackup) -> ToolAnswer:
     maps = [_parse_map(text) for text in arguments.maps or ()]
 
     def make_plan() -> Plan:
+        source = call.filter(arguments).source
         planned = call.history.backups.plan_restore(
             path,
-            source=arguments.source,
+            source=source,
             sessions=arguments.refs or (),
             path_map=dict(maps),
             force=arguments.force,
             with_running=True,
             progress=_progress(call),
         )
-        return _RestorePlan(planned, path, maps, arguments)
+        return _RestorePlan(planned, path, maps, source, arguments)
 
     return run_planned(call, "restore_backup", arguments, make_plan)
 
@@ -163,11 +156,17 @@ class _RestorePlan(Plan):
     """Files of a backup to restore."""
 
     def __init__(
-        self, planned: RestoreResult, path: Path, maps: list[tuple[str, str]], arguments: RestoreBackup
+        self,
+        planned: RestoreResult,
+        path: Path,
+        maps: list[tuple[str, str]],
+        source: str | None,
+        arguments: RestoreBackup,
     ) -> None:
         self._planned = planned
         self._path = path
         self._maps = maps
+        self._source = source
         self._arguments = arguments
 
     @property
@@ -181,7 +180,7 @@ class _RestorePlan(Plan):
     @property
     def command(self) -> Sequence[str]:
         given = self._arguments
-        source = ["--source", given.source] if given.source is not None else []
+        source = ["--source", self._source] if self._source is not None else []
         sessions = [word for ref in given.refs or () for word in ("--session", ref)]
         maps = [word for old, new in self._maps for word in ("--map", f"{old}={new}")]
         force = ["--force"] if given.force else []
@@ -216,7 +215,7 @@ class _RestorePlan(Plan):
         given = self._arguments
         result = call.history.restore_backup(
             self._path,
-            source=given.source,
+            source=self._source,
             sessions=given.refs or (),
             path_map=dict(self._maps),
             force=given.force,

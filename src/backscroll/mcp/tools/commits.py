@@ -10,13 +10,11 @@ from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import SessionsForCode, SessionsForCommit, absolute_path
 from backscroll.mcp.tools.results import ToolAnswer
-from backscroll.model import SessionSummary
-from backscroll.model.code.commit import BlameLine, CommitDetails, CommitTurn, LinkedSession
+from backscroll.model.commit import BlameLine, CommitDetails, CommitTurn, LinkedSession
 from backscroll.model.dates import iso
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.terminal.humanize import short_id
-
-__all__ = ["sessions_for_code", "sessions_for_commit"]
+from backscroll.render.humanize import short_id
 
 MAX_SESSIONS = 5
 MAX_TURNS = 6  # of each session

@@ -5,19 +5,11 @@ from typing import Any
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import JournalContext, JournalNote, JournalWriteEntry, absolute_path
 from backscroll.mcp.tools.results import ToolAnswer, rename
-from backscroll.model.code.journal import JournalContext as Context
-from backscroll.model.code.journal import JournalNote as Note
-from backscroll.model.code.journal import NoteKind
+from backscroll.model.journal import JournalContext as Context
+from backscroll.model.journal import JournalNote as Note
+from backscroll.model.journal import NoteKind
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.code.journal import entry_markdown, journal_document, quote_document, result_line
-
-__all__ = [
-    "journal_add_reflection",
-    "journal_capture_context",
-    "journal_context",
-    "journal_write_entry",
-    "material_text",
-]
+from backscroll.render.journal import entry_markdown, journal_document, quote_document, result_line
 
 MAX_MATERIAL_CHARS = 60_000
 _MAX_QUOTE_CHARS = 300

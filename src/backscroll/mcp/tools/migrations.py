@@ -11,11 +11,9 @@ from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace, absolute_path
 from backscroll.mcp.tools.plans import NotAppliedError, Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
-from backscroll.model.safekeeping.changes import ChangePlan
-from backscroll.model.safekeeping.transfer import MigrateError, MigrateResult, MigrationPlan, PlannedSession
+from backscroll.model.change import ChangePlan
 from backscroll.model.text import one_line, pluralize
-
-__all__ = ["migrate_session", "migrate_workspace"]
+from backscroll.model.transfer import MigrateError, MigrateResult, MigrationPlan, PlannedSession
 
 MAX_SESSIONS = 30  # listed in a plan or result
 MAX_CHANGE_LINES = 12  # of one session

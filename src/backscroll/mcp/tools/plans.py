@@ -28,7 +28,6 @@ from backscroll.model.text import one_line
 if TYPE_CHECKING:
     from backscroll.mcp.call import Call
 
-__all__ = ["NotAppliedError", "Plan", "PlanStore", "run_planned", "shell_command"]
 
 PLAN_MINUTES = 15
 MAX_PLANS = 100  # the oldest are dropped

@@ -5,12 +5,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from backscroll.documents import MatchPage, RecallDocument, SessionPage
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools import arguments, backups, commits, journal, migrations, results, search, sessions
 from backscroll.mcp.tools.results import ToolAnswer
-
-__all__ = ["TOOLS", "WRITE_TOOLS", "Tool", "available_tools"]
-
 
 Effect = Literal["reads", "adds", "changes"]
 
@@ -23,8 +21,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     description: str
     search_hint: str  # words by which a client that hides tools finds this one
     is_always_loaded: bool = False  # clients that hide tools do not hide this one
-    arguments: type
-    result: type
+    arguments: type[Struct]
+    result: type[Struct]  # the document, without the fields of every document
     run: Callable[[Call, Any], ToolAnswer]
     effect: Effect = "reads"  # on files
     is_idempotent: bool = True  # a second call with the same arguments changes nothing more
@@ -42,7 +40,7 @@ _TOOLS = (
         " we decide, have we done this before",
         is_always_loaded=True,
         arguments=arguments.Recall,
-        result=results.RecallAnswer,
+        result=RecallDocument,
         run=search.recall,
     ),
     Tool(
@@ -55,7 +53,7 @@ _TOOLS = (
         search_hint="backscroll search in past conversations, earlier work and session history: what did we"
         " decide, have we done this before, error message, file name",
         arguments=arguments.SearchSessions,
-        result=results.SearchAnswer,
+        result=MatchPage,
         run=search.search_sessions,
     ),
     Tool(
@@ -65,7 +63,7 @@ _TOOLS = (
         " number of messages. Can be limited to a workspace, a tool or a time range.",
         search_hint="recent sessions of this project, yesterday, last week",
         arguments=arguments.ListSessions,
-        result=results.SessionsAnswer,
+        result=SessionPage,
         run=sessions.list_sessions,
     ),
     Tool(

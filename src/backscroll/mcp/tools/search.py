@@ -7,41 +7,31 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from backscroll.mcp.background_sync import LONGEST_NOTE
-from backscroll.mcp.call import Call, parse_time_range
+from backscroll.documents import query_filters, recall_document, search_document
+from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
-from backscroll.mcp.tools.results import ToolAnswer, more_hint, paginate, rename
-from backscroll.model import SearchMatch
+from backscroll.mcp.tools.results import ToolAnswer, item_document, more_hint, paginate
+from backscroll.mcp.workers import LONGEST_NOTE
 from backscroll.model.dates import iso
-from backscroll.model.search import InvalidFilter, RecallResult
+from backscroll.model.search import InvalidFilter, RecallResult, SearchMatch
 from backscroll.model.text import one_line, pluralize, sanitize
-from backscroll.render.json import search_document
-from backscroll.render.recall import recall_document, recall_lines
-from backscroll.render.search_results import known_total
-from backscroll.render.statistics.json import report_document
-from backscroll.render.terminal.humanize import short_id
+from backscroll.render.humanize import short_id
+from backscroll.render.search import known_total, recall_lines
+from backscroll.render.statistics import report_document
 from backscroll.render.token_estimate import CHARS_PER_TOKEN, estimate_tokens
-
-__all__ = ["recall", "search_sessions", "stats"]
 
 MAX_TITLE_CHARS = 100
 _OPEN_FILTER = re.compile(r"\b(?:workspace|source):", re.IGNORECASE)  # filters with any value
 _TIME_GROUPS = ("day", "week", "month")
 # Excerpts contain paths, identifiers and numbers, which take more tokens than prose.
 EXCERPT_CHARS_PER_TOKEN = 3.2
-_MATCH_NAMES = {
-    "session_ref": "ref",
-    "session_id": None,
-    "session_index": "index",
-    "message_id": None,
-    "message_index": "position",
-}
 
 
 def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
-    since, until = parse_time_range(arguments.since, arguments.until)
-    call.check_workspace(arguments.workspace)
-    filters = {"workspace": arguments.workspace, "source": arguments.source, "role": arguments.role}
+    filter_ = call.filter(arguments)
+    filters = query_filters(asdict(arguments))
+    if arguments.role is not None:
+        filters["role"] = arguments.role
     found = call.history.search_sessions(
         arguments.query,
         limit=arguments.limit,
@@ -50,9 +40,9 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
         context=arguments.context,
         pattern=arguments.pattern,
         ignore_case=arguments.ignore_case,
-        filters={name: value for name, value in filters.items() if value is not None},
-        since=since,
-        until=until,
+        filters=filters,
+        since=filter_.since,
+        until=filter_.until,
         progress=call.report_progress,
         redactor=call.redactor,
     )
@@ -69,10 +59,9 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
             if invalid.similar_name is None or found.is_relaxed or not found.data
         ]
         if not found.data and _OPEN_FILTER.search(arguments.query):
-            hints.append(
-                "Check the filters. list_workspaces returns the workspaces; sources are claude-code, cursor"
-                " and cursor-cli."
-            )
+            *names, last_name = call.history.source_names()
+            sources = f"sources are {', '.join(names)} and {last_name}"
+            hints.append(f"Check the filters. list_workspaces returns the workspaces; {sources}.")
     if found.is_relaxed and found.data:
         hints.append("No message contains all words. These are partial matches, best first.")
     if found.is_cut_short:
@@ -87,15 +76,14 @@ def search_sessions(call: Call, arguments: SearchSessions) -> ToolAnswer:
     else:
         hints.append("No matches.")
     document = search_document(found)
-    document["data"] = [_match_item(match) for match in document["data"]]
+    document["data"] = [item_document(match) for match in found.data]
     return ToolAnswer("\n".join(lines), document, tuple(hints))
 
 
 def recall(call: Call, arguments: Recall) -> ToolAnswer:
-    call.check_workspace(arguments.workspace)
     found = call.history.recall(
         arguments.task,
-        workspace=arguments.workspace,
+        workspace=call.filter(arguments).workspace,
         token_budget=arguments.token_budget,
         redactor=call.redactor,
         progress=call.report_progress,
@@ -112,9 +100,7 @@ def _recall_answer(found: RecallResult) -> ToolAnswer:
         omitted = pluralize(found.left_out, "more session")
         hints.append(f"{omitted} omitted: less relevant, or over the token budget.")
     document = recall_document(found)
-    for session in document["data"]:
-        session["excerpts"] = [rename(excerpt, _MATCH_NAMES) for excerpt in session["excerpts"]]
-    document["data"] = [rename(session, _MATCH_NAMES) for session in document["data"]]
+    document["data"] = [item_document(session) for session in found.sessions]
     return ToolAnswer("\n".join(recall_lines(found, user_label="user")), document, tuple(hints))
 
 
@@ -130,10 +116,7 @@ def _count_tokens(answer: ToolAnswer, *, is_structured: bool) -> int:
 
 
 def stats(call: Call, arguments: Stats) -> ToolAnswer:
-    filter = call.filter(
-        workspace=arguments.workspace, source=arguments.source, since=arguments.since, until=arguments.until
-    )
-    document = report_document(call.history.statistics.report(filter, by=arguments.by))
+    document = report_document(call.history.statistics.report(call.filter(arguments), by=arguments.by))
     rows = document["data"][::-1] if arguments.by in _TIME_GROUPS else document["data"]
     page, pagination = paginate(rows, limit=arguments.limit, offset=arguments.offset)
     for row in page:
@@ -173,12 +156,6 @@ def _invalid_filter_text(invalid: InvalidFilter) -> str:
     if invalid.allowed_values:
         return f"{text} Values of {name}: {', '.join(invalid.allowed_values)}."
     return text
-
-
-def _match_item(match: dict[str, Any]) -> dict[str, Any]:
-    if match["also"] is not None:
-        match = match | {"also": rename(match["also"], _MATCH_NAMES)}
-    return rename(match, _MATCH_NAMES)
 
 
 def _match_lines(match: SearchMatch) -> list[str]:

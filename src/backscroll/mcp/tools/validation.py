@@ -1,4 +1,7 @@
-"""Validation of tool arguments. Errors name the parameter, the allowed values and the nearest valid call."""
+"""Validation of tool arguments, and JSON schemas of arguments and results.
+
+Errors name the parameter, the allowed values and the nearest valid call.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,13 +9,13 @@ from difflib import get_close_matches
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
+from backscroll.documents import schemas
 from backscroll.errors import UsageError
 from backscroll.mcp.tools.registry import Tool
-from backscroll.mcp.tools.schemas import json_schema
+from backscroll.mcp.tools.results import NAMES, AnswerFields, rename
 from backscroll.model.text import one_line
-
-__all__ = ["parse_arguments"]
 
 MAX_VALUE_CHARS = 60
 MAX_CALL_CHARS = 500
@@ -63,7 +66,7 @@ def parse_arguments(tool: Tool, given: Mapping[str, Any], others: Iterable[Tool]
 
 def _explain(tool: Tool, given: Mapping[str, Any], others: Iterable[Tool]) -> str:
     """Return everything that is wrong with the arguments, and the nearest valid call."""
-    schemas: dict[str, Any] = json_schema(tool.arguments)["properties"]
+    schemas: dict[str, Any] = argument_schema(tool.arguments)["properties"]
     fields = {field.encode_name: field for field in msgspec.structs.fields(tool.arguments)}
     problems: list[str] = []
     call: dict[str, Any] = {}
@@ -174,3 +177,56 @@ def _nearest_value(value: Any, schema: Mapping[str, Any]) -> Any:
             near = [_nearest_value(each, option["items"]) for each in value]
             return [each for each in near if each is not None] or None
     return None
+
+
+def argument_schema(arguments: type[Struct]) -> dict[str, Any]:
+    """Return the JSON schema of arguments. Null is left out: optional arguments are omitted instead."""
+    schema = msgspec.json.schema(arguments)
+    root: dict[str, Any] = schema["$defs"].pop(schema["$ref"].rpartition("/")[2])
+    root.pop("title", None)
+    root["properties"] = {name: _without_null(field) for name, field in root["properties"].items()}
+    return root
+
+
+def result_schema(result: type[Struct]) -> dict[str, Any]:
+    """Return the JSON schema of a result. Null and empty fields are omitted, so few are required."""
+    _, definitions = schemas([result, AnswerFields], "#/$defs/{name}")
+    root, common = (definitions.pop(type_.__name__) for type_ in (result, AnswerFields))
+    required = [name for name in root["required"] if not _is_nullable(root["properties"][name])]
+    for type_, names in NAMES.items():
+        if type_.__name__ in definitions:
+            definition = definitions[type_.__name__]
+            definition["properties"] = rename(definition["properties"], names)
+    for definition in definitions.values():
+        del definition["required"]
+    root["properties"] = common["properties"] | root["properties"]
+    root["required"] = common["required"] + required
+    used = str([root, definitions])  # parts of fields that are left out are not
+    definitions = {name: schema for name, schema in definitions.items() if f"#/$defs/{name}'" in used}
+    return root | ({"$defs": definitions} if definitions else {})
+
+
+def _is_nullable(schema: Mapping[str, Any]) -> bool:
+    return any(option.get("type") == "null" for option in schema.get("anyOf", ()))
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an optional argument without null, which costs tokens and says nothing."""
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if len(options) == 1:
+        schema = options[0] | {key: value for key, value in schema.items() if key != "anyOf"}
+    if "enum" in schema:
+        schema = schema | {"enum": [value for value in schema["enum"] if value is not None]}
+    return {key: value for key, value in schema.items() if key != "default" or value is not None}
+
+
+def shown_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of arguments as models read it: without the lengths of texts and lists.
+
+    They are checked nevertheless. Without them, the definitions of all tools are a tenth shorter.
+    """
+    return {
+        key: shown_schema(value) if isinstance(value, dict) else value
+        for key, value in schema.items()
+        if key not in ("minLength", "maxLength", "minItems", "maxItems")
+    }

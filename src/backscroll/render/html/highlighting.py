@@ -13,15 +13,6 @@ from backscroll.lru_cache import LRUCache
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-__all__ = [
-    "CodeHighlighter",
-    "CodeSpan",
-    "can_highlight",
-    "code_spans",
-    "highlight_code",
-    "language_of_path",
-    "spans_to_html",
-]
 
 MAX_HIGHLIGHTED_CHARS = 20_000
 MAX_CACHE_BYTES = 8 * 1024 * 1024  # of encoded spans

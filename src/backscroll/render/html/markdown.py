@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from markdown_it.renderer import RendererProtocol
     from markdown_it.token import Token
 
-__all__ = ["markdown_to_html", "preformatted_html"]
 
 _MAX_MARKDOWN_CHARS = 60_000  # longer texts are pasted files and logs
 _ALLOWED_LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)

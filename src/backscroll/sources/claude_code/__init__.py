@@ -1,6 +1,20 @@
 """Claude Code: a JSONL file per session under ``~/.claude/projects``.
 
 docs/formats/claude-code.md describes the format and the versions seen.
+
+locations    find the roots, and list the units below them
+reader       parse a unit with the parser of its kind
+transcript/  transcripts of sessions and subagents
+prompt_log   the prompts that the user typed in all projects
+desktop      metadata files of Claude Desktop
+legacy_db    the database of version 0.2
+workspace    the workspace of a session, and the project folder of a workspace
+retention    predict which sessions the tool deletes
+resume       the command that resumes a session, and the process that has it open
+hooks        the settings file that registers hooks, and their events
+backup       files and rows of a backup, of all or some sessions, and how they are restored
+writer       plan to restore, move or copy a session
+line_edits   replace fields, paths and ids in the lines of transcripts
 """
 
 from __future__ import annotations
@@ -8,47 +22,64 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from backscroll.model.store import HOOK_EVENTS, SESSION, StoreKind, UnitKind
 from backscroll.sources.claude_code import locations
-from backscroll.sources.claude_code.folders import Folder, list_all_folders
+from backscroll.sources.claude_code.locations import LEGACY_STORE, NAME, Folder, list_all_folders
 from backscroll.sources.protocols import (
     FolderListing,
     PathLookup,
     RawRecords,
     RawRows,
     RecordLookup,
+    Source,
     Watchable,
+    string_values,
 )
-from backscroll.sources.record_ids import string_values
 
 if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Unit
+    from backscroll.model.client import McpClient
+    from backscroll.model.stream import Checkpoint, Item, RawRow
+    from backscroll.model.unit import Unit
+    from backscroll.sources.capabilities import (
+        Backup,
+        Hooks,
+        ProcessLookup,
+        ResumeCommands,
+        RetentionPolicy,
+        SessionWriter,
+    )
     from backscroll.sources.claude_code.reader import UnitReader
 
-__all__ = ["ClaudeCode"]
 
-
-class ClaudeCode(FolderListing, PathLookup, RawRecords, RawRows, RecordLookup, Watchable):
+class ClaudeCode(Source, FolderListing, PathLookup, RawRecords, RawRows, RecordLookup, Watchable):
     """History of Claude Code: transcripts of sessions and subagents, and the prompt log."""
 
-    name = locations.NAME
+    name = NAME
     platform = "claude_code"
-    capability_modules: ClassVar[dict[str, str]] = {
-        "BackupContents": "backup",
-        "HookEvents": "hooks",
-        "HookSettings": "hooks",
-        "PathMapping": "writing.relocation",
-        "ProcessLookup": "resume",
-        "ResumeCommands": "resume",
-        "RetentionPolicy": "retention",
-        "SessionInsertion": "writing.insert",
-        "SessionSelection": "session_selection",
-        "SessionWriter": "writing.session_writer",
-    }
+    stores = (
+        StoreKind("lines"),
+        StoreKind("progress", "copy"),  # progress lines of a subagent in the file of its parent
+        StoreKind("prompts", "prompts"),
+        StoreKind("notes", "notes"),
+        HOOK_EVENTS,
+    )
+    unit_kinds = (
+        SESSION,
+        UnitKind("agent"),
+        UnitKind("prompts", is_single=False, is_prompt_log=True),
+        UnitKind("notes"),
+        UnitKind("journal", is_single=False),
+        UnitKind("other", is_single=False),
+        UnitKind(LEGACY_STORE, is_single=False),
+        UnitKind("unnamed", is_single=False),
+        UnitKind("unreadable", is_single=False),
+    )
+    color = ("#a1431a", "#f0996a")
 
     def roots(self, machine: Machine) -> list[Path]:
         return locations.roots(machine)
@@ -68,6 +99,9 @@ class ClaudeCode(FolderListing, PathLookup, RawRecords, RawRows, RecordLookup, W
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
         return self._reader.read(unit, since)
+
+    def keeps_file(self, unit: Unit) -> bool:
+        return unit.kind in locations.LINE_KINDS and not unit.key
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a session in the database of version 0.2, or the side files of a transcript."""
@@ -89,3 +123,45 @@ class ClaudeCode(FolderListing, PathLookup, RawRecords, RawRows, RecordLookup, W
 
     def result_call_ids(self, record: bytes) -> list[str]:
         return string_values(record, "tool_use_id") if b"tool_use_id" in record else []
+
+    # Capabilities, imported on first use
+
+    def resume(self) -> ResumeCommands:
+        from backscroll.sources.claude_code import resume
+
+        return resume
+
+    def processes(self) -> ProcessLookup:
+        from backscroll.sources.claude_code import resume
+
+        return resume
+
+    def retention(self) -> RetentionPolicy:
+        from backscroll.sources.claude_code import retention
+
+        return retention
+
+    def backup(self) -> Backup:
+        from backscroll.sources.claude_code import backup
+
+        return backup
+
+    def writer(self) -> SessionWriter:
+        from backscroll.sources.claude_code import writer
+
+        return writer
+
+    def hooks(self) -> Hooks:
+        from backscroll.sources.claude_code import hooks
+
+        return hooks
+
+    def mcp_clients(self, machine: Machine) -> tuple[McpClient, ...]:
+        from backscroll.model.client import McpClient
+
+        settings = machine.folder("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
+        desktop = locations.desktop_folder(machine) / "claude_desktop_config.json"
+        return (
+            McpClient(self.name, "Claude Code", settings, {"type": "stdio"}),
+            McpClient("claude-desktop", "Claude Desktop", desktop),
+        )

@@ -1,38 +1,67 @@
-"""Files of Claude Code that a backup contains."""
+"""Back up and restore Claude Code's files, all or those of some sessions. Nothing here writes.
 
+Files of sessions are listed and selected for a backup. Files with several sessions are reduced to some of
+them, and sessions in a backup are added to such files. On another machine, files get new paths and contents.
+"""
+
+import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
+from typing import Any
 
-from backscroll.model.safekeeping.backup import SourceFile
-from backscroll.readers.file_access import files_below
-from backscroll.sources.claude_code.folders import DESKTOP_FOLDERS, LEGACY_DATABASE, is_id
+import msgspec
 
-__all__ = [
-    "PROMPT_LOG",
-    "SESSION_INDEX",
-    "backup_files",
-    "copy_secrets",
-    "is_history_path",
-    "remove_secrets",
-]
-
-PROMPT_LOG, SESSION_INDEX = "history.jsonl", "sessions-index.json"
+from backscroll.model.backup import (
+    BackupFolder,
+    InsertPlan,
+    RestoreAction,
+    RestoredFile,
+    SelectedFiles,
+    SourceFile,
+)
+from backscroll.model.change import FileChange, LineChange, RowChange
+from backscroll.model.workspace import PathMaps
+from backscroll.readers import lenient_json
+from backscroll.readers.files import files_below
+from backscroll.readers.sqlite import copy_rows, copy_schema, table_names
+from backscroll.sources.capabilities import Relocation
+from backscroll.sources.claude_code.legacy_db import MESSAGES, SUMMARIES, TEXT_TABLES
+from backscroll.sources.claude_code.line_edits import PathMap, edit_object, encode_text, fields_of
+from backscroll.sources.claude_code.locations import (
+    DESKTOP_FOLDERS,
+    DESKTOP_PREFIX,
+    LEGACY_DATABASE,
+    PROMPT_LOG,
+    SESSION_INDEX,
+    is_id,
+)
+from backscroll.sources.claude_code.workspace import matches, path_on_disk, project_key
+from backscroll.sources.claude_code.writer import add_index_entries, read_lines
+from backscroll.sources.row_inserts import create_file, insert_rows
 
 # Folders beside ``projects``: versions of edited files, task lists, plans, pasted text and images. The others
 # hold caches, logs and environment variables.
 _SIDE_FOLDERS = ("file-history", "todos", "tasks", "plans", "paste-cache", "image-cache")
 _FIRST_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SLUG = re.compile(rb'"slug":"([^"\\]+)"')
+_PASTED = re.compile(rb'"contentHash":"([^"\\]+)"')
+_CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.)*")')
+_HEAD_BYTES = 256 * 1024
+
+
+# All files
 
 
 def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return transcripts with their side folders, the prompt log, and the other stores of sessions."""
     for path in files_below(root / "projects"):
-        yield SourceFile(path, _session_of(path, root, depth=2), is_shared=path.endswith(SESSION_INDEX))
+        yield SourceFile(path, _session_of_path(path, root, depth=2), is_shared=path.endswith(SESSION_INDEX))
     for folder in _SIDE_FOLDERS:
         for path in files_below(root / folder):
-            yield SourceFile(path, _session_of(path, root, depth=1))
+            yield SourceFile(path, _session_of_path(path, root, depth=1))
     for folder in DESKTOP_FOLDERS:
         for path in files_below(root / folder):
             if _is_desktop_session(path):
@@ -52,7 +81,14 @@ def is_history_path(path: str) -> bool:
 
 
 def _is_desktop_session(path: str) -> bool:
-    return Path(path).name.startswith("local_") and path.endswith(".json")
+    return Path(path).name.startswith(DESKTOP_PREFIX) and path.endswith(".json")
+
+
+def _session_of_path(path: str, root: Path, *, depth: int) -> str | None:
+    """Return the session id that the part of a path at this depth starts with."""
+    part = Path(path).relative_to(root).parts[depth : depth + 1]
+    found = _FIRST_ID.match(part[0]) if part else None
+    return found[0] if found and is_id(found[0]) else None
 
 
 def remove_secrets(connection: Connection) -> None:
@@ -63,8 +99,310 @@ def copy_secrets(current: Connection, restored: Connection) -> None:
     """Do nothing, as in `remove_secrets`."""
 
 
-def _session_of(path: str, root: Path, *, depth: int) -> str | None:
-    """Return the session id that the part of a path at this depth starts with."""
-    part = Path(path).relative_to(root).parts[depth : depth + 1]
-    found = _FIRST_ID.match(part[0]) if part else None
-    return found[0] if found and is_id(found[0]) else None
+# Some sessions
+
+
+def select_files(root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
+    """Return the files of some sessions. ``paths`` are the files that the sessions were read from.
+
+    Plans and pasted text have names that transcripts and the prompt log refer to.
+    """
+    ids = frozenset(session_ids)
+    selected: list[SourceFile] = []
+    others: list[SourceFile] = []
+    for file in backup_files(root):
+        if file.is_shared or file.session_id in ids or file.path in paths:
+            selected.append(file)
+        else:
+            others.append(file)
+    named = _Names(root, [file.path for file in selected if file.path.endswith(".jsonl")], ids)
+    return SelectedFiles((*selected, *(file for file in others if named.contain(file.path))), ids)
+
+
+class _Names:
+    """Names of plans and pasted texts that some sessions refer to. Read only if there are such files."""
+
+    def __init__(self, root: Path, transcripts: list[str], ids: frozenset[str]) -> None:
+        self._folders = {"plans": str(root / "plans"), "paste-cache": str(root / "paste-cache")}
+        self._transcripts = [path for path in transcripts if Path(path).name != PROMPT_LOG]
+        self._prompt_log = root / PROMPT_LOG
+        self._ids = ids
+        self._found: dict[str, set[str]] = {}
+
+    def contain(self, path: str) -> bool:
+        folder = Path(path).parent
+        name = next((name for name, one in self._folders.items() if one == str(folder)), None)
+        if name is None:
+            return False
+        if name not in self._found:
+            self._found[name] = set(self._slugs() if name == "plans" else self._pasted())
+        return Path(path).stem in self._found[name]
+
+    def _slugs(self) -> Iterator[str]:
+        for path in self._transcripts:
+            with open(path, "rb") as file:  # noqa: PTH123 - a text
+                for line in file:
+                    yield from (found.decode("utf-8", "replace") for found in _SLUG.findall(line))
+
+    def _pasted(self) -> Iterator[str]:
+        with self._prompt_log.open("rb") as file:
+            kept = select_records(PROMPT_LOG, file, self._ids)
+        yield from (found.decode("utf-8", "replace") for found in _PASTED.findall(kept))
+
+
+def select_records(path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
+    """Return the lines of the prompt log, or entries of a session index, that name one of the sessions."""
+    if path.endswith(SESSION_INDEX):
+        return _select_entries(b"".join(content), session_ids)
+    return b"".join(line for line in _complete_lines(content) if _session_of_line(line) in session_ids)
+
+
+def _complete_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines with their newlines. One is added to an incomplete last line."""
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest + b"\n"
+
+
+def _session_of_line(line: bytes) -> str | None:
+    if b'"sessionId"' not in line:
+        return None
+    try:
+        record = lenient_json.load(line)
+    except lenient_json.FAILURES:
+        return None
+    found = record.get("sessionId") if isinstance(record, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _select_entries(content: bytes, session_ids: Collection[str]) -> bytes:
+    try:
+        index = lenient_json.load(content)
+    except lenient_json.FAILURES:
+        return b""
+    entries = index.get("entries") if isinstance(index, dict) else None
+    if not isinstance(entries, list):
+        return b""
+    kept = [one for one in entries if isinstance(one, dict) and one.get("sessionId") in session_ids]
+    return msgspec.json.format(msgspec.json.encode({**index, "entries": kept})) if kept else b""
+
+
+def copy_sessions(path: str, source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
+    """Copy the messages of some sessions to an empty database of version 0.2."""
+    copy_schema(source, target)
+    tables = set(table_names(source))
+    if MESSAGES not in tables:
+        return False
+    ids = msgspec.json.encode(list(session_ids)).decode()
+    of_sessions = "session_id in (select value from json_each(?))"
+    count = copy_rows(source, target, MESSAGES, of_sessions, [ids])
+    uuids = f"in (select uuid from {MESSAGES} where {of_sessions})"  # noqa: S608 - constants
+    for table in TEXT_TABLES:
+        if table in tables:
+            copy_rows(source, target, table, f"uuid {uuids}", [ids])
+    if SUMMARIES in tables:
+        copy_rows(source, target, SUMMARIES, f"leaf_uuid {uuids}", [ids])
+    return count > 0
+
+
+# Add the sessions of a backup to files that may contain others
+
+
+def plan_insert(copy: Path, root: Path, *, force: bool) -> InsertPlan:
+    """Plan to add the lines, entries and rows of a reduced copy. Files that do not exist are created.
+
+    Nothing is replaced, with or without ``force``.
+    """
+    results: list[RestoredFile] = []
+    files: list[FileChange] = []
+    lines: list[LineChange] = []
+    rows: list[RowChange] = []
+    for path in sorted(path for path in copy.rglob("*") if path.is_file()):
+        target = root / path.relative_to(copy)
+        if not target.exists():
+            result, file = create_file(path, target)
+            files.append(file)
+        elif target.name == PROMPT_LOG:
+            result, added = _missing_prompts(path, target)
+            lines += added
+        elif target.name == LEGACY_DATABASE:
+            result, inserted = insert_rows(path, target)
+            rows += inserted
+        else:
+            change, count = add_index_entries(path, target)
+            files += [change] if change is not None else []
+            size = path.stat().st_size
+            result = RestoredFile(str(target), "insert" if count else "unchanged", size, row_count=count)
+        results.append(result)
+    return InsertPlan(results=tuple(results), files=tuple(files), lines=tuple(lines), rows=tuple(rows))
+
+
+def _missing_prompts(path: Path, target: Path) -> tuple[RestoredFile, list[LineChange]]:
+    existing = {line.rstrip(b"\n") for line in read_lines(target)}
+    missing = [line for one in read_lines(path) if (line := one.rstrip(b"\n")) and line not in existing]
+    changes = [LineChange(path=target, before=None, after=line, label="prompt") for line in missing]
+    size = sum(len(line) + 1 for line in missing)
+    action: RestoreAction = "insert" if changes else "unchanged"
+    return RestoredFile(str(target), action, size, row_count=len(changes)), changes
+
+
+# Restore onto another machine
+
+
+def relocate(files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
+    """Return the new paths and contents of the files of a root."""
+    return _ClaudeCodeRelocation(files, maps, root)
+
+
+class _LinePaths(PathMap):
+    """Replaces the folders in lines with several pairs of folders."""
+
+    def __init__(self, maps: PathMaps) -> None:
+        self._maps = maps
+
+    def path(self, path: str) -> str | None:
+        return self._maps.path(path)
+
+
+class _ClaudeCodeRelocation(Relocation):
+    """New paths and contents of the files of one root.
+
+    The folder of a project is named after the path of its workspace, so it gets another name. Folders in
+    lines are replaced as in a move. Text, tool inputs and tool results keep the old paths.
+    """
+
+    def __init__(self, files: BackupFolder, maps: PathMaps, root: Path) -> None:
+        self._maps = maps
+        self._line_paths = _LinePaths(maps)
+        self._root = root
+        self._projects = dict(self._find_projects(files))
+        self.warnings = ()
+
+    def path(self, path: str) -> str:
+        parts = PurePosixPath(path).parts
+        if len(parts) > 2 and parts[0] == "projects" and parts[1] in self._projects:
+            return "/".join((parts[0], self._projects[parts[1]], *parts[2:]))
+        return path
+
+    def content(self, path: str, blocks: Iterable[bytes]) -> Iterable[bytes] | None:
+        name = PurePosixPath(path).name
+        if path == PROMPT_LOG:
+            return map(self._prompt, _lines(blocks))
+        if not path.startswith("projects/"):
+            return [self._desktop_entry(b"".join(blocks))] if _is_desktop_session(path) else None
+        if name == SESSION_INDEX:
+            return [self._index(b"".join(blocks))]
+        return map(self._line_paths.line, _lines(blocks)) if name.endswith(".jsonl") else None
+
+    def edit_database(self, path: str, connection: Connection) -> None:
+        """Replace the folders of messages in the database of version 0.2."""
+        query = f"select distinct cwd from {MESSAGES}"  # noqa: S608 - a constant
+        for (cwd,) in connection.execute(query).fetchall():
+            text = cwd.decode("utf-8", "replace") if isinstance(cwd, bytes) else cwd
+            if isinstance(text, str) and (new := self._maps.path(text)) is not None:
+                update = f"update {MESSAGES} set cwd = ? where cwd = cast(? as text)"  # noqa: S608
+                connection.execute(update, [new, cwd])
+
+    # Projects
+
+    def _find_projects(self, files: BackupFolder) -> Iterator[tuple[str, str]]:
+        """Yield the folder names of projects whose workspace is mapped, and their new names."""
+        transcripts: dict[str, list[str]] = {}
+        for path in files.paths:
+            parts = PurePosixPath(path).parts
+            if len(parts) > 2 and parts[0] == "projects":
+                transcripts.setdefault(parts[1], []).extend([path] if path.endswith(".jsonl") else [])
+        for name, paths in transcripts.items():
+            known = (folder for folder in files.workspaces if matches(folder, name))
+            folder = next(known, None) or next(_recorded_folders(files, paths, name), None)
+            if folder is not None and (new := self._maps.path(folder)) is not None:
+                yield name, self._project_name(new)
+
+    def _project_name(self, folder: str) -> str:
+        """Return the name of a project's folder: that of an existing one, or the one of the current tool."""
+        path = path_on_disk(Path(folder)) if Path(folder).exists() else folder
+        names = [project_key(path), project_key(unicodedata.normalize("NFC", path))]
+        existing = (name for name in names if (self._root / "projects" / name).is_dir())
+        return next(existing, names[0])
+
+    # Contents
+
+    def _prompt(self, line: bytes) -> bytes:
+        try:
+            text = line.decode("utf-8", "surrogateescape")
+            fields = fields_of(text)
+        except ValueError:
+            return line
+        project = fields.get("project")
+        new = self._maps.path(project.value) if project and isinstance(project.value, str) else None
+        if new is None:
+            return line
+        return edit_object(text, fields, {"project": encode_text(new)}).encode("utf-8", "surrogateescape")
+
+    def _index(self, content: bytes) -> bytes:
+        document = _load_object(content)
+        if document is None:
+            return content
+        entries = document.get("entries")
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                self._replace(entry, ("projectPath",))
+                entry.update(self._full_path(entry))
+        self._replace(document, ("originalPath",))
+        return msgspec.json.format(msgspec.json.encode(document))
+
+    def _full_path(self, entry: Mapping[str, Any]) -> dict[str, str]:
+        """Return the new path of a transcript below the root."""
+        path = entry.get("fullPath")
+        if not isinstance(path, str):
+            return {}
+        _, is_found, relative = path.replace("\\", "/").rpartition("/projects/")
+        return {"fullPath": str(self._root / self.path(f"projects/{relative}"))} if is_found else {}
+
+    def _desktop_entry(self, content: bytes) -> bytes:
+        document = _load_object(content)
+        if document is None or not self._replace(document, ("cwd", "originCwd", "worktreePath")):
+            return content
+        return json.dumps(document, ensure_ascii=False).encode()
+
+    def _replace(self, fields: dict[str, Any], names: tuple[str, ...]) -> bool:
+        """Replace folders in place. Return whether there were any."""
+        found = {name: self._maps.path(fields[name]) for name in names if isinstance(fields.get(name), str)}
+        changed = {name: new for name, new in found.items() if new is not None}
+        fields.update(changed)
+        return bool(changed)
+
+
+def _recorded_folders(files: BackupFolder, paths: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the folders at the start of transcripts that fit the name of their project."""
+    for path in paths:
+        head = b""
+        for block in files.read(path):
+            head += block
+            if len(head) >= _HEAD_BYTES:
+                break
+        for found in _CWD.findall(head):
+            folder = json.loads(found)
+            if matches(folder, name):
+                yield folder
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines with their newlines; the last one as it is."""
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest
+
+
+def _load_object(content: bytes) -> dict[str, Any] | None:
+    try:
+        document = lenient_json.load(content)
+    except lenient_json.FAILURES:
+        return None
+    return document if isinstance(document, dict) else None

@@ -11,11 +11,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts, Unit, Workspace
+from backscroll.model.message import Origin
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Closing, Item, Opening, RecordCounts
+from backscroll.model.unit import Unit
+from backscroll.model.workspace import Workspace
 from backscroll.readers import lenient_json, timestamps
 from backscroll.sources.claude_code.transcript.line_structs import as_text
-
-__all__ = ["DESKTOP_TITLE", "read"]
 
 DESKTOP_TITLE = "desktop-title"  # a title source
 MAX_FILE_BYTES = 16 * 1024 * 1024

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.config import Machine
-from backscroll.model import Item, Workspace
-from backscroll.model.code.hooks import HookEvent, HookFile
+from backscroll.model.hook import HookEvent, HookFile
 from backscroll.model.message import Status
-from backscroll.model.stream.closing import Agent
+from backscroll.model.stream import Agent, Item
+from backscroll.model.workspace import Workspace
 from backscroll.sources.claude_code.locations import NAME, roots
 from backscroll.sources.hook_events import EventStream, as_text
-
-__all__ = ["hook_file", "hook_session", "hook_usage", "hook_workspace", "read_hook_events"]
 
 # All known to version 1.0.69. Versions before 2.1 ignore the whole settings file, permissions included, if it
 # contains an event that they do not know. PreToolUse is not registered: the transcript contains every call.

@@ -1,7 +1,7 @@
 """Read ``__store.db``, the database of Claude Code 0.2 (spring 2025).
 
 A row of ``base_messages`` corresponds to a line of a transcript. The text is in a row of ``user_messages`` or
-``assistant_messages`` with the same uuid.
+``assistant_messages`` with the same uuid. The rows of a session are converted to lines and parsed as such.
 """
 
 import sqlite3
@@ -11,24 +11,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.errors import BackscrollError, DatabaseNotFoundError
-from backscroll.model import RawRow, Unit
-from backscroll.readers import lenient_json
-from backscroll.readers.sqlite.connection import Database, as_bytes
-from backscroll.sources.claude_code.folders import LEGACY_STORE, NAME
-
-__all__ = [
-    "MESSAGES",
-    "SUMMARIES",
-    "TEXT_TABLES",
-    "OrphanRows",
-    "count_orphans",
-    "list_units",
-    "read_lines",
-    "read_rows",
-    "read_summaries",
-]
+from backscroll.model.message import Message, Origin
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Item, RawRow, RecordCounts, TitleHint, ToolResult, UsageReport
+from backscroll.model.text import pluralize
+from backscroll.model.unit import Unit
+from backscroll.readers import jsonl, lenient_json
+from backscroll.readers.sqlite import Database, as_bytes, problem_code
+from backscroll.sources.claude_code.locations import LEGACY_STORE, NAME
+from backscroll.sources.claude_code.transcript.line_structs import RECORD_START, Line, decoder, is_record
+from backscroll.sources.claude_code.transcript.reader import Transcript
 
 MESSAGES = "base_messages"
 SUMMARIES = "conversation_summaries"
@@ -58,7 +53,7 @@ _FLAGS = ("isSidechain", "isApiErrorMessage")
 _Columns = dict[str, Any]
 
 
-class OrphanRows(NamedTuple):
+class _OrphanRows(NamedTuple):
     """Numbers of rows that belong to no session."""
 
     tables: list[str]  # names of all tables
@@ -83,43 +78,6 @@ def list_units(root: str, path: str, fingerprint: str) -> Iterator[Unit]:
     yield Unit(NAME, root, path, "", fingerprint, 1, LEGACY_STORE)
 
 
-def read_lines(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
-    """Yield the messages of a session as transcript lines, in the order of the rows.
-
-    The first value is the key of the row that has the text. Raises `BackscrollError` or `sqlite3.Error`.
-    """
-    with Database(path) as database:
-        for base, text_rows in _fetch_messages(database, session):
-            table, columns = text_rows[0] if text_rows else (MESSAGES, {})
-            yield _row_key(table, base["uuid"]), _to_line(base, columns)
-
-
-def read_summaries(path: Path, session: str) -> list[tuple[str, str]]:
-    """Return the summaries of a session: message id and text. Raises as `read_lines`."""
-    with Database(path) as database:
-        return [
-            (row["leaf_uuid"], row["summary"])
-            for row in database.read(lambda db: _fetch_summaries(db, session))
-        ]
-
-
-def read_rows(path: Path, session: str) -> Iterator[RawRow]:
-    """Yield the rows of a session. Raises as `read_lines`."""
-    with Database(path) as database:
-        for base, text_rows in _fetch_messages(database, session):
-            yield _to_raw_row(MESSAGES, base["uuid"], base)
-            for table, columns in text_rows:
-                yield _to_raw_row(table, base["uuid"], columns)
-        for columns in database.read(lambda db: _fetch_summaries(db, session)):
-            yield _to_raw_row(SUMMARIES, columns["leaf_uuid"], columns)
-
-
-def count_orphans(path: Path) -> OrphanRows:
-    """Count the rows that belong to no session. Raises as `read_lines`."""
-    with Database(path) as database:
-        return database.read(_count_orphans)
-
-
 def _list_sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
     """Return the id, message count and fingerprint of each session."""
     if not _has_known_tables(db):
@@ -136,6 +94,146 @@ def _list_sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
         " where length(b.session_id) group by b.session_id order by max(b.rowid)"
     )
     return [(_text(id_), counts[0], "-".join(str(count) for count in counts)) for id_, *counts in found]
+
+
+def read(unit: Unit) -> Iterator[Item]:
+    """Yield the content of a session. A unit without a key yields the rows that belong to no session."""
+    try:
+        yield from _LegacyTranscript(unit).items() if unit.key else _read_orphans(unit)
+    except (BackscrollError, sqlite3.Error) as error:
+        counts = RecordCounts()
+        counts.count("database", "problems")
+        yield Problem(Origin(unit.path, unit.key or "database"), problem_code(error), str(error))
+        yield counts
+
+
+class _LegacyTranscript(Transcript):
+    """Transcript that reads rows instead of lines."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.path = Path(unit.path).with_name(f"{unit.key}.jsonl")  # the name that newer versions use
+        self.session_id = unit.key
+        self._row_keys: list[str] = []  # by line
+
+    def items(self) -> Iterator[Item]:
+        for item in super().items():
+            match item:
+                case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
+                    yield replace(item, origin=self._row_origin(item.origin))
+                case RecordCounts():
+                    item.checkpoint = None  # rows are always read from the start
+                    yield item
+                case _:
+                    yield item
+
+    def _lines(self) -> Iterator[jsonl.Line[Line]]:
+        path = Path(self.unit.path)
+        for number, (row_key, record) in enumerate(_read_lines(path, self.unit.key), start=1):
+            self._row_keys.append(row_key)
+            raw = msgspec.json.encode(record)
+            try:
+                yield jsonl.Line(number, 0, len(raw), raw, (decoder.decode(raw),))
+            except lenient_json.FAILURES:
+                line = jsonl.salvage(raw, decoder, RECORD_START, is_record)
+                line.number = number
+                yield line
+        for leaf, title in _read_summaries(path, self.unit.key):
+            self.counts.count(SUMMARIES, "ignored")
+            self.emit(TitleHint(leaf, title, Origin(self.unit.path, f"{SUMMARIES} {leaf}")))
+
+    def _row_origin(self, origin: Origin) -> Origin:
+        """Return the origin with the row key instead of the line number."""
+        number = origin.place.removeprefix("line ")
+        if number == origin.place or not number.isdigit():
+            return origin
+        return Origin(origin.path, self._row_keys[int(number) - 1])
+
+
+def _read_orphans(unit: Unit) -> Iterator[Item]:
+    counts = RecordCounts()
+    orphans = _read_orphan_counts(Path(unit.path))
+    if orphans.tables and not orphans.is_known:
+        tables = ", ".join(orphans.tables)
+        reason = f"is not a store of Claude Code 0.2: it has {tables}"
+        yield Problem(Origin(unit.path, "database"), "unknown-type", reason)
+        counts.count("database with unknown tables", "problems")
+        counts.add_unknown("tables of __store.db")
+    for table, count in sorted(orphans.counts.items()):
+        if table in (MESSAGES, *TEXT_TABLES):
+            yield Problem(
+                Origin(unit.path, table), "orphaned-record", f"{pluralize(count, 'row')} without a session"
+            )
+        else:
+            yield Problem(
+                Origin(unit.path, table), "unknown-type", f"unknown table with {pluralize(count, 'row')}"
+            )
+            counts.add_unknown(f"table {table}")
+        counts.count(table, "problems", max(1, count))
+    if orphans.summary_count:
+        counts.count(SUMMARIES, "ignored", orphans.summary_count)
+    if orphans.migration_count:
+        counts.count("migrations", "ignored", orphans.migration_count)
+    yield counts
+
+
+def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
+    """Yield every message as a transcript line, with its type."""
+    try:
+        for _, record in _read_lines(Path(unit.path), unit.key) if unit.key else ():
+            yield f"{record.get('type')} (row)", record
+    except (BackscrollError, sqlite3.Error):
+        return
+
+
+def read_rows(path: Path, session: str) -> Iterator[RawRow]:
+    """Yield the rows of a session. Raises as `_read_lines`."""
+    with Database(path) as database:
+        for base, text_rows in _fetch_messages(database, session):
+            yield _to_raw_row(MESSAGES, base["uuid"], base)
+            for table, columns in text_rows:
+                yield _to_raw_row(table, base["uuid"], columns)
+        for columns in database.read(lambda db: _fetch_summaries(db, session)):
+            yield _to_raw_row(SUMMARIES, columns["leaf_uuid"], columns)
+
+
+# Messages and summaries
+
+
+def _read_lines(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
+    """Yield the messages of a session as transcript lines, in the order of the rows.
+
+    The first value is the key of the row that has the text. Raises `BackscrollError` or `sqlite3.Error`.
+    """
+    with Database(path) as database:
+        for base, text_rows in _fetch_messages(database, session):
+            table, columns = text_rows[0] if text_rows else (MESSAGES, {})
+            yield _row_key(table, base["uuid"]), _to_line(base, columns)
+
+
+def _to_line(base: _Columns, text_columns: _Columns) -> _Columns:
+    columns = base | {name: value for name, value in text_columns.items() if name not in base}
+    line = {field: columns[name] for name, field in _FIELDS.items() if columns.get(name) is not None}
+    line |= {flag: bool(line[flag]) for flag in _FLAGS if flag in line}
+    line["parentUuid"] = base.get("parent_uuid")
+    if (message := lenient_json.load_if_text(text_columns.get("message"))) is not None:
+        if not isinstance(message, dict):
+            message = {"role": base.get("message_type"), "content": message}
+        if text_columns.get("model") and not message.get("model"):
+            message["model"] = text_columns["model"]
+        line["message"] = message
+    if (result := lenient_json.load_if_text(text_columns.get("tool_use_result"))) is not None:
+        line["toolUseResult"] = result
+    return line
+
+
+def _read_summaries(path: Path, session: str) -> list[tuple[str, str]]:
+    """Return the summaries of a session: message id and text. Raises as `_read_lines`."""
+    with Database(path) as database:
+        return [
+            (row["leaf_uuid"], row["summary"])
+            for row in database.read(lambda db: _fetch_summaries(db, session))
+        ]
 
 
 def _fetch_messages(
@@ -181,10 +279,19 @@ def _fetch_summaries(db: sqlite3.Connection, session: str) -> list[_Columns]:
     return _fetch_rows(db, query, [session])
 
 
-def _count_orphans(db: sqlite3.Connection) -> OrphanRows:
+# Rows that belong to no session
+
+
+def _read_orphan_counts(path: Path) -> _OrphanRows:
+    """Count the rows that belong to no session. Raises as `_read_lines`."""
+    with Database(path) as database:
+        return database.read(_count_orphans)
+
+
+def _count_orphans(db: sqlite3.Connection) -> _OrphanRows:
     tables = _table_names(db)
     if not _has_known_tables(db):
-        return OrphanRows(tables, is_known=False, counts={}, summary_count=0, migration_count=0)
+        return _OrphanRows(tables, is_known=False, counts={}, summary_count=0, migration_count=0)
     counts = {MESSAGES: _count_rows(db, f"{MESSAGES} where session_id is null or session_id = ''")}
     without_message = f"not exists (select 1 from {MESSAGES} b where b.uuid ="  # noqa: S608 - our own names
     for table in (name for name in TEXT_TABLES if name in tables):
@@ -195,13 +302,16 @@ def _count_orphans(db: sqlite3.Connection) -> OrphanRows:
     migration_count = _count_rows(db, _MIGRATIONS) if _MIGRATIONS in tables else 0
     for table in set(tables) - _KNOWN_TABLES - {_MIGRATIONS}:
         counts[table] = _count_rows(db, '"' + table.replace('"', '""') + '"')
-    return OrphanRows(
+    return _OrphanRows(
         tables,
         is_known=True,
         counts={table: count for table, count in counts.items() if count or table not in _KNOWN_TABLES},
         summary_count=summary_count,
         migration_count=migration_count,
     )
+
+
+# Tables and values
 
 
 def _table_names(db: sqlite3.Connection) -> list[str]:
@@ -238,19 +348,3 @@ def _to_raw_row(table: str, key: str, columns: _Columns) -> RawRow:
 def _row_key(table: str, key: str) -> str:
     """Return the key of a row: the table and the uuid, because several tables share uuids."""
     return f"{table} {key}"
-
-
-def _to_line(base: _Columns, text_columns: _Columns) -> _Columns:
-    columns = base | {name: value for name, value in text_columns.items() if name not in base}
-    line = {field: columns[name] for name, field in _FIELDS.items() if columns.get(name) is not None}
-    line |= {flag: bool(line[flag]) for flag in _FLAGS if flag in line}
-    line["parentUuid"] = base.get("parent_uuid")
-    if (message := lenient_json.load_if_text(text_columns.get("message"))) is not None:
-        if not isinstance(message, dict):
-            message = {"role": base.get("message_type"), "content": message}
-        if text_columns.get("model") and not message.get("model"):
-            message["model"] = text_columns["model"]
-        line["message"] = message
-    if (result := lenient_json.load_if_text(text_columns.get("tool_use_result"))) is not None:
-        line["toolUseResult"] = result
-    return line

@@ -1,38 +1,46 @@
-"""Find Claude Code's history: its roots, and the units below a root."""
+"""Find Claude Code's history: its roots, and the units below a root. Listing costs one stat per file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.readers.file_names import is_utf8
-from backscroll.sources.claude_code.folders import (
-    DESKTOP_FOLDERS,
-    LEGACY_DATABASE,
-    NAME,
-    SUBAGENTS,
-    Folder,
-    is_id,
-    list_all_folders,
-    list_desktop_folder,
-    list_desktop_folders,
-    list_project_folders,
-    list_root,
-    list_single_file,
-    list_subagent_folders,
-)
+from backscroll import __version__
+from backscroll.model.unit import Unit
+from backscroll.readers.files import escape_name, is_utf8
 
 if TYPE_CHECKING:
     from backscroll.config import Machine
-    from backscroll.model import Unit
 
-__all__ = ["NAME", "roots", "units", "units_at", "watched_paths"]
+NAME = "claude-code"
 
-_join = os.path.join
-_is_link = os.path.islink
+SUBAGENTS = "subagents"
+PROMPT_LOG = "history.jsonl"
+SESSION_INDEX = "sessions-index.json"  # in the folder of a project, from 2.1.0 to 2.1.29
+LEGACY_STORE = "store"  # unit kind of the database of version 0.2
+LINE_KINDS = frozenset({"session", "agent", "prompts", "journal", "other"})  # kinds of files of lines
+LEGACY_DATABASE = "__store.db"
+_LEGACY_WAL = f"{LEGACY_DATABASE}-wal"
+# Folders in which Claude Desktop stores metadata of normal sessions and of agent mode sessions.
+DESKTOP_FOLDERS = ("claude-code-sessions", "local-agent-mode-sessions")
+DESKTOP_PREFIX = "local_"
+_SIDECAR = ".meta.json"
+
+# Every sync compiles these patterns. One that spells out the five parts of an id takes three times as long.
+_has_id_chars = re.compile("[-0-9a-fA-F]{36}").fullmatch
+_SESSION_ROW = r"^(.{36})\.jsonl/[0-9]+-(-?[0-9]+)-"
+
+_SEP = os.sep
+_VERSION = f"{__version__}\n".encode()
+_TYPE_MASK, _REGULAR_FILE = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
+_NOT_FOUND = (FileNotFoundError, NotADirectoryError)
+_SUPPORTS_DIR_FD = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
+_is_folder, _is_link, _join = os.path.isdir, os.path.islink, os.path.join
+_stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # faster than Path methods
 
 
 def roots(machine: Machine) -> list[Path]:
@@ -71,14 +79,20 @@ def _sibling_roots(home: Path) -> list[Path]:
     return [path for path in found if (path / "projects").is_dir() or (path / "history.jsonl").is_file()]
 
 
+def desktop_folder(machine: Machine) -> Path:
+    """Return Claude Desktop's folder."""
+    if machine.system == "darwin":
+        return machine.home / "Library" / "Application Support" / "Claude"
+    if machine.system == "win32":
+        return machine.folder("APPDATA", machine.home / "AppData" / "Roaming") / "Claude"
+    return machine.folder("XDG_CONFIG_HOME", machine.home / ".config") / "Claude"
+
+
 def _desktop_roots(machine: Machine) -> list[Path]:
     """Return Claude Desktop's folder if it has session metadata, and a root per agent mode session."""
-    if machine.system == "darwin":
-        base = machine.home / "Library" / "Application Support" / "Claude"
-    elif machine.system == "win32":
-        base = machine.folder("APPDATA", machine.home / "AppData" / "Roaming") / "Claude"
-    else:
+    if machine.system not in ("darwin", "win32"):
         return []
+    base = desktop_folder(machine)
     found = sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
     return [base, *found] if any((base / name).is_dir() for name in DESKTOP_FOLDERS) else found
 
@@ -110,21 +124,335 @@ def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
 def _list_folders_at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
     match parts:
         case ["history.jsonl"]:
-            yield from list_root(root, "history.jsonl")
+            yield from _list_root(root, "history.jsonl")
         case ["__store.db" | "__store.db-wal"]:
-            yield from list_root(root, LEGACY_DATABASE)
+            yield from _list_root(root, LEGACY_DATABASE)
         case [folder, *_, name] if folder in DESKTOP_FOLDERS and name.endswith(".json"):
-            yield from list_desktop_folder(root, _join(root, *parts[:-1]))
+            yield from _list_desktop_folder(root, _join(root, *parts[:-1]))
         case [folder, *_] if folder in DESKTOP_FOLDERS:
-            yield from list_desktop_folders(root)
+            yield from _list_desktop_folders(root)
         case ["projects"]:
             yield from list_all_folders(root)
         case ["projects", project, *below] if not _is_link(folder := _join(root, "projects", project)):
             match below:
                 case []:
-                    yield from list_project_folders(root, folder)
+                    yield from _list_project_folders(root, folder)
                 case [name] if name.endswith((".jsonl", ".meta.json")):
                     name = name.removesuffix(".meta.json").removesuffix(".jsonl") + ".jsonl"
-                    yield from list_single_file(root, folder, name)
+                    yield from _list_single_file(root, folder, name)
                 case [session, *_] if is_id(session) and not _is_link(_join(folder, session)):
-                    yield from list_subagent_folders(root, _join(folder, session, SUBAGENTS), session)
+                    yield from _list_subagent_folders(root, _join(folder, session, SUBAGENTS), session)
+
+
+def is_id(name: str) -> bool:
+    """Return whether a name is a UUID."""
+    return _has_id_chars(name) is not None and name[8:24:5] == "----" and name.count("-") == 4
+
+
+# Folders
+
+
+class Folder:
+    """Listed folder. Each file is a row: its name, a slash, and its fingerprint.
+
+    Rows are strings because most folders are unchanged, and then no row is parsed.
+    """
+
+    __slots__ = (
+        "_is_text",
+        "_root",
+        "_rows",
+        "_session",
+        "_sidecars",
+        "_subagents_folder",
+        "is_unreadable",
+        "path",
+    )
+
+    def __init__(
+        self,
+        root: str,
+        path: str,
+        rows: list[str],
+        sidecars: list[str],
+        *,
+        session: str | None = None,
+        subagents_folder: str | None = None,
+        is_unreadable: bool = False,
+    ) -> None:
+        self.is_unreadable = is_unreadable  # it exists, but could not be listed
+        self.path = f"{escape_name(path)}{_SEP}"
+        self._is_text = is_utf8(path)
+        self._root = root
+        rows.sort()
+        sidecars.sort()
+        self._rows = rows
+        self._sidecars = sidecars  # rows of sidecar files
+        self._session = session  # parent session of the subagents in this folder
+        self._subagents_folder = subagents_folder  # this folder or one above; not followed if it is a link
+
+    @property
+    def unit_count(self) -> int:
+        """Return the number of units in the folder."""
+        return len(self._rows)
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Return a value that changes with any file, and with the version of this program."""
+        rows = [*self._rows, *self._sidecars] if self._sidecars else self._rows
+        return _VERSION + "\n".join(rows).encode("utf-8", "surrogatepass")
+
+    def units(self) -> Iterator[Unit]:
+        """Return a unit per file, sorted by name."""
+        if self._subagents_folder is not None and os.path.islink(self._subagents_folder):  # noqa: PTH114 - faster than Path
+            return
+        if self.is_unreadable:
+            yield Unit(NAME, self._root, self.path[:-1], kind="unreadable")
+        times = {
+            name: _modification_time(fingerprint)
+            for name, _, fingerprint in (row.partition("/") for row in self._sidecars)
+        }
+        for row in self._rows:
+            name, _, fingerprint = row.partition("/")
+            kind, session = self._classify(name)
+            if not self._is_text or not is_utf8(name):
+                name, kind, session = escape_name(name), "unnamed", None
+            if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
+                fingerprint = f"{fingerprint}-{time}"
+            if kind == LEGACY_STORE:
+                from backscroll.sources.claude_code.legacy_db import list_units
+
+                yield from list_units(
+                    self._root, f"{self.path}{name}", f"{fingerprint}-{times.get(_LEGACY_WAL, '')}"
+                )
+                continue
+            size, modified_at, *_ = map(int, fingerprint.split("-"))
+            yield Unit(
+                NAME,
+                self._root,
+                f"{self.path}{name}",
+                fingerprint=fingerprint,
+                size=size,
+                kind=kind,
+                session_id=session,
+                modified_at=modified_at,
+            )
+
+    @property
+    def session_rows(self) -> str:
+        """Return the rows as text, for `find_old_sessions`; empty for a folder of subagents."""
+        return "\n".join(self._rows) if self._session is None else ""
+
+    def _classify(self, name: str) -> tuple[str, str | None]:
+        """Return the unit kind and the session id of a file, by its name."""
+        if self._session is not None:
+            return ("agent" if name.startswith("agent-") else "journal"), self._session
+        if self.path == f"{self._root}{_SEP}":
+            return ("prompts" if name == PROMPT_LOG else LEGACY_STORE), None
+        if not name.endswith(".jsonl"):
+            return "notes", None
+        stem = name[:-6]
+        if is_id(stem):
+            return "session", stem
+        return ("agent" if name.startswith("agent-") else "other"), None
+
+
+def list_all_folders(root: str) -> Iterator[Folder]:
+    """Yield all folders with transcripts or metadata, and the root. Links are not followed."""
+    base = f"{root}{_SEP}projects"
+    projects = _list_subfolders(base)
+    if projects is None:
+        yield Folder(root, base, [], [], is_unreadable=True)
+    for project in projects or ():
+        yield from _list_project_folders(root, f"{base}{_SEP}{project}")
+    yield from _list_desktop_folders(root)
+    yield from _list_root(root, PROMPT_LOG, LEGACY_DATABASE)
+
+
+def _list_project_folders(root: str, folder: str) -> Iterator[Folder]:
+    """Yield the folder of a project and those of its subagents."""
+    listed = _list_folder(folder)
+    if listed is None:
+        yield Folder(root, folder, [], [], is_unreadable=True)
+        return
+    rows, sidecars, subfolders = listed
+    if rows:
+        yield Folder(root, folder, rows, sidecars)
+    for name in sorted(filter(is_id, subfolders)):
+        yield from _list_subagent_folders(root, f"{folder}{_SEP}{name}{_SEP}{SUBAGENTS}", name)
+
+
+def _list_subagent_folders(root: str, folder: str, session_id: str) -> Iterator[Folder]:
+    """Yield the ``subagents`` folder of a session and its subfolders at any depth.
+
+    A folder belongs to the session whose id precedes the last ``subagents`` in its path.
+    """
+    stack = [(folder, session_id)]
+    while stack:
+        path, session = stack.pop()
+        listed = _list_folder(path)
+        if listed is None:
+            yield Folder(root, path, [], [], is_unreadable=True)
+            continue
+        rows, sidecars, subfolders = listed
+        if rows:
+            yield Folder(root, path, rows, sidecars, session=session, subagents_folder=folder)
+        for name in subfolders:
+            subfolder = f"{path}{_SEP}{name}"
+            stack.append((subfolder, _parent_session(subfolder) or session_id))
+
+
+def _list_single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
+    """Yield the folder of a project, with only one of its files; nothing if it does not exist."""
+    if (row := _stat_row(folder, name)) is not None:
+        sidecar = _stat_row(folder, f"{name[:-6]}{_SIDECAR}")
+        yield Folder(root, folder, [row], [sidecar] if sidecar is not None else [])
+
+
+def _list_root(root: str, *names: str) -> Iterator[Folder]:
+    """Yield the root with those of the given files that exist: prompt log, database of version 0.2."""
+    rows = [row for name in names if (row := _stat_row(root, name)) is not None]
+    if rows:
+        wal = _stat_row(root, _LEGACY_WAL) if rows[-1].startswith(f"{LEGACY_DATABASE}/") else None
+        yield Folder(root, root, rows, [wal] if wal is not None else [])
+
+
+def _list_desktop_folders(root: str) -> Iterator[Folder]:
+    """Yield the folders with Claude Desktop's metadata files, at any depth."""
+    stack = [
+        path for name in DESKTOP_FOLDERS if _is_folder(path := f"{root}{_SEP}{name}") and not _is_link(path)
+    ]
+    while stack:
+        path = stack.pop()
+        yield from _list_desktop_folder(root, path)
+        stack += [
+            f"{path}{_SEP}{name}"
+            for name in _list_subfolders(path) or ()
+            if not name.startswith(DESKTOP_PREFIX)
+        ]
+
+
+def _list_desktop_folder(root: str, folder: str) -> Iterator[Folder]:
+    """Yield one folder with metadata files, without its subfolders; nothing if it has none."""
+    try:
+        with _scandir(folder) as found:
+            names = [entry.name for entry in found if entry.name.startswith(DESKTOP_PREFIX)]
+    except OSError:
+        return
+    rows = [row for name in sorted(names) if name.endswith(".json") and (row := _stat_row(folder, name))]
+    if rows:
+        yield Folder(root, folder, rows, [])
+
+
+def _list_folder(folder: str) -> tuple[list[str], list[str], list[str]] | None:
+    """Return rows of transcripts, rows of sidecars, and names of subfolders that are not links.
+
+    Rows include only regular files and links to them. Files and folders that do not exist are ignored. Return
+    None if the folder exists but cannot be listed.
+    """
+    rows: list[str] = []
+    sidecars: list[str] = []
+    subfolders: list[str] = []
+    try:
+        # Names relative to an open folder are resolved faster than paths. Windows does not support it.
+        folder_fd = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _SUPPORTS_DIR_FD else None
+        prefix = "" if folder_fd is not None else f"{folder}{_SEP}"
+    except _NOT_FOUND:
+        return rows, sidecars, subfolders
+    except OSError:
+        return None
+    try:
+        with _scandir(folder if folder_fd is None else folder_fd) as found:
+            for entry in found:
+                name = entry.name
+                if name.endswith(".jsonl"):
+                    target = rows
+                elif name.endswith(_SIDECAR):
+                    target = sidecars
+                else:
+                    if entry.is_dir(follow_symlinks=False):
+                        subfolders.append(name)
+                    continue
+                # Not DirEntry.stat: on Windows it lacks the inode and may be out of date.
+                try:
+                    status = _stat(prefix + name, dir_fd=folder_fd)
+                except PermissionError:
+                    return None  # the folder can be listed, but not entered
+                except OSError:
+                    continue
+                if status.st_mode & _TYPE_MASK == _REGULAR_FILE:
+                    target.append(f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
+    except _NOT_FOUND:
+        return [], [], []
+    except OSError:
+        return None
+    finally:
+        if folder_fd is not None:
+            _close(folder_fd)
+    return rows, sidecars, subfolders
+
+
+def _stat_row(folder: str, name: str) -> str | None:
+    try:
+        status = _stat(f"{folder}{_SEP}{name}")
+    except OSError:
+        return None
+    if status.st_mode & _TYPE_MASK != _REGULAR_FILE:
+        return None
+    return f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+
+
+def _list_subfolders(folder: str) -> list[str] | None:
+    """Return the names of subfolders that are not links; None if the folder cannot be listed."""
+    try:
+        with _scandir(folder) as found:
+            return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
+    except _NOT_FOUND:
+        return []
+    except OSError:
+        return None
+
+
+def _parent_session(folder: str) -> str | None:
+    """Return the session id before the last ``subagents`` in a path."""
+    parts = folder.split(_SEP)
+    for index in range(len(parts) - 1, 0, -1):
+        if parts[index] == SUBAGENTS:
+            return parts[index - 1] if is_id(parts[index - 1]) else None
+    return None
+
+
+def _modification_time(fingerprint: str) -> str:
+    """Return the modification time from a fingerprint of size, time and inode. It can be negative."""
+    return fingerprint[fingerprint.index("-") + 1 : fingerprint.rindex("-")]
+
+
+# Old sessions
+
+
+def project_rows(root: str, fingerprints: Mapping[str, bytes | None]) -> Iterator[str]:
+    """Yield `Folder.session_rows` of all projects. Only folders without a fingerprint are listed."""
+    depth = root.count(_SEP) + 3  # root, "projects", project and the trailing separator
+    for path, fingerprint in fingerprints.items():
+        if path.count(_SEP) == depth:
+            if fingerprint is not None:
+                yield fingerprint.decode("utf-8", "surrogatepass")
+            elif (listed := _list_folder(path)) is not None:
+                yield "\n".join(listed[0])
+
+
+def find_old_sessions(folders: Iterable[str], time_ns: int) -> tuple[str, ...]:
+    """Return the ids of the sessions last written before a time, in nanoseconds since 1970.
+
+    ``folders`` are the rows of each folder. A session can have files in several folders, and counts once. It
+    is old if all its files are.
+    """
+    old: dict[str, None] = {}
+    recent: set[str] = set()
+    for rows in folders:
+        for session_id, modified_ns in re.findall(_SESSION_ROW, rows, re.MULTILINE):
+            if int(modified_ns) < time_ns:
+                old[session_id] = None
+            else:
+                recent.add(session_id)
+    return tuple(session_id for session_id in old if session_id not in recent and is_id(session_id))

@@ -13,25 +13,13 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import (
-    Attachment,
-    Checkpoint,
-    Closing,
-    ClosingUpdate,
-    Item,
-    Message,
-    Opening,
-    Origin,
-    Problem,
-    RecordCounts,
-    Unit,
-    Workspace,
-    normalize_path,
-)
+from backscroll.model.message import Attachment, Message, Origin
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Checkpoint, Closing, ClosingUpdate, Item, Opening, RecordCounts
+from backscroll.model.unit import Unit
+from backscroll.model.workspace import Workspace, normalize_path
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.transcript.line_structs import as_text
-
-__all__ = ["read"]
 
 MAX_PAUSE = timedelta(hours=1)  # a longer pause between prompts without a session id starts a new session
 MAX_CACHED_SESSIONS = 512

@@ -1,22 +1,27 @@
-"""Parse a unit of Claude Code with the parser of its kind."""
+"""Parse a unit of Claude Code with the parser of its kind, and return its rows and records."""
 
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from backscroll.model import Checkpoint, Item, Origin, Problem, RawRow, RecordCounts, Unit
+from backscroll.model.message import Origin
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Checkpoint, Item, RawRow, RecordCounts
+from backscroll.model.unit import Unit
 from backscroll.readers import jsonl
+from backscroll.readers.files import is_utf8
 from backscroll.readers.read_faults import read_fault, read_unlisted_folder
-from backscroll.sources.claude_code import desktop, legacy_db, legacy_session, prompt_log
-from backscroll.sources.claude_code.folders import LEGACY_STORE
-from backscroll.sources.claude_code.side_files import side_files
+from backscroll.sources.claude_code import desktop, legacy_db, prompt_log
+from backscroll.sources.claude_code.locations import LEGACY_STORE, SUBAGENTS
 from backscroll.sources.claude_code.transcript.line_structs import RECORD_START
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["UnitReader"]
-
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_SESSION_BYTES = 32 * 1024 * 1024  # of all side files of a session
 _field_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _record_decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -29,7 +34,7 @@ class UnitReader:
         try:
             match unit.kind:
                 case _ if unit.key or unit.kind == LEGACY_STORE:
-                    yield from legacy_session.read(unit)
+                    yield from legacy_db.read(unit)
                 case "session" | "agent":
                     yield from Transcript(unit, since).items()
                 case "prompts":
@@ -51,7 +56,7 @@ class UnitReader:
         if unit.kind == "notes":
             return  # metadata files can contain names and addresses
         if unit.key or unit.kind == LEGACY_STORE:
-            yield from legacy_session.raw_records(unit)
+            yield from legacy_db.raw_records(unit)
             return
         try:
             for line in jsonl.lines(Path(unit.path), _record_decoder, starts=RECORD_START):
@@ -62,7 +67,7 @@ class UnitReader:
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a session in the database of version 0.2, or the side files of a transcript."""
-        return legacy_db.read_rows(Path(unit.path), unit.key) if unit.key else side_files(unit)
+        return legacy_db.read_rows(Path(unit.path), unit.key) if unit.key else _side_files(unit)
 
 
 def _record_kind(record: dict[str, Any], unit_kind: str) -> str:
@@ -98,3 +103,65 @@ def _count_lines(unit: Unit) -> Iterator[Item]:
         elif not line.is_blank:
             counts.count(kind, "ignored")
     yield counts
+
+
+# Side files
+
+
+def _side_files(unit: Unit) -> Iterator[RawRow]:
+    """Yield the side files of a transcript with their paths below the root. Links are not followed.
+
+    They are long tool results, tasks, workflow runs and versions of edited files. None of them is a message.
+    They are archived as they are, so that a deleted session can be restored with them. Files above the limits
+    are left out.
+    """
+    root, path = Path(unit.root), Path(unit.path)
+    remaining = MAX_SESSION_BYTES
+    for name in _side_paths(unit, root, path):
+        content = _read_file(name, remaining)
+        if content is not None:
+            remaining -= len(content)
+            below = name[len(unit.root) :].lstrip(os.sep).replace(os.sep, "/")
+            yield RawRow(table="", key="", value=content, path=below, is_text=False)
+
+
+def _side_paths(unit: Unit, root: Path, path: Path) -> Iterator[str]:
+    if unit.kind == "agent":
+        yield str(path.with_name(f"{path.stem}.meta.json"))
+    elif unit.kind == "session":
+        folder = path.with_suffix("")
+        yield str(folder / "custom-title.json")
+        yield str(root / "todos" / f"{path.stem}.json")  # 0.2
+        yield str(root / "todos" / f"{path.stem}-agent-{path.stem}.json")  # 1.0 to 2.1.15
+        for one in (
+            root / "tasks" / path.stem,
+            folder / "tool-results",
+            root / "file-history" / path.stem,
+            folder / "workflows",
+        ):
+            yield from _list_files(str(one))
+        for run in _list_files(str(folder / SUBAGENTS / "workflows")):
+            yield from (name for name in _list_files(run) if name.endswith(f"{os.sep}journal.jsonl"))
+
+
+def _list_files(folder: str) -> list[str]:
+    """Return the files in a folder, sorted by name; none if it does not exist or is a link."""
+    try:
+        if stat.S_ISLNK(os.lstat(folder).st_mode):
+            return []
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if is_utf8(entry.name))
+    except OSError:
+        return []
+
+
+def _read_file(path: str, remaining: int) -> bytes | None:
+    """Return the content of a regular file; None if it is too large or cannot be read."""
+    try:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > min(MAX_FILE_BYTES, remaining):
+            return None
+        with open(path, "rb") as file:  # noqa: PTH123 - faster than Path
+            return file.read(min(MAX_FILE_BYTES, remaining))
+    except OSError:
+        return None

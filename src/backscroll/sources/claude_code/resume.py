@@ -5,12 +5,9 @@ from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
-from backscroll.model.safekeeping.transfer import BlockingProcess
+from backscroll.model.transfer import BlockingProcess
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.project_key import matches
-from backscroll.sources.claude_code.workspace import project_folder
-
-__all__ = ["blocking_processes", "open_process", "resume_command"]
+from backscroll.sources.claude_code.workspace import matches, project_folder
 
 _CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 _INSTALL_HINT = "Install it with 'npm install -g @anthropic-ai/claude-code', or add its folder to PATH."

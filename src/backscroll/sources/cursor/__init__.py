@@ -3,20 +3,15 @@
 docs/formats/cursor.md describes the stores and the known versions.
 
 locations       paths of the databases
-listing         units below a root
-reader          parse units; rows and records of a unit
+reader          list the units below a root and parse them; records for bug reports
 user_data       open databases and cached lists of one root
 database/       rows and session lists of one database
 session/        parse one session
-workspace       the folder of a session
 uri             addresses in Cursor's records: paths, file URIs, remote hosts
-prompt_log      prompts of a workspace that has no session
 side_databases  titles and models from the editor's other databases
-raw_rows        rows that the archive keeps, with list_entries
-raw_records     decoded records for bug reports
-backup          files and credentials in a backup
+raw_rows        rows that the archive keeps
+backup          files and credentials in a backup, all or of some sessions
 hooks           settings file and events of hooks
-session_selection   files and rows of some sessions, for a backup
 resume          the command that opens a session's workspace
 writing/        plan moves, copies and restores of sessions
 """
@@ -25,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from backscroll.model import Unit
-from backscroll.readers.sqlite.change import change_token
+from backscroll.model.store import HOOK_EVENTS, HOOK_USAGE, SESSION, StoreKind, UnitKind
+from backscroll.model.unit import Unit
+from backscroll.readers.files import change_token
 from backscroll.sources.cursor import locations
-from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
+from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     ChangeMarkers,
     Closeable,
@@ -38,6 +34,7 @@ from backscroll.sources.protocols import (
     RawRecords,
     RawRows,
     RecordLookup,
+    Source,
     Watchable,
 )
 
@@ -45,13 +42,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow
+    from backscroll.model.client import McpClient
+    from backscroll.model.stream import Checkpoint, Item, RawRow
+    from backscroll.sources.capabilities import (
+        Backup,
+        CodeTracking,
+        FolderIds,
+        Hooks,
+        ResumeCommands,
+        SessionWriter,
+    )
     from backscroll.sources.cursor.reader import UserDataReader
 
-__all__ = ["Cursor"]
 
-
-class Cursor(ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, RecordLookup, Watchable):
+class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, RecordLookup, Watchable):
     """Read-only access to the history of the Cursor editor.
 
     Reading units in the order of `units` reads a large database from front to back. With a cold disk cache,
@@ -60,18 +64,26 @@ class Cursor(ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, RecordLo
 
     name = "cursor"
     platform = "cursor"
-    capability_modules: ClassVar[dict[str, str]] = {
-        "BackupContents": "backup",
-        "CodeTracking": "side_databases",
-        "FolderIds": "writing.workspace_target",
-        "HookEvents": "hooks",
-        "HookSettings": "hooks",
-        "PathMapping": "writing.relocation",
-        "ResumeCommands": "resume",
-        "SessionInsertion": "writing.insert",
-        "SessionSelection": "session_selection",
-        "SessionWriter": "writing.session_writer",
-    }
+    stores = (
+        StoreKind("bubbles"),  # a row per message
+        StoreKind("inline"),  # all messages in one row
+        StoreKind("chat"),  # the old chat panel
+        StoreKind("graph"),  # the model's context; replaces lost messages
+        StoreKind("search", "text"),
+        StoreKind("prompts", "prompts"),
+        HOOK_EVENTS,
+        HOOK_USAGE,
+    )
+    unit_kinds = (
+        SESSION,
+        UnitKind("agent"),
+        UnitKind("prompts", is_single=False, is_prompt_log=True),
+        UnitKind("index", is_single=False),
+        UnitKind(locations.TITLES_KIND, is_single=False),
+        UnitKind(locations.LOG_KIND, is_single=False),
+        UnitKind(locations.UNREADABLE_KIND, is_single=False),
+    )
+    color = ("#3b5b92", "#9db8e8")
 
     def __init__(self) -> None:
         self._readers: dict[str, UserDataReader] = {}  # by root
@@ -130,3 +142,40 @@ class Cursor(ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, RecordLo
         from backscroll.sources.cursor.reader import UserDataReader  # start-up: not needed without a change
 
         return self._readers.setdefault(str(root), UserDataReader(root))
+
+    # Capabilities, imported on first use
+
+    def resume(self) -> ResumeCommands:
+        from backscroll.sources.cursor import resume
+
+        return resume
+
+    def backup(self) -> Backup:
+        from backscroll.sources.cursor import backup
+
+        return backup
+
+    def writer(self) -> SessionWriter:
+        from backscroll.sources.cursor.writing import session_writer
+
+        return session_writer
+
+    def folder_ids(self) -> FolderIds:
+        from backscroll.sources.cursor.writing import folders
+
+        return folders
+
+    def hooks(self) -> Hooks:
+        from backscroll.sources.cursor import hooks
+
+        return hooks
+
+    def code_tracking(self) -> CodeTracking:
+        from backscroll.sources.cursor import side_databases
+
+        return side_databases
+
+    def mcp_clients(self, machine: Machine) -> tuple[McpClient, ...]:
+        from backscroll.model.client import McpClient
+
+        return (McpClient(self.name, "Cursor", machine.home / ".cursor" / "mcp.json"),)

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.config import Machine
-from backscroll.model import Closing, Item, Opening, Origin, RecordCounts, TokenUsage, UsageReport, Workspace
-from backscroll.model.code.hooks import HookEvent, HookFile
+from backscroll.model.hook import HookEvent, HookFile
+from backscroll.model.message import Origin, TokenUsage
+from backscroll.model.store import HOOK_USAGE
+from backscroll.model.stream import Closing, Item, Opening, RecordCounts, UsageReport
+from backscroll.model.workspace import Workspace
 from backscroll.sources.cursor.session.bubble import AUTO_MODELS
 from backscroll.sources.hook_events import EventStream, as_int, as_text
-
-__all__ = ["hook_file", "hook_session", "hook_usage", "hook_workspace", "read_hook_events"]
 
 _NAME = "cursor"
 # Cursor also runs the hooks of Claude Code. The same event then arrives twice.
@@ -77,7 +78,7 @@ def hook_usage(session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
     reports = [report for event in events if (report := _usage(session_id, event)) is not None]
     if not reports:
         return
-    yield Opening(source=_NAME, id=session_id, store="usage")
+    yield Opening(source=_NAME, id=session_id, store=HOOK_USAGE.name)
     yield from reports
     yield Closing(
         workspace=next(filter(None, (hook_workspace(event.payload) for event in events)), None),

@@ -6,32 +6,7 @@ from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.value import Value
-from backscroll.readers.file_access import is_denied
-from backscroll.readers.file_names import is_utf8
-from backscroll.readers.sqlite.change import lacks_database
-
-__all__ = [
-    "LOG_KIND",
-    "TITLES_KIND",
-    "UNREADABLE_KIND",
-    "WorkspaceStorage",
-    "agent_home",
-    "database_paths",
-    "databases",
-    "global_database",
-    "is_file",
-    "is_inside",
-    "logs_without_database",
-    "pasted_image",
-    "pasted_images",
-    "roots",
-    "search_database",
-    "side_databases",
-    "tracking_database",
-    "unreadable_folders",
-    "watched_paths",
-    "workspace_storages",
-]
+from backscroll.readers.files import is_denied, is_utf8, lacks_database
 
 UNREADABLE_KIND = "unreadable"  # unit kind of a folder that cannot be listed
 TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions

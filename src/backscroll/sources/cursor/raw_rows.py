@@ -1,4 +1,4 @@
-"""Database rows of a session, which the archive keeps so that they can be restored.
+"""Raw rows of a session, which the archive keeps so that the session can be restored.
 
 Of lists with many sessions, only the entry of this session is returned. Other rows of the database, such as
 file snapshots and login tokens, are not read.
@@ -14,21 +14,23 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from backscroll.model import RawRow
-from backscroll.sources.cursor import list_entries
+from backscroll.model.stream import RawRow
+from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_rows import RowLoader
+from backscroll.sources.cursor.uri import parse_uri
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
-from backscroll.sources.cursor_graph.reachable import StoredBlob, reachable_blobs, referenced_ids
+from backscroll.sources.cursor_graph.blobs import StoredBlob, reachable_blobs, referenced_ids
 from backscroll.sources.secret_fields import blank
 
-__all__ = ["inline_rows", "prompt_log_rows", "session_rows", "tab_rows"]
-
+_GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
+_SEARCH_DATABASE = "User/globalStorage/conversation-search.db"
 _ROW_FAMILIES = ("bubbleId", "codeBlockDiff", "codeBlockPartialInlineDiffFates", "messageRequestContext")
 _BLOB, _CHECKPOINT = "agentKv:blob:", "agentKv:checkpoint:"
 _BLOB_ID_DIGITS = 64  # SHA-256 in hexadecimal
 _BATCH_BYTES = 1024 * 1024
+_MAX_FILE_BYTES = 1024 * 1024
 
 # Fields with temporary state: an old value is not worth keeping.
 _VOLATILE_COMPOSER_FIELDS = (
@@ -47,6 +49,7 @@ _VOLATILE_COMPOSER_FIELDS = (
     "text",
 )
 _VOLATILE_BUBBLE_FIELDS = ("reviewData", "status")
+_VOLATILE_ENTRY_FIELDS = ("subtitle",)
 
 
 class _ComposerLinks(Struct, rename="camel"):
@@ -80,11 +83,11 @@ def session_rows(user_data: UserData, path: Path, session_id: str) -> Iterator[R
             volatile=volatile,
         )
     yield from _agent_record_rows(row_loader, session_id, as_text(links.conversation_state))
-    yield from list_entries.list_rows(user_data, path, session_id, as_map(links.workspace_identifier))
+    yield from list_rows(user_data, path, session_id, as_map(links.workspace_identifier))
     if not any(key.startswith("bubbleId:") for key in keys_by_rowid.values()) or not as_text(links.name):
         for table, key, columns in user_data.side_databases.search_rows(session_id):
             value = msgspec.json.encode(columns)
-            yield RawRow(path=list_entries.SEARCH_DATABASE, table=table, key=key, value=value, volatile=("",))
+            yield RawRow(path=_SEARCH_DATABASE, table=table, key=key, value=value, volatile=("",))
 
 
 def _keys_by_rowid(connection: Connection, session_id: str) -> dict[int, str]:
@@ -150,7 +153,7 @@ def tab_rows(user_data: UserData, file: DatabaseFile, tab_id: str) -> Iterator[R
     if raw is not None:
         yield _list_entry_row(session_lists.CHAT_KEY, f"tabs[]/{tab_id}", raw)
     if file.storage_id:
-        yield from list_entries.workspace_file_row(user_data, file.storage_id)
+        yield from _workspace_file_row(user_data, file.storage_id)
 
 
 def inline_rows(user_data: UserData, file: DatabaseFile, session_id: str) -> Iterator[RawRow]:
@@ -160,7 +163,7 @@ def inline_rows(user_data: UserData, file: DatabaseFile, session_id: str) -> Ite
     )
     if found is not None:
         yield _list_entry_row(session_lists.COMPOSERS_KEY, f"allComposers[]/{session_id}", found[0])
-    yield from list_entries.workspace_file_row(user_data, file.storage_id)
+    yield from _workspace_file_row(user_data, file.storage_id)
 
 
 def prompt_log_rows(user_data: UserData, file: DatabaseFile) -> Iterator[RawRow]:
@@ -173,7 +176,7 @@ def prompt_log_rows(user_data: UserData, file: DatabaseFile) -> Iterator[RawRow]
     for key, value in values:
         if value is not None:
             yield RawRow(table="ItemTable", key=key, value=value)
-    yield from list_entries.workspace_file_row(user_data, file.storage_id)
+    yield from _workspace_file_row(user_data, file.storage_id)
 
 
 def _list_entry_row(key: str, part: str, raw: bytes) -> RawRow:
@@ -186,3 +189,121 @@ def _list_entry_row(key: str, part: str, raw: bytes) -> RawRow:
         blanked=blanked,
         volatile=_VOLATILE_COMPOSER_FIELDS,
     )
+
+
+# List entries and the files of workspaces
+
+
+def list_rows(
+    user_data: UserData, path: Path, session_id: str, identifier: dict[str, Any]
+) -> Iterator[RawRow]:
+    """Return the session's entries of all lists, and the ``workspace.json`` of its workspaces."""
+    database_path = "" if path == user_data.global_path else _GLOBAL_DATABASE
+    entry = user_data.global_list().entries.get(session_id)
+    if entry is not None and entry.is_row:
+        columns = user_data.database(user_data.global_path).read(lambda db: _read_header(db, session_id))
+        if columns is not None:
+            yield _header_row(database_path, session_id, columns)
+    elif entry is not None:
+        yield _entry_row(database_path, session_lists.HEADERS_KEY, session_id, entry.raw)
+    if project := user_data.global_list().projects.get(session_id):
+        project_id = as_text(project.get("id"))
+        yield _json_row(database_path, session_lists.PROJECTS_KEY, f"[]/{project_id}", project)
+        yield _json_row(database_path, session_lists.PROJECT_MEMBERS_KEY, session_id, project_id)
+    listed_in = user_data.session_storage_ids(session_id)
+    for storage_id in listed_in:
+        yield from _membership_rows(user_data, path, storage_id, session_id)
+    storage_ids = dict.fromkeys(
+        [*listed_in, entry.workspace_id if entry else "", as_text(identifier.get("id"))]
+    )
+    for candidate in (identifier, entry.header.workspace_identifier if entry else None):
+        if isinstance(candidate, dict) and (
+            folder := parse_uri(candidate.get("uri") or candidate.get("configPath"))
+        ):
+            storage_ids |= dict.fromkeys(user_data.folder_storage_ids(folder))
+    for storage_id in list(storage_ids):
+        if file := user_data.workspace_files().get(storage_id):
+            storage_ids |= dict.fromkeys(user_data.folder_storage_ids(file.folder))
+    for storage_id in storage_ids:
+        yield from _workspace_file_row(user_data, storage_id)
+
+
+def _membership_rows(user_data: UserData, path: Path, storage_id: str, session_id: str) -> Iterator[RawRow]:
+    """Return the entry of a session in the list of a workspace, or that it is open there."""
+    file = next(each for each in user_data.databases() if each.storage_id == storage_id)
+    lists = user_data.database_lists(file)
+    database_path = "" if file.path == path else file.path.relative_to(user_data.root).as_posix()
+    entry = lists.entries.get(session_id)
+    if entry is None:
+        yield _json_row(
+            database_path, session_lists.COMPOSERS_KEY, f"selectedComposerIds[]/{session_id}", session_id
+        )
+        return
+    raw = entry.raw
+    if not raw:
+        found = user_data.database(file.path).read(lambda db: session_lists.inline_entry(db, session_id))
+        raw = found[0] if found else b""
+    if raw:
+        yield _entry_row(database_path, session_lists.COMPOSERS_KEY, session_id, raw)
+
+
+def _entry_row(path: str, key: str, session_id: str, raw: bytes) -> RawRow:
+    value, blanked = blank(raw)
+    return RawRow(
+        path=path,
+        table="ItemTable",
+        key=key,
+        part=f"allComposers[]/{session_id}",
+        value=value,
+        blanked=blanked,
+        volatile=_VOLATILE_ENTRY_FIELDS,
+    )
+
+
+def _json_row(path: str, key: str, part: str, value: Any) -> RawRow:
+    return RawRow(
+        path=path, table="ItemTable", key=key, part=part, value=msgspec.json.encode(value), volatile=("",)
+    )
+
+
+def _read_header(connection: Connection, session_id: str) -> dict[str, Any] | None:
+    if not keys.has_table(connection, "composerHeaders"):
+        return None
+    found = connection.execute("select * from composerHeaders where composerId = ?", [session_id])
+    column_names = [column[0] for column in found.description]
+    row = found.fetchone()
+    return dict(zip(column_names, row, strict=True)) if row is not None else None
+
+
+def _header_row(path: str, session_id: str, columns: dict[str, Any]) -> RawRow:
+    header, blanked = blank(as_bytes(columns.get("value")) or b"")
+    cells = {
+        name: value if value is None or isinstance(value, int | float) else _text(value)
+        for name, value in columns.items()
+    }
+    if columns.get("value") is not None:
+        cells["value"] = _text(header)
+    return RawRow(
+        path=path,
+        table="composerHeaders",
+        key=session_id,
+        value=msgspec.json.encode(cells),
+        blanked=blanked,
+        volatile=_VOLATILE_ENTRY_FIELDS,
+    )
+
+
+def _text(value: object) -> str:
+    return (as_bytes(value) or b"").decode("utf-8", "replace")
+
+
+def _workspace_file_row(user_data: UserData, storage_id: str) -> Iterator[RawRow]:
+    """Return the ``workspace.json`` of a storage id, which names its folder."""
+    if storage_id not in user_data.workspace_files():
+        return
+    name = f"User/workspaceStorage/{storage_id}/workspace.json"
+    try:
+        with (user_data.root / name).open("rb") as file:
+            yield RawRow(path=name, table="", key="", value=file.read(_MAX_FILE_BYTES))
+    except OSError:
+        return

@@ -6,8 +6,6 @@ from backscroll.config import Machine
 from backscroll.model.resume import Command, Resumable
 from backscroll.sources.cursor.locations import roots
 
-__all__ = ["resume_command"]
-
 _INSTALL_HINT = "In Cursor, run 'Shell Command: Install 'cursor' command' from the command palette."
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Item, Origin, Problem, RecordCounts
-from backscroll.model.code.commit import TrackedCode, TrackedEdit
-from backscroll.readers.sqlite.connection import Database, as_bytes, change_token, problem_code
+from backscroll.model.commit import TrackedCode, TrackedEdit
+from backscroll.model.message import Origin
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Item, RecordCounts
+from backscroll.readers.files import change_token
+from backscroll.readers.sqlite import Database, as_bytes, problem_code
 from backscroll.sources.cursor import locations
-
-__all__ = ["SideDatabases", "tracked_code"]
 
 T = TypeVar("T")
 

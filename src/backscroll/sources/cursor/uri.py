@@ -8,8 +8,6 @@ import msgspec
 
 from backscroll.sources.cursor.database.decode import as_map, as_text
 
-__all__ = ["Address", "file_path", "parse_uri"]
-
 _URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://([^/?#]*)([^?#]*)")
 _NON_FILE_SCHEMES = frozenset({"http", "https", "data", "mailto", "command", "vscode"})
 _WSL_SHARE = re.compile(r"^[\\/]{2}(?:wsl\.localhost|wsl\$)[\\/]([^\\/]+)(.*)$", re.IGNORECASE | re.DOTALL)

@@ -8,8 +8,9 @@ from typing import TypeVar
 from msgspec import Raw, Struct
 
 from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseNotFoundError
-from backscroll.model import normalize_path
-from backscroll.readers.sqlite.connection import Database, change_token
+from backscroll.model.workspace import normalize_path
+from backscroll.readers.files import change_token
+from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, decode
@@ -17,8 +18,6 @@ from backscroll.sources.cursor.database.record_types import Composer
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor.side_databases import SideDatabases
 from backscroll.sources.cursor.uri import Address, parse_uri
-
-__all__ = ["DatabaseFile", "UserData", "WorkspaceFile"]
 
 T = TypeVar("T")
 

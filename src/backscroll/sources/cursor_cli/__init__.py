@@ -2,42 +2,34 @@
 
 docs/formats/cursor-cli.md describes the format and its versions.
 
-locations          find stores, drafts, transcripts and prompt lists
-reader             parse the units of one root
-store_reader       read a session from its store
-blob_rows          the rows of a store
-metadata           metadata of a session
-session_header     opening, closing and nested subagents of a session
-copied_messages    mark the messages of a copied session
-recovery           recover a conversation without a valid root
-drafts             sessions without a conversation, and prompt lists
-transcript_paths   parse the path of a transcript
-transcript_reader  read a session from its transcript
-transcript_jsonl   transcripts as JSON lines
-transcript_text    transcripts as plain text
-workspace          find the workspace of a session
-model_names        display names of models
-raw_rows           the rows that the archive keeps
-raw_records        decoded records for bug reports
-backup             files, credentials and selected sessions in a backup
-resume             build the command that resumes a session
-writing/           plan moves, copies and restores of sessions
+locations     find stores, drafts, transcripts and prompt lists
+reader        parse the units of one root; drafts, prompt lists and raw records
+store_reader  read a session from its store
+store_rows    the rows of a store, also of a damaged one, and those that the archive keeps
+metadata      metadata of a session: the table ``meta`` and ``meta.json``
+transcripts   read a session from its transcript
+workspace     find the workspace of a session
+backup        files, credentials and selected sessions in a backup
+resume        build the command that resumes a session
+writing       plan moves, copies and restores of sessions
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from backscroll.model.store import SESSION, StoreKind, UnitKind
 from backscroll.sources.cursor_cli import locations
-from backscroll.sources.cursor_graph.record_lookup import result_call_ids, row_keys
+from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     Closeable,
     PathLookup,
     RawRecords,
     RawRows,
     RecordLookup,
+    Source,
     Watchable,
 )
 
@@ -45,26 +37,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Checkpoint, Item, RawRow, Unit
+    from backscroll.model.stream import Checkpoint, Item, RawRow
+    from backscroll.model.unit import Unit
+    from backscroll.sources.capabilities import (
+        Backup,
+        CompanionMoves,
+        ResumeCommands,
+        SessionWriter,
+    )
     from backscroll.sources.cursor_cli.reader import RootReader
 
-__all__ = ["CursorCli"]
 
-
-class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Watchable):
+class CursorCli(Source, Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Watchable):
     """Sessions of ``cursor-agent``, in a terminal or in an editor that uses ACP."""
 
     name = locations.SOURCE
     platform = "cursor"
-    capability_modules: ClassVar[dict[str, str]] = {
-        "BackupContents": "backup",
-        "CompanionMoves": "writing.session_writer",
-        "PathMapping": "writing.relocation",
-        "ResumeCommands": "resume",
-        "SessionInsertion": "backup",
-        "SessionSelection": "backup",
-        "SessionWriter": "writing.session_writer",
-    }
+    stores = (
+        StoreKind("store"),
+        StoreKind("acp"),  # the same, used by another editor
+        StoreKind("transcript", "copy"),
+        StoreKind("prompts", "prompts"),
+    )
+    unit_kinds = (
+        SESSION,
+        UnitKind("transcript"),
+        UnitKind("prompts", is_single=False, is_prompt_log=True),
+        UnitKind(locations.LOG_KIND, is_single=False),
+        UnitKind(locations.UNREADABLE_KIND, is_single=False),
+    )
+    color = ("#2f6f62", "#86c9ba")
 
     def __init__(self) -> None:
         self._readers: dict[str, RootReader] = {}  # by root
@@ -87,6 +89,9 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Watcha
         """Parse a unit from its start, because stores and transcripts may be rewritten."""
         return self._reader(unit.root).read(unit)
 
+    def keeps_file(self, unit: Unit) -> bool:
+        return unit.kind == "transcript"
+
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a store and its ``meta.json``; none for a transcript."""
         return self._reader(unit.root).raw_rows(unit)
@@ -107,3 +112,25 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Watcha
         from backscroll.sources.cursor_cli.reader import RootReader  # start-up: not needed without a change
 
         return self._readers.setdefault(root, RootReader(root))
+
+    # Capabilities, imported on first use
+
+    def resume(self) -> ResumeCommands:
+        from backscroll.sources.cursor_cli import resume
+
+        return resume
+
+    def backup(self) -> Backup:
+        from backscroll.sources.cursor_cli import backup
+
+        return backup
+
+    def writer(self) -> SessionWriter:
+        from backscroll.sources.cursor_cli import writing
+
+        return writing
+
+    def companion_moves(self) -> CompanionMoves:
+        from backscroll.sources.cursor_cli import writing
+
+        return writing

@@ -7,24 +7,13 @@ from sqlite3 import Connection
 
 import msgspec
 
-from backscroll.model.safekeeping.backup import InsertPlan, SelectedFiles, SourceFile
-from backscroll.readers.file_access import files_below
-from backscroll.readers.sqlite.connection import as_bytes
-from backscroll.readers.sqlite.copy import copy_rows, copy_schema, quoted, table_names
-from backscroll.sources.cursor_cli.raw_rows import meta_row
-from backscroll.sources.cursor_cli.transcript_paths import parse_transcript_path
+from backscroll.model.backup import InsertPlan, SelectedFiles, SourceFile
+from backscroll.readers.files import files_below
+from backscroll.readers.sqlite import as_bytes, copy_rows, copy_schema, quoted, table_names
+from backscroll.sources.cursor_cli.locations import parse_transcript_path
+from backscroll.sources.cursor_cli.store_rows import meta_row
+from backscroll.sources.cursor_cli.writing import relocate as relocate
 from backscroll.sources.row_inserts import create_file, insert_rows
-
-__all__ = [
-    "backup_files",
-    "copy_secrets",
-    "copy_sessions",
-    "is_history_path",
-    "plan_insert",
-    "remove_secrets",
-    "select_files",
-    "select_records",
-]
 
 _TRACKING, _PROMPTS = "ai-tracking/ai-code-tracking.db", "prompt_history.json"
 _DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")

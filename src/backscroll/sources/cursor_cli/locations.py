@@ -1,34 +1,32 @@
-"""Find the history of the Cursor CLI: roots and units."""
+"""Find the history of the Cursor CLI: roots, units and the paths of transcripts."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from backscroll.config import Machine
-from backscroll.model import Unit
-from backscroll.readers.file_names import is_utf8
-from backscroll.readers.sqlite.change import change_token, lacks_database
-from backscroll.sources.cursor_cli.transcript_paths import group_by_session
-
-__all__ = [
-    "LOG_KIND",
-    "SOURCE",
-    "UNREADABLE_KIND",
-    "find_transcripts",
-    "find_units",
-    "find_units_at",
-    "roots",
-    "watched_paths",
-]
+from backscroll.model.unit import Unit
+from backscroll.readers.files import change_token, is_utf8, lacks_database
 
 SOURCE = "cursor-cli"
 UNREADABLE_KIND = "unreadable"  # kind of a folder that cannot be listed
 LOG_KIND = "log"  # kind of a write-ahead log without its database
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
+_TRANSCRIPT_FOLDER = "agent-transcripts"
+_SUBAGENT_FOLDER = "subagents"
 _MAX_FOLDER_DEPTH = 4  # enough for a subagent of a subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 _join = os.path.join
+
+
+class TranscriptPath(NamedTuple):
+    """The parts of a transcript's path."""
+
+    project: str  # slug of the workspace path, which cannot be converted back
+    id: str
+    parent: str | None = None  # the session that a subagent belongs to
+    parent_agent: str | None = None  # the subagent that started it, if not the session itself
 
 
 def roots(machine: Machine) -> list[Path]:
@@ -55,6 +53,11 @@ def _windows_roots(homes: Path) -> list[Path]:
         return []
 
 
+def watched_paths(root: Path) -> list[Path]:
+    """Return the paths that ``cursor-agent`` writes to."""
+    return [root / name for name in ("chats", "acp-sessions", "projects", "prompt_history.json")]
+
+
 def find_units(root: Path) -> Iterator[Unit]:
     """Return the stores, drafts, transcripts and prompt lists below a root, each sorted by name.
 
@@ -72,11 +75,6 @@ def find_units(root: Path) -> Iterator[Unit]:
     yield from (Unit(SOURCE, base, path, kind=UNREADABLE_KIND) for path in denied)
 
 
-def watched_paths(root: Path) -> list[Path]:
-    """Return the paths that ``cursor-agent`` writes to."""
-    return [root / name for name in ("chats", "acp-sessions", "projects", "prompt_history.json")]
-
-
 def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
     """Return the units affected by changes at these paths.
 
@@ -91,7 +89,7 @@ def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
                 folders.add(str(root / "acp-sessions" / session))
             case ("prompt_history.json",):
                 folders.add(str(root))
-            case ("projects", _, other, *_) if other != "agent-transcripts":
+            case ("projects", _, other, *_) if other != _TRANSCRIPT_FOLDER:
                 continue
             case _:
                 return None
@@ -160,19 +158,6 @@ def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
         yield _file_unit(path, root, kind="prompts", session_id=None)
 
 
-def find_transcripts(root: Path, denied: list[str] | None = None) -> dict[tuple[str | None, str], list[str]]:
-    """Return the transcripts below a root, by the ids of parent session and session.
-
-    Folders without permission to list them are appended to ``denied``.
-    """
-    denied = denied if denied is not None else []
-    return group_by_session(
-        path
-        for project in _folders(_join(root, "projects"), root, denied)
-        for path in _files(_join(project, "agent-transcripts"), root, denied)
-    )
-
-
 def _transcript_units(root: Path, denied: list[str]) -> Iterator[Unit]:
     for (_, id), paths in find_transcripts(root, denied).items():
         units = [_file_unit(path, root, kind="transcript", session_id=id) for path in paths]
@@ -181,6 +166,58 @@ def _transcript_units(root: Path, denied: list[str]) -> Iterator[Unit]:
             fingerprint = "/".join(unit.fingerprint for unit in units)
             units = [unit._replace(fingerprint=fingerprint) for unit in units]
         yield from units
+
+
+def store_name(folder: Path) -> str:
+    """Return the store that a session's folder belongs to."""
+    return "acp" if folder.parent.name == "acp-sessions" else "store"
+
+
+def find_transcripts(root: Path, denied: list[str] | None = None) -> dict[tuple[str | None, str], list[str]]:
+    """Return the transcripts below a root, by the ids of parent session and session.
+
+    Folders without permission to list them are appended to ``denied``.
+    """
+    denied = denied if denied is not None else []
+    return _group_by_session(
+        path
+        for project in _folders(_join(root, "projects"), root, denied)
+        for path in _files(_join(project, _TRANSCRIPT_FOLDER), root, denied)
+    )
+
+
+def _group_by_session(paths: Iterable[str]) -> dict[tuple[str | None, str], list[str]]:
+    """Group transcripts by session. If a session has JSON lines, its plain text is omitted."""
+    found: dict[tuple[str | None, str], list[str]] = {}
+    for path in paths:
+        parsed = parse_transcript_path(path)
+        if parsed is not None:
+            found.setdefault((parsed.parent, parsed.id), []).append(path)
+    for key, of_session in found.items():
+        found[key] = [path for path in of_session if path.endswith(".jsonl")] or of_session
+    return found
+
+
+def parse_transcript_path(path: Path | str) -> TranscriptPath | None:
+    """Parse ``<id>.txt``, ``<id>.jsonl``, ``<id>/<id>.jsonl`` or ``<parent>/subagents/<id>.jsonl``.
+
+    Return None for any other path.
+    """
+    *parts, name = str(path).split(os.sep)  # noqa: PTH206 - creating a Path takes longer than all other steps
+    id_, _, suffix = name.rpartition(".")
+    if not id_ or suffix not in ("jsonl", "txt") or _TRANSCRIPT_FOLDER not in parts:
+        return None
+    last = len(parts) - 1 - parts[::-1].index(_TRANSCRIPT_FOLDER)
+    folders = parts[last + 1 :]
+    project = parts[last - 1] if last else ""
+    if _SUBAGENT_FOLDER in folders[1:]:
+        last_subagents = len(folders) - 1 - folders[::-1].index(_SUBAGENT_FOLDER)
+        starter = folders[last_subagents - 1]
+        return TranscriptPath(project, id_, folders[0], starter if starter != folders[0] else None)
+    # The folder of a session may contain text files that are not transcripts.
+    if suffix == "txt" and folders and folders[-1] != id_:
+        return None
+    return TranscriptPath(project, id_)
 
 
 def _file_unit(path: str, root: Path, *, kind: str, session_id: str | None) -> Unit:

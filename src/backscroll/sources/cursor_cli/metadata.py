@@ -7,22 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.model import Fault
+from backscroll.model.problem import Fault
+from backscroll.model.stream import RecordCounts
 from backscroll.readers import lenient_json
+from backscroll.readers.json_outline import safe_name
 from backscroll.readers.read_faults import read_fault
-from backscroll.readers.sqlite.connection import as_bytes
+from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.secret_fields import is_secret
-
-__all__ = [
-    "COPY_KEY",
-    "KNOWN_KEYS",
-    "Sidecar",
-    "StoreMetadata",
-    "decode_hex_text",
-    "is_hex",
-    "read_meta",
-    "read_sidecar",
-]
 
 COPY_KEY = "copiedFrom"  # written by Backscroll: which session this is a copy of, and its root then
 KNOWN_KEYS = {
@@ -42,6 +33,7 @@ _NON_TEXT_KEYS = {COPY_KEY, "createdAt", "isRunEverything", "subagentInfo"}
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _SCALAR_FIELD = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
 _MAX_SIDECAR_BYTES = 1024 * 1024
+_KNOWN_SCHEMA_VERSION = 1  # of meta.json
 
 
 class StoreMetadata(Struct, frozen=True):
@@ -156,3 +148,10 @@ def read_sidecar(path: Path) -> Sidecar:
     if not isinstance(loaded, dict):
         return Sidecar(fault=Fault("unexpected-shape", "is not an object"))
     return Sidecar({key: value for key, value in loaded.items() if not is_secret(key)})
+
+
+def count_unknown_schema(sidecar: Sidecar, counts: RecordCounts) -> None:
+    """Count an unknown schema version of ``meta.json``."""
+    version = sidecar.fields.get("schemaVersion")
+    if version is not None and version != _KNOWN_SCHEMA_VERSION:
+        counts.add_unknown(f"meta.json schemaVersion {safe_name(version)}")

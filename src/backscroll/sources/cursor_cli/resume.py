@@ -6,8 +6,6 @@ from pathlib import Path
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
 
-__all__ = ["resume_command"]
-
 _INSTALL_HINT = "Install the Cursor CLI (https://cursor.com/cli), or add ~/.local/bin to PATH."
 
 

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from hashlib import md5
 from pathlib import PurePosixPath, PureWindowsPath
 
-from backscroll.model import Workspace
+from backscroll.model.workspace import Workspace
 from backscroll.sources.cursor.uri import Address, parse_uri
-
-__all__ = ["folder_hash", "moved_slug", "project_slugs", "project_workspace", "store_workspace"]
 
 _HYPHENS = re.compile(r"-+")
 _SEPARATORS = re.compile(r"[/\\:]+")

@@ -2,20 +2,26 @@
 
 The CLI and the IDE store the same graph in different files.
 
-conversation      Conversation: the messages of a conversation
-state             ConversationState: the fields of the root
-blobs             BlobLoader: load blobs in batches
-reachable         find all blobs that a root refers to
-compactions       restore messages that compactions removed
-message_parts     split a stored message into prompts, texts, thinking and tool calls
-prompt_text       separate typed text from context
-tool_calls        arguments and results of tool calls
-calls_without_id  join tool calls and results without ids
-pending_calls     CallTracker: join tool calls and results by id
-edits             file edits of a tool call
-turns             turns and their steps
-steps             build messages from steps
-prescan           outline each message before it is parsed
-timeline          match turns with messages, and assign times
-record_lookup     find the stored record of a message
+conversation   Conversation: the messages of a conversation, also those that compactions removed
+state          ConversationState: the fields of the root
+blobs          BlobLoader: load blobs in batches; find all blobs that a root refers to
+message_parts  split a stored message into prompt, texts, thinking and tool calls
+tool_calls     arguments, results and file edits of tool calls; join calls and results
+turns          turns and their steps
+timeline       match turns with messages, and assign times
+
+The functions below find the stored record of a message, among the rows of both tools.
 """
+
+from backscroll.sources.protocols import string_values
+
+
+def row_keys(place: str) -> tuple[str, ...]:
+    """Return the possible keys of the row at an origin's place. For a blob: its id, and the IDE's key."""
+    kind, _, name = place.partition(" ")
+    return (name, f"agentKv:blob:{name}") if kind == "blob" else (place, kind)
+
+
+def result_call_ids(record: bytes) -> list[str]:
+    """Return the ids of the tool calls that have their result in a blob."""
+    return string_values(record, "toolCallId") if b'"tool-result"' in record else []

@@ -1,37 +1,30 @@
-"""Load blobs by id, in batches. The id of a blob is the SHA-256 of its content."""
+"""Load blobs by id, in batches, and find all blobs that a root refers to."""
 
+import re
 from binascii import unhexlify
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
-
-__all__ = ["MAX_BLOB_BYTES", "BlobLoader", "batch_by_size", "blob_id"]
+from typing import NamedTuple
 
 MAX_BLOB_BYTES = 64 * 1024 * 1024
 _MAX_BATCH_BLOBS = 200
 _MAX_BATCH_BYTES = 8 * 1024 * 1024
+_REACHABLE_BATCH_BLOBS = 100
 
-FetchBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
+# A reference is the length 32 (a space in ASCII) and a SHA-256. Other bytes may look the same; they are not
+# in the store, so they do no harm. 29 bytes of text in a row are not a digest.
+_REFERENCE = re.compile(rb"\x20(?=([\x00-\xff]{32}))")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x80-\xff]")
+_LONG_TEXT = re.compile(rb"[\t\n\r\x20-\x7e]{29}")
+_FetchBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
-def blob_id(value: bytes) -> str | None:
-    """Return a binary id as hex digits; None if the value is not an id."""
-    return value.hex() if len(value) == 32 else None
+class StoredBlob(NamedTuple):
+    """A blob as stored in its row."""
 
-
-def batch_by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Split ids into batches of blobs that fit into memory together."""
-    batch: list[str] = []
-    batch_bytes = 0
-    for id in ids:
-        size = sizes.get(id, 0)
-        if batch and batch_bytes + size > _MAX_BATCH_BYTES:
-            yield batch
-            batch, batch_bytes = [], 0
-        batch.append(id)
-        batch_bytes += size
-    if batch:
-        yield batch
+    data: bytes
+    is_text: bool
 
 
 class BlobLoader:
@@ -40,7 +33,7 @@ class BlobLoader:
     `fetch` returns the requested blobs that exist. If `sizes` is given, batches are limited by size.
     """
 
-    def __init__(self, fetch: FetchBlobs, *, sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(self, fetch: _FetchBlobs, *, sizes: Mapping[str, int] | None = None) -> None:
         self._fetch = fetch
         self._sizes = sizes
         self.missing: dict[str, None] = {}  # requested but not found, in order of the requests
@@ -87,3 +80,61 @@ class BlobLoader:
                 return decoded
         self.altered[id] = None
         return data
+
+
+def batch_by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Split ids into batches of blobs that fit into memory together."""
+    batch: list[str] = []
+    batch_bytes = 0
+    for id in ids:
+        size = sizes.get(id, 0)
+        if batch and batch_bytes + size > _MAX_BATCH_BYTES:
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(id)
+        batch_bytes += size
+    if batch:
+        yield batch
+
+
+def blob_id(value: bytes) -> str | None:
+    """Return a binary id as hex digits; None if the value is not an id."""
+    return value.hex() if len(value) == 32 else None
+
+
+def reachable_blobs(
+    ids: Iterable[str], fetch: Callable[[list[str]], Iterable[tuple[str, StoredBlob]]]
+) -> Iterator[tuple[str, StoredBlob]]:
+    """Return the existing blobs with these ids and all blobs that they refer to, each once.
+
+    `fetch` returns the requested blobs that exist.
+    """
+    seen: set[str] = set()
+    pending = list(dict.fromkeys(ids))
+    while pending:
+        seen.update(pending)
+        found: dict[str, None] = {}
+        remaining = iter(pending)
+        while batch := list(islice(remaining, _REACHABLE_BATCH_BLOBS)):
+            for id, stored in fetch(batch):
+                yield id, stored
+                if references := referenced_ids(_decode_hex(stored)):
+                    found |= dict.fromkeys(each for each in references if each not in seen)
+        pending = list(found)
+
+
+def referenced_ids(data: bytes) -> list[str]:
+    """Return the ids that a root, turn or archive may refer to; none for a message."""
+    if data[:1] == b"{" or not _BINARY.search(data):
+        return []
+    return [id.hex() for id in dict.fromkeys(_REFERENCE.findall(data)) if not _LONG_TEXT.search(id)]
+
+
+def _decode_hex(stored: StoredBlob) -> bytes:
+    """Return the content of a blob. Some versions store everything except JSON as hex text."""
+    if not stored.is_text or len(stored.data) % 2 or stored.data[:1] == b"{":
+        return stored.data
+    try:
+        return unhexlify(stored.data)
+    except ValueError:
+        return stored.data

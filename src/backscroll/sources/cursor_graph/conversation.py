@@ -1,28 +1,26 @@
 """Parse a conversation: messages as sent to the model, with times and typed text from the turns."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from backscroll.model import Message, Origin, Problem, RecordCounts, ToolResult
+import msgspec
+from msgspec import Struct
+
+from backscroll.model.message import Attachment, Message, Origin, Role, ToolCall
+from backscroll.model.problem import Problem
+from backscroll.model.stream import RecordCounts, ToolResult
+from backscroll.readers import timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record
-from backscroll.sources.cursor_graph import timeline
-from backscroll.sources.cursor_graph.blobs import BlobLoader
-from backscroll.sources.cursor_graph.calls_without_id import join_results
-from backscroll.sources.cursor_graph.compactions import (
-    CompactionArchive,
-    find_summaries,
-    insert_summaries,
-    read_compaction_archives,
-    restore_compacted,
-)
+from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 from backscroll.sources.cursor_graph.message_parts import (
     NO_CONTENT_REASON,
     RecordInfo,
     build_message,
     call_ids,
     decode_message,
+    is_injected,
     is_summary,
     message_parts,
     message_text,
@@ -31,21 +29,42 @@ from backscroll.sources.cursor_graph.message_parts import (
     part_texts,
     user_prompt,
     without_prompt_parts,
+    workspace_folders,
 )
-from backscroll.sources.cursor_graph.pending_calls import CallTracker
-from backscroll.sources.cursor_graph.prescan import KnownSteps, outline_message
-from backscroll.sources.cursor_graph.prompt_text import is_injected, workspace_folders
-from backscroll.sources.cursor_graph.state import ConversationState, MessageRef
-from backscroll.sources.cursor_graph.steps import turn_messages
-from backscroll.sources.cursor_graph.turns import Step, Turn, read_call_times, read_steps, read_turns
-
-__all__ = ["Conversation", "RecordOutcome"]
+from backscroll.sources.cursor_graph.state import ConversationState, MessageRef, message_ref
+from backscroll.sources.cursor_graph.timeline import (
+    KnownSteps,
+    MessageTime,
+    TurnAlignment,
+    align_turns,
+    assign_times,
+    outline_message,
+)
+from backscroll.sources.cursor_graph.tool_calls import CallTracker, join_results, parse_edits, value_text
+from backscroll.sources.cursor_graph.turns import (
+    Step,
+    StepCall,
+    Turn,
+    read_call_times,
+    read_steps,
+    read_turns,
+)
 
 RecordOutcome = Literal["parsed", "ignored", "problems"]
-
 _OUTCOME_RANK: dict[RecordOutcome, int] = {"ignored": 0, "problems": 1, "parsed": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
 _ROLES = ("system", "user", "assistant", "tool")
+_MAX_LEAD_MESSAGES = 4  # system prompt, context, rules, summary
+_MIN_SUMMARY_CHARS = 24  # a message that contains a shorter text is not its summary
+
+
+class _CompactionArchive(Struct, frozen=True):
+    """The messages that one compaction removed, and the summary that replaced them."""
+
+    id: str
+    entries: tuple[MessageRef, ...]
+    summary: str
+    summary_id: str | None
 
 
 class Conversation:
@@ -76,7 +95,7 @@ class Conversation:
         self._ended_at = ended_at
         self._calls = CallTracker()
         self._use_counts: dict[str, int] = {}  # by blob id
-        self._last_time: timeline.MessageTime | None = None
+        self._last_time: MessageTime | None = None
         self._last_texts: set[str] = set()  # of the last assistant message
 
     def items(self, entries: Sequence[MessageRef] | None = None) -> Iterator[Message | ToolResult | Problem]:
@@ -87,12 +106,12 @@ class Conversation:
         state = self.state
         for field in state.unknown_fields:
             self._counts.add_unknown(f"root field {field}")
-        archives = read_compaction_archives(state.archives, self._blobs)
+        archives = _read_compaction_archives(state.archives, self._blobs)
         for archive in archives:
             self._set_outcome(archive.id, "blob (archive)", "ignored")
-        messages = restore_compacted(archives, state.messages if entries is None else list(entries))
-        summaries = find_summaries(archives, self._load_messages(messages))
-        complete = insert_summaries(archives, messages, summaries)
+        messages = _restore_compacted(archives, state.messages if entries is None else list(entries))
+        summaries = _find_summaries(archives, self._load_messages(messages))
+        complete = _insert_summaries(archives, messages, summaries)
         turns = list(read_turns(state.turns or state.old_turns, self._blobs))
         for turn in turns:
             for id in filter(None, (turn.id, turn.user_id, *turn.step_ids)):
@@ -108,14 +127,14 @@ class Conversation:
         yield from self._find_damage(messages, [] if messages else turns)
 
     def _parse_messages(
-        self, messages: Sequence[MessageRef], turns: Sequence[Turn], summaries: dict[str, CompactionArchive]
+        self, messages: Sequence[MessageRef], turns: Sequence[Turn], summaries: dict[str, _CompactionArchive]
     ) -> Iterator[Message | ToolResult | Problem]:
         outlines = [
             outline_message(message, is_summary_of_archive=entry.id in summaries)
             for entry, message in self._load_messages(messages)
         ]
-        alignment = timeline.align_turns(outlines, turns)
-        times = timeline.assign_times(
+        alignment = align_turns(outlines, turns)
+        times = assign_times(
             outlines,
             turns,
             self.state.timings,
@@ -124,7 +143,7 @@ class Conversation:
             started_at=self._started_at,
             ended_at=self._ended_at,
         )
-        self._last_time = times[-1] and timeline.MessageTime(times[-1].at, "turn")
+        self._last_time = times[-1] and MessageTime(times[-1].at, "turn")
         missing_turns = _missing_turns_by_position(alignment, len(outlines))
         known_steps = KnownSteps(outlines)
         # After a compaction, the list starts with the same instructions again.
@@ -157,10 +176,10 @@ class Conversation:
         self,
         entry: MessageRef,
         message: dict[str, Any] | bytes | None,
-        time: timeline.MessageTime | None,
+        time: MessageTime | None,
         *,
         turn: Turn | None = None,
-        archive: CompactionArchive | None = None,
+        archive: _CompactionArchive | None = None,
         is_instruction: bool = False,
     ) -> Iterator[Message | ToolResult | Problem]:
         if message is None:
@@ -243,7 +262,7 @@ class Conversation:
         timings = self.state.timings
         turn_time_ms = timings[index].timestamp_ms if index < len(timings) else None
         steps = read_steps(turn, self._blobs) if steps is None else steps
-        for message, blob in turn_messages(
+        for message, blob in _turn_messages(
             turn,
             self._count_unknown_fields(steps),
             calls=self._calls,
@@ -338,7 +357,7 @@ class Conversation:
         if known is None or _OUTCOME_RANK[outcome] > _OUTCOME_RANK[known[1]]:
             self.outcomes[id] = (kind, outcome)
 
-    def _record_info(self, id: str, time: timeline.MessageTime | None) -> RecordInfo:
+    def _record_info(self, id: str, time: MessageTime | None) -> RecordInfo:
         """Return the common fields of a blob's messages. A repeated blob gets a numbered id."""
         self._use_counts[id] = self._use_counts.get(id, 0) + 1
         message_id = id if self._use_counts[id] == 1 else f"{id}#{self._use_counts[id]}"
@@ -358,10 +377,177 @@ class Conversation:
         return Origin(self._path, f"blob {id}")
 
 
-def _missing_turns_by_position(alignment: timeline.TurnAlignment, end: int) -> dict[int, list[int]]:
+def _missing_turns_by_position(alignment: TurnAlignment, end: int) -> dict[int, list[int]]:
     """Group missing turns by the position of the message that they precede."""
     found: dict[int, list[int]] = {}
     for missing in alignment.missing:
         later = [position for position, turn in alignment.turns.items() if turn > missing]
         found.setdefault(min(later, default=end), []).append(missing)
     return found
+
+
+# Turns whose messages are lost
+
+
+def _turn_messages(
+    turn: Turn,
+    steps: Iterable[Step],
+    *,
+    calls: CallTracker,
+    record_info: Callable[[str, MessageTime | None], RecordInfo],
+    turn_time_ms: int | None,
+    model: str | None = None,
+) -> Iterator[tuple[Message, str]]:
+    """Return the messages of a turn, each with the id of its blob. Steps do not name their model."""
+    stored, timed = timestamps.from_value(turn.timestamp_ms), timestamps.from_value(turn_time_ms)
+    start = MessageTime(stored, "stored") if stored else MessageTime(timed, "turn") if timed else None
+    user_id = turn.user_id or turn.id
+    if turn.output is not None:
+        tool = ToolCall(None, "Shell", {"command": turn.text}, turn.output, "completed")
+        yield build_message(record_info(user_id, start), "tool", "", kind="command", tool=tool), user_id
+    elif turn.text.strip() or turn.has_context:
+        kind = "synthetic" if turn.is_simulated else None
+        # A prompt may be an attachment without text. Its type is unknown without a schema.
+        attached = () if turn.text.strip() else (Attachment("context"),)
+        prompt = build_message(
+            record_info(user_id, start), "user", turn.text.strip(), kind=kind, attachments=attached
+        )
+        yield prompt, user_id
+    for step in steps:
+        at = timestamps.from_value(step.timestamp_ms)
+        content = _step_content(step, calls)
+        if content is None:
+            continue
+        role, text, tool_call = content
+        time = MessageTime(at, "stored") if at else start and msgspec.structs.replace(start, source="turn")
+        info = msgspec.structs.replace(record_info(step.id, time), model=model)
+        yield build_message(info, role, text, tool=tool_call), step.id
+
+
+def _step_content(step: Step, calls: CallTracker) -> tuple[Role, str, ToolCall | None] | None:
+    if step.call is not None:
+        return "tool", "", _step_tool_call(step.id, step.call, calls)
+    if step.thinking:
+        return "thinking", step.thinking, None
+    if step.text and step.text.strip():
+        return "assistant", step.text, None
+    return None
+
+
+def _step_tool_call(step_id: str, call: StepCall, calls: CallTracker) -> ToolCall:
+    result = None if call.result is None else value_text(_unwrap_single_field(call.result), [])
+    is_done = result is not None or call.completed_ms is not None
+    return ToolCall(
+        calls.add_call(call.id, step_id),
+        call.name,
+        call.params,
+        result,
+        "completed" if is_done else "pending",
+        edits=parse_edits(call.name, call.params) if is_done else (),
+    )
+
+
+def _unwrap_single_field(result: Any) -> Any:
+    """Remove enclosing records that have a single field."""
+    while isinstance(result, dict) and len(result) == 1:
+        (result,) = result.values()
+    return result
+
+
+# Compactions
+
+
+def _read_compaction_archives(ids: Iterable[str], blobs: BlobLoader) -> list[_CompactionArchive]:
+    """Return the archives, oldest first. A missing one is omitted and listed in `blobs.missing`."""
+    found: list[_CompactionArchive] = []
+    for id, data in blobs.each(dict.fromkeys(ids)):
+        if data is not None:
+            record = Record(data)
+            entries = tuple(message_ref(value) for value in record.all(1))
+            found.append(
+                _CompactionArchive(id, entries, record.text(2) or "", blob_id(record.bytes(4) or b""))
+            )
+    return found
+
+
+def _restore_compacted(archives: Sequence[_CompactionArchive], kept: list[MessageRef]) -> list[MessageRef]:
+    """Return all messages in order: archived ones, oldest first, then those still in the conversation.
+
+    A compaction keeps the system prompt, the context and its summary. It may also keep the last messages
+    that it archived, and a later archive may start with an earlier one. Duplicates are removed.
+    """
+    summary_ids = {archive.summary_id for archive in archives if archive.summary_id}
+    restored: list[MessageRef] = []
+    for entries in (*(list(archive.entries) for archive in archives), kept):
+        if not restored:
+            restored += entries
+            continue
+        common = _common_prefix_length(restored, entries)  # every list starts with the same instructions
+        after_summaries = [index + 1 for index, entry in enumerate(entries) if entry.id in summary_ids]
+        # The lead is the number of messages before the overlap. The best lead gives the longest overlap.
+        leads = dict.fromkeys([*range(_MAX_LEAD_MESSAGES), common, common + 1, common + 2, *after_summaries])
+        lead = max(leads, key=lambda lead: _overlap_length(restored, entries[lead:]))
+        overlap = _overlap_length(restored, entries[lead:])
+        if not overlap:
+            lead = after_summaries[0] - 1 if after_summaries else min(common, 1)
+        restored += entries[min(common, lead) : lead] + entries[lead + overlap :]
+    return restored
+
+
+def _common_prefix_length(first: list[MessageRef], second: list[MessageRef]) -> int:
+    return next(
+        (index for index, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
+        min(len(first), len(second)),
+    )
+
+
+def _overlap_length(before: list[MessageRef], after: list[MessageRef]) -> int:
+    """Return the length of the longest end of one list that is the start of the other."""
+    for size in range(min(len(before), len(after)), 0, -1):
+        if before[-1] == after[size - 1] and before[-size:] == after[:size]:
+            return size
+    return 0
+
+
+def _find_summaries(
+    archives: Iterable[_CompactionArchive], messages: Iterable[tuple[MessageRef, Any]]
+) -> dict[str, _CompactionArchive]:
+    """Return the archives by the id of the message that has their summary.
+
+    An archive names this message, or the text of a message contains its summary.
+    """
+    archives = [archive for archive in archives if archive.summary_id or archive.summary.strip()]
+    found: dict[str, _CompactionArchive] = {}
+    for entry, message in messages if archives else ():
+        for archive in archives:
+            if isinstance(message, dict) and _has_summary(entry, message, archive):
+                found[entry.id] = archive
+    return found
+
+
+def _has_summary(entry: MessageRef, message: dict[str, Any], archive: _CompactionArchive) -> bool:
+    if archive.summary_id:
+        return entry.id == archive.summary_id
+    if message.get("role") not in ("user", "system"):
+        return False
+    summary, text = archive.summary.strip(), message_text(message).strip()
+    return summary == text or (len(summary) >= _MIN_SUMMARY_CHARS and summary in text)
+
+
+def _insert_summaries(
+    archives: Iterable[_CompactionArchive],
+    messages: Sequence[MessageRef],
+    found: dict[str, _CompactionArchive],
+) -> list[MessageRef]:
+    """Return the messages with the summaries that no message has, each after the messages of its archive."""
+    complete = list(messages)
+    known = {archive.id for archive in found.values()}
+    for archive in archives:
+        if archive.id in known or not archive.summary.strip():
+            continue
+        last = next((entry for entry in reversed(archive.entries) if entry in complete), None)
+        end = len(complete) - complete[::-1].index(last) if last is not None else min(1, len(complete))
+        marked = {"providerOptions": {"cursor": {"isSummary": True}}}
+        summary = {"role": "user", "content": archive.summary.strip()} | marked
+        complete.insert(end, MessageRef(archive.id, msgspec.json.encode(summary)))
+    return complete

@@ -1,42 +1,33 @@
-"""Split a message, as sent to the model, into texts, thinking, tool calls and results."""
+"""Split a message, as sent to the model, into prompt, texts, thinking, tool calls and results.
 
+A prompt is the text that the user typed, without the context that the tool adds for the model.
+"""
+
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from backscroll.model import Attachment, Message, Origin, RecordCounts, Role, TimeSource, ToolCall, ToolResult
-from backscroll.readers import lenient_json
+from backscroll.model.message import Attachment, Message, Origin, Role, TimeSource, ToolCall
+from backscroll.model.stream import RecordCounts, ToolResult
+from backscroll.readers import lenient_json, timestamps
 from backscroll.readers.json_outline import safe_name
-from backscroll.readers.text_values import text_in
-from backscroll.sources.cursor_graph.calls_without_id import RESULT_WITHOUT_ID
-from backscroll.sources.cursor_graph.edits import as_created, parse_edits
-from backscroll.sources.cursor_graph.pending_calls import CallTracker, call_id
-from backscroll.sources.cursor_graph.prompt_text import Prompt, parse_prompt
+from backscroll.readers.lenient_json import text_in
 from backscroll.sources.cursor_graph.tool_calls import (
+    RESULT_WITHOUT_ID,
     UNKNOWN_TOOL,
+    CallTracker,
+    as_created,
+    call_id,
     call_params,
     cursor_options,
     parse_attachment,
+    parse_edits,
     parse_outcome,
 )
-
-__all__ = [
-    "NO_CONTENT_REASON",
-    "RecordInfo",
-    "build_message",
-    "call_ids",
-    "decode_message",
-    "is_summary",
-    "message_parts",
-    "message_text",
-    "model_name",
-    "parse_parts",
-    "part_texts",
-    "user_prompt",
-    "without_prompt_parts",
-]
 
 NO_CONTENT_REASON = "has no recognized content"
 _CALL_TYPES = ("tool-call", "tool_call", "tool_use")
@@ -46,7 +37,7 @@ _REDACTED_TYPES = ("redacted-reasoning", "redacted_thinking")
 _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
-class RecordInfo(msgspec.Struct, frozen=True):
+class RecordInfo(Struct, frozen=True):
     """The fields that all messages of one record share."""
 
     id: str
@@ -54,6 +45,20 @@ class RecordInfo(msgspec.Struct, frozen=True):
     timestamp: datetime | None = None
     timestamp_source: TimeSource | None = None
     model: str | None = None
+
+
+class Prompt(Struct, frozen=True):
+    """The parsed parts of a user message."""
+
+    text: str  # as typed; empty if the user typed nothing
+    at: datetime | None  # from the context, with a resolution of one minute
+    attachments: tuple[Attachment, ...] = ()
+    is_tagged: bool = False  # the typed text is in <user_query> tags
+
+    @property
+    def is_context(self) -> bool:
+        """Whether the message has only context: no typed text, no attachment."""
+        return not self.text and not self.attachments
 
 
 def decode_message(data: bytes) -> dict[str, Any] | None:
@@ -177,49 +182,6 @@ def parse_parts(
             yield item
 
 
-def without_prompt_parts(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a user message without text and images. In some versions, tool results remain."""
-    remaining = [
-        part for part in message_parts(message) if _part_text(part) is None and parse_attachment(part) is None
-    ]
-    return {**message, "role": "tool", "content": remaining, "tool_calls": None}
-
-
-def part_texts(message: dict[str, Any]) -> set[str]:
-    """Return the text or thinking of each part."""
-    return {text.strip() for part in message_parts(message) if (text := _part_text(part)) and text.strip()}
-
-
-def message_text(message: dict[str, Any]) -> str:
-    """Return the text and thinking of all parts."""
-    texts = (text for part in message_parts(message) if (text := _part_text(part)) is not None)
-    return "\n".join(texts).strip()
-
-
-def build_message(
-    info: RecordInfo,
-    role: Role,
-    content: str,
-    *,
-    kind: str | None = None,
-    tool: ToolCall | None = None,
-    attachments: tuple[Attachment, ...] = (),
-) -> Message:
-    """Build a message with the common fields of its record."""
-    return Message(
-        id=info.id,
-        role=role,
-        content=content,
-        origin=info.origin,
-        kind=kind,
-        timestamp=info.timestamp,
-        timestamp_source=info.timestamp_source,
-        model=info.model,
-        tool=tool,
-        attachments=attachments,
-    )
-
-
 def _parse_call(part: dict[str, Any], info: RecordInfo, calls: CallTracker, *, record_id: str) -> Message:
     name = _tool_name(part)
     params = call_params(part)
@@ -270,3 +232,141 @@ def _part_text(part: dict[str, Any]) -> str | None:
     if text is None:
         text = part.get("thinking")
     return text if isinstance(text, str) else None
+
+
+def without_prompt_parts(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a user message without text and images. In some versions, tool results remain."""
+    remaining = [
+        part for part in message_parts(message) if _part_text(part) is None and parse_attachment(part) is None
+    ]
+    return {**message, "role": "tool", "content": remaining, "tool_calls": None}
+
+
+def part_texts(message: dict[str, Any]) -> set[str]:
+    """Return the text or thinking of each part."""
+    return {text.strip() for part in message_parts(message) if (text := _part_text(part)) and text.strip()}
+
+
+def message_text(message: dict[str, Any]) -> str:
+    """Return the text and thinking of all parts."""
+    texts = (text for part in message_parts(message) if (text := _part_text(part)) is not None)
+    return "\n".join(texts).strip()
+
+
+def build_message(
+    info: RecordInfo,
+    role: Role,
+    content: str,
+    *,
+    kind: str | None = None,
+    tool: ToolCall | None = None,
+    attachments: tuple[Attachment, ...] = (),
+) -> Message:
+    """Build a message with the common fields of its record."""
+    return Message(
+        id=info.id,
+        role=role,
+        content=content,
+        origin=info.origin,
+        kind=kind,
+        timestamp=info.timestamp,
+        timestamp_source=info.timestamp_source,
+        model=info.model,
+        tool=tool,
+        attachments=attachments,
+    )
+
+
+# Text that the user typed, and context
+
+_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+_GREEDY_QUERY = re.compile(r"<user_query>(.*)</user_query>", re.DOTALL)
+_UNCLOSED_QUERY = re.compile(r"<user_query>\s*(.*)", re.DOTALL)
+_TIMESTAMP = re.compile(r"<timestamp>(.*?)</timestamp>", re.DOTALL)
+_IMAGES = re.compile(r"<image_files>(.*?)</image_files>", re.DOTALL)
+_IMAGE_PATH = re.compile(r"^\s*(?:\d+\.|[-*])?\s*(\S.*?\.\w{2,5})\s*$", re.MULTILINE)
+_WORKSPACE_PATH = re.compile(r"^\s*Workspace Path:\s*(\S.*?)\s*$", re.MULTILINE)
+_IMAGE_PLACEHOLDER = re.compile(r"^\s*\[Image\]\s*$", re.MULTILINE)
+
+# Blocks that the tool adds for the model.
+_CONTEXT_TAGS = (
+    "additional_data",
+    "agent_requestable_workspace_rules",
+    "agent_skills",
+    "agent_transcripts",
+    "always_applied_workspace_rules",
+    "attached_files",
+    "available_skills",
+    "cursor_rules_context",
+    "custom_instructions",
+    "environment_details",
+    "external_links",
+    "git_status",
+    "image_files",
+    "manually_attached_skills",
+    "mcp_instructions",
+    "mcp_file_system",
+    "memories",
+    "open_and_recently_viewed_files",
+    "project_layout",
+    "rules",
+    "system_reminder",
+    "system-reminder",
+    "task_notification",
+    "terminal_files_information",
+    "timestamp",
+    "user_info",
+    "user_rules",
+    "workspace_rules",
+)
+_CONTEXT = re.compile(rf"<({'|'.join(_CONTEXT_TAGS)})\b[^>]*>.*?</\1>", re.DOTALL)
+
+# Prompts that the tool writes itself: a subagent or background task has finished, or a fork starts.
+_INJECTED = re.compile(
+    r"\s*(?:<(?:task|subagent|background)[\w-]*>"
+    r"|(?:The |A )?(?:subagent|background (?:task|shell|agent|command))\b.{0,120}?"
+    r"\b(?:completed|finished|failed|exited|result)"
+    r"|You are (?:now )?(?:a|the) (?:forked )?subagent\b"
+    r"|The (?:previous|last) (?:turn|response|request) was interrupted\b)",
+    re.IGNORECASE,
+)
+
+
+def parse_prompt(raw: str) -> Prompt:
+    """Return the typed text of a user message. Without tags, it is the text outside of context blocks."""
+    stamp = _TIMESTAMP.search(raw)
+    at = timestamps.from_english(stamp[1]) if stamp else None
+    images = [
+        Attachment("image", name=re.split(r"[\\/]", path)[-1], path=path)
+        for block in _IMAGES.findall(raw)
+        for path in _IMAGE_PATH.findall(block)
+    ]
+    queries = _tagged_queries(raw)
+    outside = raw if not queries else _GREEDY_QUERY.sub("", raw)
+    text, placeholder_count = _IMAGE_PLACEHOLDER.subn("", _CONTEXT.sub("", outside))
+    images += [Attachment("image")] * max(0, placeholder_count - len(images))
+    if queries:
+        return Prompt("\n\n".join(dict.fromkeys(queries)), at, tuple(images), is_tagged=True)
+    return Prompt(text.replace("<user_query>", "").replace("</user_query>", "").strip(), at, tuple(images))
+
+
+def _tagged_queries(raw: str) -> list[str]:
+    """Return the texts in <user_query> tags.
+
+    With one opening tag, the text ends at the last closing tag, because the typed text may quote the tags.
+    """
+    pattern = _GREEDY_QUERY if raw.count("<user_query>") == 1 else _QUERY
+    queries = [query.strip() for query in pattern.findall(raw) if query.strip()]
+    if not queries and "</user_query>" not in raw and (unclosed := _UNCLOSED_QUERY.search(raw)):
+        queries = [unclosed[1]]
+    return queries
+
+
+def is_injected(text: str) -> bool:
+    """Return whether the tool wrote this prompt instead of the user."""
+    return _INJECTED.match(text) is not None
+
+
+def workspace_folders(context: str) -> list[str]:
+    """Return the workspace paths in the context."""
+    return list(_WORKSPACE_PATH.findall(context))

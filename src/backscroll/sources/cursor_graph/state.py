@@ -9,13 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from backscroll.model import TrackedFile
+from backscroll.model.stream import TrackedFile
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import blob_id
 
-__all__ = ["NEWEST_KNOWN_FIELD", "ConversationState", "MessageRef", "NestedSubagent", "TurnTiming"]
-
-NEWEST_KNOWN_FIELD = 39
+_NEWEST_KNOWN_FIELD = 39
 _MODES = {1: "agent", 2: "ask", 3: "plan", 4: "debug", 5: "triage", 6: "project", 7: "multitask", 8: "custom"}
 
 
@@ -49,7 +47,7 @@ class NestedSubagent(Struct, frozen=True):
         inner = record.bytes(1)
         if inner is None or blob_id(inner) is not None:
             return NestedSubagent(self.key, data, None)
-        return nested_subagent(self.key, record, inner)
+        return _nested_subagent(self.key, record, inner)
 
 
 class ConversationState:
@@ -76,7 +74,7 @@ class ConversationState:
 
     @property
     def unknown_fields(self) -> list[int]:
-        return sorted(field for field in self._record.numbers if field > NEWEST_KNOWN_FIELD)
+        return sorted(field for field in self._record.numbers if field > _NEWEST_KNOWN_FIELD)
 
     @property
     def is_empty(self) -> bool:
@@ -87,7 +85,7 @@ class ConversationState:
         for entry in self._record.records(16):
             value = entry.record(2)
             if value is not None:
-                found.append(nested_subagent(entry.text(1) or "", value, value.bytes(1)))
+                found.append(_nested_subagent(entry.text(1) or "", value, value.bytes(1)))
         for entry in self._record.records(31):
             id = blob_id(entry.bytes(2) or b"")
             if id is not None:
@@ -129,7 +127,7 @@ class ConversationState:
         return {key: value for key, value in facts.items() if value}
 
 
-def nested_subagent(key: str, record: Record, root: bytes | None) -> NestedSubagent:
+def _nested_subagent(key: str, record: Record, root: bytes | None) -> NestedSubagent:
     return NestedSubagent(key, root, None, record.number(2), record.text(4) or None, record.number(3))
 
 

@@ -1,22 +1,31 @@
-"""Times of the messages of a conversation.
+"""Match turns with the messages of a conversation, and assign times to the messages.
 
 Messages have no times. Depending on the version, the times of turns, tool calls or prompts are known. The
 others are interpolated and marked as such.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from itertools import pairwise
+from typing import Any
 
 from msgspec import Struct
 
-from backscroll.model import TimeSource
+from backscroll.model.message import TimeSource
 from backscroll.readers import timestamps
+from backscroll.sources.cursor_graph.message_parts import (
+    call_ids,
+    is_summary,
+    message_text,
+    part_texts,
+    user_prompt,
+)
 from backscroll.sources.cursor_graph.state import TurnTiming
-from backscroll.sources.cursor_graph.turns import Turn
+from backscroll.sources.cursor_graph.turns import Step, Turn
 
-__all__ = ["MessageOutline", "MessageTime", "TurnAlignment", "align_turns", "assign_times"]
+_MAX_CONTEXT_CHARS = 4_000  # compared with the text of turns
+_MIN_TEXT_CHARS = 24  # shorter answers often repeat, so they do not identify a step
 
 
 class MessageOutline(Struct):
@@ -42,6 +51,37 @@ class TurnAlignment(Struct):
 
     turns: dict[int, int]  # index of a turn by the index of its prompt
     missing: list[int]  # indexes of the turns without messages
+
+
+def outline_message(message: dict[str, Any] | bytes | None, *, is_summary_of_archive: bool) -> MessageOutline:
+    """Return the outline of a message; an empty one for the summary of a compaction."""
+    if not isinstance(message, dict) or is_summary_of_archive or is_summary(message):
+        return MessageOutline("")
+    role = str(message.get("role"))
+    if role != "user":
+        hashes = tuple(hash(text) for text in part_texts(message) if len(text) >= _MIN_TEXT_CHARS)
+        return MessageOutline(role, call_ids=call_ids(message), text_hashes=hashes)
+    prompt = user_prompt(message)
+    if prompt.is_context:
+        return MessageOutline(role, at=prompt.at, context=message_text(message)[:_MAX_CONTEXT_CHARS])
+    return MessageOutline(role, prompt.text, at=prompt.at)
+
+
+class KnownSteps:
+    """Set of the steps that the messages contain too."""
+
+    def __init__(self, outlines: Iterable[MessageOutline]) -> None:
+        self._call_ids: set[str] = set()
+        self._text_hashes: set[int] = set()
+        for outline in outlines:
+            self._call_ids.update(outline.call_ids)
+            self._text_hashes.update(outline.text_hashes)
+
+    def __contains__(self, step: Step) -> bool:
+        if step.call is not None:
+            return step.call.id in self._call_ids
+        text = (step.text or step.thinking or "").strip()
+        return len(text) >= _MIN_TEXT_CHARS and hash(text) in self._text_hashes
 
 
 def align_turns(outlines: Sequence[MessageOutline], turns: Sequence[Turn]) -> TurnAlignment:

@@ -9,8 +9,6 @@ from backscroll.model.text import pluralize
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 
-__all__ = ["Step", "StepCall", "Turn", "read_call_times", "read_steps", "read_turns"]
-
 _TOOL_NAMES = {  # by field number
     1: "Shell",
     3: "Delete",

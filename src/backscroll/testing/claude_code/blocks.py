@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Block", "Record", "document", "encode", "image", "redacted", "text", "text_document", "thinking"]
-
 Block = dict[str, Any]
 Record = dict[str, Any]
 

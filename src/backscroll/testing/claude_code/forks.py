@@ -10,17 +10,6 @@ from backscroll.testing.claude_code.blocks import Record, text
 from backscroll.testing.claude_code.lines import format_time
 from backscroll.testing.claude_code.transcript import Transcript
 
-__all__ = [
-    "append_foreign_lines",
-    "continue_in_new_file",
-    "fork",
-    "fork_session",
-    "repeat_conversation",
-    "repeat_lines",
-    "resume",
-    "resume_with_new_ids",
-]
-
 
 def resume(first: Transcript, *, restamp: bool = True, seed: int = 1) -> Transcript:
     """Resume a session in a new file, as versions up to 1.0 did.

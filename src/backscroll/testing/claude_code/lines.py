@@ -12,8 +12,6 @@ from backscroll.testing.claude_code.blocks import Record, encode
 from backscroll.testing.claude_code.project_key import project_key
 from backscroll.testing.claude_code.versions import Release
 
-__all__ = ["START", "Lines", "format_time"]
-
 START = datetime(2026, 10, 3, 7, tzinfo=UTC)
 
 _SLUGS = ("quiet-ferry-lantern", "brave-amber-otter", "slow-paper-river", "round-copper-gate")

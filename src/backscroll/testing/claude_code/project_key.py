@@ -1,7 +1,5 @@
 """Name of the folder in which Claude Code stores a project."""
 
-__all__ = ["project_key"]
-
 _MAX_KEY_CHARS = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 

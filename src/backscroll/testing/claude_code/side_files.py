@@ -12,20 +12,6 @@ from backscroll.testing.claude_code.blocks import encode
 from backscroll.testing.claude_code.lines import START, format_time
 from backscroll.testing.claude_code.transcript import Transcript
 
-__all__ = [
-    "Prompt",
-    "write_desktop_entry",
-    "write_empty_stub",
-    "write_plan",
-    "write_prompts",
-    "write_running_process",
-    "write_session_index",
-    "write_settings",
-    "write_tasks",
-    "write_todos",
-    "write_workflow",
-]
-
 
 @dataclass(frozen=True)
 class Prompt:

@@ -4,8 +4,6 @@ from typing import Any, Self
 
 from backscroll.testing.claude_code.lines import Lines
 
-__all__ = ["OPAQUE_TYPES", "StateLines"]
-
 # Known types without information for the user.
 OPAQUE_TYPES = (
     "atis-latch",

@@ -11,28 +11,6 @@ from typing import Any
 
 from backscroll.testing.claude_code.blocks import Block, image
 
-__all__ = [
-    "Call",
-    "ask",
-    "bash",
-    "bash_output",
-    "edit",
-    "exit_plan",
-    "fetch",
-    "glob",
-    "grep",
-    "kill_bash",
-    "ls",
-    "mcp",
-    "multi_edit",
-    "read",
-    "screenshot",
-    "todos",
-    "tool_search",
-    "web_search",
-    "write",
-]
-
 
 @dataclass(frozen=True)
 class Call:

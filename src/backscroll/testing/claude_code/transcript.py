@@ -12,8 +12,6 @@ from backscroll.testing.claude_code.events import EventLines, task_notification
 from backscroll.testing.claude_code.tool_calls import Call
 from backscroll.testing.claude_code.versions import SubagentLayout
 
-__all__ = ["Transcript"]
-
 _PREVIEW_CHARS = 2000
 
 

@@ -9,8 +9,6 @@ from backscroll.testing.claude_code.blocks import Block
 from backscroll.testing.claude_code.lines import Lines
 from backscroll.testing.claude_code.tool_calls import Call
 
-__all__ = ["MessageLines"]
-
 _REJECTED_START = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a "
     "file edit, the new_string was NOT written to the file). "

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-__all__ = ["Release", "StopReasonLines", "SubagentLayout"]
-
 StopReasonLines = Literal["never", "last", "always"]
 SubagentLayout = Literal["inline", "flat", "nested"]
 

@@ -13,24 +13,10 @@ graph            the content-addressed graph of a conversation
 prompt_messages  messages of the graph as the model receives them
 workspaces       workspaces of every kind
 tool_calls       example calls of every tool
-session_kinds    drafts, ghosts, subagents and other special sessions
-generations      one example history per generation
-history          a large history for benchmarks
 side_databases   code tracking, search and images
-damage           every known kind of damage
 """
 
-from backscroll.testing.cursor import damage
-from backscroll.testing.cursor.generations import (
-    DOCS,
-    GENERATIONS,
-    SHOP,
-    Example,
-    all_message_kinds,
-    all_tool_calls,
-)
 from backscroll.testing.cursor.graph import Graph, build_graph
-from backscroll.testing.cursor.history import write_history
 from backscroll.testing.cursor.messages import (
     Message,
     Tool,
@@ -50,12 +36,13 @@ from backscroll.testing.cursor.messages import (
     with_empty_tool_data,
 )
 from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, SECRET
-from backscroll.testing.cursor.session_kinds import KINDS
 from backscroll.testing.cursor.session_lists import Entry
 from backscroll.testing.cursor.side_databases import write_image, write_search, write_tracking
 from backscroll.testing.cursor.tool_calls import CLI_TOOL_NAMES, TOOL_NAMES, example_call
 from backscroll.testing.cursor.user_data import START_TIMES, Composer, Home
 from backscroll.testing.cursor.workspaces import (
+    DOCS,
+    SHOP,
     Workspace,
     container_folder,
     empty_window,
@@ -71,27 +58,21 @@ __all__ = [
     "CLI_TOOL_NAMES",
     "COMPOSER_VERSIONS",
     "DOCS",
-    "GENERATIONS",
-    "KINDS",
     "SECRET",
     "SHOP",
     "START_TIMES",
     "TOOL_NAMES",
     "Composer",
     "Entry",
-    "Example",
     "Graph",
     "Home",
     "Message",
     "Tool",
     "Workspace",
-    "all_message_kinds",
-    "all_tool_calls",
     "assistant",
     "build_graph",
     "cancelled",
     "container_folder",
-    "damage",
     "empty",
     "empty_window",
     "example_call",
@@ -111,7 +92,6 @@ __all__ = [
     "windows_folder",
     "with_empty_tool_data",
     "write_code_workspace",
-    "write_history",
     "write_image",
     "write_search",
     "write_tracking",

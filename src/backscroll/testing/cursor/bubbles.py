@@ -8,8 +8,6 @@ from typing import Any
 from backscroll.testing.cursor.messages import JsonEncoding, Message, Tool
 from backscroll.testing.cursor.tool_calls import tool_number
 
-__all__ = ["bubble", "bubble_header", "dumps", "inline_bubble", "iso", "tab_bubble", "tool_data"]
-
 # Lists of editor state in every bubble, nearly always empty.
 _EMPTY_LISTS = (
     "approximateLintErrors",

@@ -22,8 +22,6 @@ from backscroll.testing.cursor.prompt_messages import (
 )
 from backscroll.testing.protobuf import Field, encode_map_entry, encode_message, fixed32, fixed64
 
-__all__ = ["Graph", "Turns", "build_graph"]
-
 Turns: TypeAlias = Literal["new", "old", "none"]
 
 # Field number of the call in a tool step, by tool name.

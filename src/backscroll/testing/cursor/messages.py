@@ -9,26 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-__all__ = [
-    "JsonEncoding",
-    "Message",
-    "Tool",
-    "assistant",
-    "cancelled",
-    "empty",
-    "failed",
-    "image",
-    "loading",
-    "missing",
-    "orphaned",
-    "rejected",
-    "simulated",
-    "thinking",
-    "tool",
-    "user",
-    "with_empty_tool_data",
-]
-
 # Encoding of a JSON value in a field: as JSON text, as an object, or as JSON text inside JSON text.
 JsonEncoding: TypeAlias = Literal["json", "object", "double"]
 

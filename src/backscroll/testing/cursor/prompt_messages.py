@@ -7,8 +7,6 @@ from typing import Any, Literal, TypeAlias
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.messages import Message, Tool
 
-__all__ = ["Style", "assistant_prompt", "opening_prompts", "split_turns", "thinking_text", "turn_prompts"]
-
 # Location of tool calls: parts of the content, or a separate field as in the OpenAI API.
 Style: TypeAlias = Literal["parts", "openai"]
 

@@ -6,16 +6,6 @@ from typing import Any
 from backscroll.testing.cursor.bubbles import dumps, iso
 from backscroll.testing.cursor.workspaces import Workspace
 
-__all__ = [
-    "COMPOSER_VERSIONS",
-    "CONTEXT",
-    "SECRET",
-    "composer_data",
-    "head",
-    "secrets",
-    "sidecars",
-]
-
 # Replaces every token and key. With a "=" appended it is valid base64. No output may contain it.
 SECRET = "FAKEsecretNEVERshow"
 

@@ -9,19 +9,6 @@ from backscroll.testing.cursor.rows import head
 from backscroll.testing.cursor.workspaces import Workspace
 from backscroll.testing.database import Cell
 
-__all__ = [
-    "HEADER_COLUMNS",
-    "KEY_VALUE_SCHEMA",
-    "Entry",
-    "global_list",
-    "header_columns",
-    "header_row",
-    "header_schema",
-    "pane_rows",
-    "table_flags",
-    "workspace_list",
-]
-
 KEY_VALUE_SCHEMA = """
 create table if not exists ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
 create table if not exists cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);

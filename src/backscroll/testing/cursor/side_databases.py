@@ -7,8 +7,6 @@ from backscroll.testing import database
 from backscroll.testing.cursor.workspaces import Workspace
 from backscroll.testing.database import Cell
 
-__all__ = ["write_image", "write_search", "write_tracking"]
-
 _TRACKING_TABLES = {
     "ai_code_hashes": (
         "hash TEXT PRIMARY KEY, source TEXT NOT NULL, fileExtension TEXT, fileName TEXT, requestId TEXT,"

@@ -5,8 +5,6 @@ from typing import Any
 
 from backscroll.testing.cursor.messages import Tool
 
-__all__ = ["CLI_TOOL_NAMES", "TOOL_NAMES", "example_call", "tool_number"]
-
 TOOL_NAMES = (
     "read_file",
     "read_file_v2",

@@ -24,8 +24,6 @@ from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, composer_data, sec
 from backscroll.testing.cursor.workspaces import Workspace, local_folder
 from backscroll.testing.database import Cell, Journal, RowLocation
 
-__all__ = ["START_TIMES", "Composer", "Home", "assign_ids", "new_id"]
-
 # Default start time of a session by generation, in milliseconds.
 START_TIMES: Mapping[int, int] = {
     0: 1717000000000,

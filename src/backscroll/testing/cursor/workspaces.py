@@ -9,18 +9,6 @@ from urllib.parse import quote
 
 from backscroll.testing.cursor.bubbles import dumps
 
-__all__ = [
-    "Workspace",
-    "container_folder",
-    "empty_window",
-    "local_folder",
-    "multi_root",
-    "ssh_folder",
-    "windows_folder",
-    "write_code_workspace",
-    "wsl_folder",
-]
-
 
 @dataclass(frozen=True)
 class Workspace:
@@ -98,3 +86,7 @@ def _remote(authority: str, path: str) -> Workspace:
 
 def _md5(text: str) -> str:
     return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+SHOP = local_folder("/home/dev/shop")
+DOCS = local_folder("/home/dev/docs site", inode=1835010)

@@ -15,8 +15,6 @@ from backscroll.testing.cursor.rows import SECRET
 from backscroll.testing.cursor.user_data import assign_ids, new_id
 from backscroll.testing.database import Cell, Journal, RowLocation
 
-__all__ = ["SCHEMA", "START", "Chat", "Home", "folder_hash", "write_store"]
-
 SCHEMA = """
 create table if not exists blobs (id TEXT PRIMARY KEY, data BLOB);
 create table if not exists meta (key TEXT PRIMARY KEY, value TEXT);

@@ -14,15 +14,6 @@ from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.messages import Message
 from backscroll.testing.cursor.prompt_messages import split_turns, thinking_text
 
-__all__ = [
-    "Layout",
-    "format_prompt_time",
-    "project_slug",
-    "transcript_records",
-    "transcript_text",
-    "write_transcript",
-]
-
 Layout: TypeAlias = Literal["nested", "flat", "txt"]
 Rule: TypeAlias = Literal["separators", "alphanumeric"]
 

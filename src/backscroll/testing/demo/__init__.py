@@ -17,6 +17,6 @@ image               small PNG images
 projects            content of the sessions
 """
 
-from backscroll.testing.demo.writer import Demo, build_history, delete_session, write
+from backscroll.testing.demo.writer import ROOTS, Demo, build_history, delete_session, write
 
-__all__ = ["Demo", "build_history", "delete_session", "write"]
+__all__ = ["ROOTS", "Demo", "build_history", "delete_session", "write"]

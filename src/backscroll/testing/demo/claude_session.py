@@ -10,8 +10,6 @@ from backscroll.testing.claude_code.versions import SubagentLayout
 from backscroll.testing.demo.project import Repository
 from backscroll.testing.demo.session import DemoSession
 
-__all__ = ["ClaudeSession", "SubagentTask"]
-
 _CHARS_PER_TOKEN = 3.6
 _INITIAL_CONTEXT_TOKENS = 24_000  # instructions, tools and project description
 

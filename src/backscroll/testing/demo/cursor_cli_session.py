@@ -10,8 +10,6 @@ from backscroll.testing.cursor.user_data import assign_ids
 from backscroll.testing.demo.cursor_session import CursorSession, milliseconds
 from backscroll.testing.demo.project import Repository
 
-__all__ = ["CursorCliSession", "StoredIn"]
-
 # Files of a chat: its store, a transcript, or both.
 StoredIn: TypeAlias = Literal["store", "both", "transcript"]
 

@@ -14,8 +14,6 @@ from backscroll.testing.cursor.user_data import assign_ids
 from backscroll.testing.demo.project import Repository
 from backscroll.testing.demo.session import DemoSession, session_id
 
-__all__ = ["CursorIdeSession", "CursorSession", "milliseconds"]
-
 _GENERATION_5_START = datetime(2026, 8, 10, tzinfo=UTC)
 
 

@@ -7,8 +7,6 @@ known before the repository is written.
 from collections.abc import Mapping
 from hashlib import sha1
 
-__all__ = ["commit_id", "tree_id"]
-
 
 def commit_id(tree: str, parent: str | None, author: str, message: str) -> str:
     """Return the id of a commit. ``author`` is name, address, seconds and zone in the format of git."""

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from backscroll.testing.demo.project import Commit, Repository, author_line
 
-__all__ = ["find_git", "write_files", "write_repository"]
-
 
 def find_git() -> str | None:
     """Return the path of the git executable, or None."""

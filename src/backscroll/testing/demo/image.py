@@ -4,8 +4,6 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-__all__ = ["chart"]
-
 _BACKGROUND, _BAR_COLOR = b"\xf7\xf4\xec", b"\x2b\x5d\x7c"
 
 

@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from backscroll.testing.demo.git_objects import commit_id, tree_id
 
-__all__ = ["Change", "Commit", "Repository", "author_line"]
-
 _AUTHOR = "Robin Vale <robin@example.invalid>"
 _WINTER_TIME_START = datetime(2026, 10, 25, 1, tzinfo=UTC)
 

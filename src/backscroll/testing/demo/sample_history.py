@@ -15,8 +15,6 @@ from backscroll.testing.demo.cursor_session import CursorIdeSession, millisecond
 from backscroll.testing.demo.project import Repository
 from backscroll.testing.demo.session import DemoSession
 
-__all__ = ["SampleHistory", "utc_time"]
-
 S = TypeVar("S", bound=DemoSession)
 
 _YEAR = 2026

@@ -13,8 +13,6 @@ from uuid import UUID
 
 from backscroll.testing.demo.project import Repository
 
-__all__ = ["DemoSession", "session_id"]
-
 
 def session_id(name: str) -> str:
     """Return the id of a session. It depends only on the name."""

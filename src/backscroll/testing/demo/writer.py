@@ -28,8 +28,6 @@ from backscroll.testing.demo.projects import (
 from backscroll.testing.demo.sample_history import SampleHistory
 from backscroll.testing.demo.session import session_id
 
-__all__ = ["Demo", "build_history", "delete_session", "write"]
-
 # Deleted after the first sync, so that `list --gone` has something to show.
 _DELETED_SESSION = "tideline/clock-change-tests"
 
@@ -44,6 +42,8 @@ _PROJECT_MODULES = (
     lintel_autumn,
     website,
 )
+
+ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}  # in the folder
 
 
 class Demo(Struct, frozen=True):
@@ -149,11 +149,7 @@ def _summarize(history: SampleHistory, folder: Path, *, has_git: bool) -> Demo:
     ]
     return Demo(
         folder=str(folder),
-        roots={
-            "claude-code": str(folder / ".claude"),
-            "cursor": str(folder / ".config/Cursor"),
-            "cursor-cli": str(folder / ".cursor"),
-        },
+        roots={source: str(folder / name) for source, name in ROOTS.items()},
         sessions=counts,
         subagents=sum(session.subagents for session in history.sessions),
         repositories=len(repositories),

@@ -1,18 +1,12 @@
 """Pages of the web app. Each handler takes a History and a request, and runs in a worker thread.
 
-home           recent sessions, notices
-figures        cards, charts, tables and top sessions of the home page
-sessions       the session list with its filters
-session        a session: messages, facts, find, prompts
-records        the original record of a message, exports
-commits        commits with the sessions behind them
-files          files with the session behind each line
-journal        the journal of a repository by day
-health         sources, problems, events, archive, backups
-annotations    stars, tags, notes, titles
-search         search results
-search_facets  filters beside the search results
-palette        suggestions of the command palette
-demo           the empty archive, and the demo history
-launch         store the token of the launch address in a cookie
+home        recent sessions, notices; the empty archive and the demo history
+figures     cards, charts, tables and top sessions of the home page
+sessions    the session list with its filters
+session     a session: messages, facts, find, minimap, prompts, annotations
+records     the original record of a message, exports
+repository  commits, files and journal with the sessions behind them
+health      sources, problems, events, archive, backups
+search      search results and the filters beside them
+palette     suggestions of the command palette
 """

@@ -9,22 +9,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from backscroll.errors import SessionNotFoundError, UsageError
-from backscroll.history import History
-from backscroll.model import Retention, SessionSummary
+from backscroll.history.history import History
 from backscroll.model.problem import ENVIRONMENT_CODES
+from backscroll.model.session import SessionSummary
 from backscroll.model.statistics import MonthGrowth
-from backscroll.model.sync import SessionEvent
+from backscroll.model.sync import Retention, SessionEvent
 from backscroll.model.text import pluralize
 from backscroll.render.backups import validation_lines
-from backscroll.render.events import events_line
-from backscroll.render.terminal.humanize import format_size
+from backscroll.render.humanize import format_size
+from backscroll.render.sync import events_line
 from backscroll.web.charts import Bar, bar_chart
-from backscroll.web.serving.result_cache import ResultCache
-from backscroll.web.serving.served_history import served_history
-from backscroll.web.session_query import SessionQuery
+from backscroll.web.served_history import ResultCache, served_history
 from backscroll.web.templating import render
-
-__all__ = ["expiring_sessions", "health_page", "start_backup"]
+from backscroll.web.urls import SessionQuery
 
 GROWTH_AGE = timedelta(minutes=1)  # every stored original is counted
 RETENTION_AGE = timedelta(minutes=10)  # every file of the tool is looked at
@@ -92,7 +89,7 @@ class Growth:
             one = known.get(name)
             added = one.original_bytes if one is not None else 0
             total += added
-            url = SessionQuery(since=name, until=name).url() if one is not None else ""
+            url = SessionQuery().url(since=name, until=name) if one is not None else ""
             sessions, messages = (one.sessions, one.messages) if one is not None else (0, 0)
             rows.append(GrowthRow(name, url, sessions, messages, added, total))
             title = (

@@ -8,14 +8,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from backscroll.errors import UsageError
-from backscroll.history import History
-from backscroll.model import Filter, SearchMatch
+from backscroll.history.history import History
+from backscroll.model.search import SearchMatch
+from backscroll.model.session import Filter
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.session_header import session_title
-from backscroll.web.session_query import SessionQuery
-from backscroll.web.urls import message_url, session_url
-
-__all__ = ["palette_suggestions"]
+from backscroll.web.urls import SessionQuery, message_url, session_url
 
 MAX_SESSIONS = 7
 MAX_WORKSPACES = 4
@@ -53,7 +51,7 @@ def _workspaces(history: History, text: str) -> Iterator[Suggestion]:
             found += 1
             detail = f"{pluralize(workspace.session_count, 'session')} in {path}"
             yield _suggestion(
-                "Workspaces", workspace.name or path, detail, SessionQuery(workspace=path).url()
+                "Workspaces", workspace.name or path, detail, SessionQuery().url(workspace=path)
             )
 
 

@@ -9,19 +9,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from backscroll.errors import DataNotFoundError, UsageError
-from backscroll.history import History
-from backscroll.history.parts.exports import file_name
-from backscroll.model import SessionSummary
+from backscroll.history.history import History
 from backscroll.model.export import FORMATS, Format
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import escape_json
+from backscroll.render.file_names import file_name
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.web.pages.session import session_of
-from backscroll.web.serving.served_history import served_history
-from backscroll.web.serving.streamed_file import StreamedFile
+from backscroll.web.served_history import served_history
 from backscroll.web.templating import render
 from backscroll.web.transcript_window import read_highlighted
-
-__all__ = ["export_file", "highlighted_message", "image_file", "record_page"]
+from backscroll.web.workers import StreamedFile
 
 MAX_SHOWN_CHARS = 2_000_000
 _MEDIA_TYPES: dict[Format, str] = {

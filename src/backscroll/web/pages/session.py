@@ -1,36 +1,41 @@
-"""A session: its messages, facts, matches and prompts."""
+"""A session: its messages, facts, prompts, minimap and matches. Annotations are changed by its forms."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from math import sqrt
 
 from markupsafe import Markup
+from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from backscroll.errors import BackscrollError, UsageError
-from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.history.history import History
 from backscroll.model.export import FORMATS
-from backscroll.model.text import one_line
-from backscroll.render.session_header import header_fields
-from backscroll.web.minimap import read_minimap
-from backscroll.web.search_mode import MAX_QUERY_CHARS
-from backscroll.web.serving.rendered_parts import RENDERED_PARTS
-from backscroll.web.session_find import FindQuery, find_matches
+from backscroll.model.search import SessionMatches, has_words
+from backscroll.model.session import SessionSummary, Stretch
+from backscroll.model.text import one_line, pluralize
+from backscroll.render.session_header import format_time, header_fields
+from backscroll.web.renderers import RENDERED_PARTS
 from backscroll.web.templating import render, render_block
 from backscroll.web.transcript_window import WINDOW_MESSAGES, Window, read_window
-from backscroll.web.urls import decode_ref, session_url
-
-__all__ = ["minimap_part", "prompts_page", "session_of", "session_page", "window_part"]
+from backscroll.web.urls import (
+    MAX_QUERY_CHARS,
+    MODE_LABELS,
+    Mode,
+    decode_ref,
+    length_problem,
+    parse_mode,
+    session_url,
+)
 
 FIRST_WINDOW_MESSAGES = 30  # of a new page: about four screens; others are loaded while scrolling
 MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
 _CONTEXT_MESSAGES = 4  # before a linked message
 _MAX_PROMPT_CHARS = 110
 _MAX_NUMBER_DIGITS = 9
-
-
-def session_of(history: History, request: Request) -> SessionSummary:
-    """Return the session that a request names."""
-    return history.find(decode_ref(request.path_params["ref"]))
+_SHOWN_ELSEWHERE = ("Note", "Subagent of")
 
 
 def session_page(history: History, request: Request) -> Response:
@@ -40,13 +45,13 @@ def session_page(history: History, request: Request) -> Response:
     if given not in (summary.ref, f"{summary.parent_ref}/{summary.id}"):
         query = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(session_url(summary.ref) + query, 303)
-    find = FindQuery.parse(request.query_params)
-    at = position_in(request, "at")
-    matches = find_matches(history, summary, find, at) if find.text else None
+    find = _FindQuery.parse(request.query_params)
+    at = _position_in(request, "at")
+    matches = _find_matches(history, summary, find, at) if find.text else None
     if at is None and matches is not None and matches.positions:
         at = matches.positions[0]
         matches = replace(matches, current=0)
-    start = position_in(request, "from")
+    start = _position_in(request, "from")
     if start is None:
         start = max(0, at - _CONTEXT_MESSAGES) if at is not None else 0
     everything = request.query_params.get("all", "") not in ("", "0")
@@ -80,14 +85,11 @@ def session_page(history: History, request: Request) -> Response:
     )
 
 
-_SHOWN_ELSEWHERE = ("Note", "Subagent of")
-
-
 def window_part(history: History, request: Request) -> Response:
     """Return messages without the rest of the page: those from a position on, or those before one."""
     summary = session_of(history, request)
-    start, before = position_in(request, "from") or 0, position_in(request, "before")
-    end = position_in(request, "to")
+    start, before = _position_in(request, "from") or 0, _position_in(request, "before")
+    end = _position_in(request, "to")
     everything = request.query_params.get("all", "") not in ("", "0")
     parts = _Parts(history, summary)
     if before is not None:
@@ -114,6 +116,37 @@ def prompts_page(history: History, request: Request) -> Response:
         return HTMLResponse(_Parts(history, summary).prompts(summary.ref))
     prompts = _read_prompts(history, summary)
     return render(request, "prompts_page.html", summary=summary, prompts=prompts, ref=summary.ref)
+
+
+def session_of(history: History, request: Request) -> SessionSummary:
+    """Return the session that a request names."""
+    return history.find(decode_ref(request.path_params["ref"]))
+
+
+def _position_in(request: Request, name: str) -> int | None:
+    """Return the position in a query, None without one. Raises `UsageError` if it is not a number."""
+    value = request.query_params.get(name, "")
+    if not value:
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) <= _MAX_NUMBER_DIGITS):
+        raise UsageError(f"{value!r} is not the position of a message.")
+    return int(value)
+
+
+def _read_prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:
+    return [
+        (position, one_line(message.content, _MAX_PROMPT_CHARS) or "(no text)")
+        for position, message in history.transcript.prompts(summary)
+    ]
+
+
+def _resume_line(history: History, summary: SessionSummary) -> tuple[str | None, str | None]:
+    """Return the command that resumes a session, or the reason why there is none."""
+    try:
+        plan = history.resume.plan_of(summary)
+    except BackscrollError as error:
+        return None, error.reason
+    return (plan.command.shell_line if plan.command is not None else None), plan.obstacle
 
 
 class _Parts:
@@ -156,27 +189,221 @@ class _Parts:
         return self._cache.get(("prompts", ref), render)
 
 
-def _read_prompts(history: History, summary: SessionSummary) -> list[tuple[int, str]]:
-    return [
-        (position, one_line(message.content, _MAX_PROMPT_CHARS) or "(no text)")
-        for position, message in history.transcript.prompts(summary)
-    ]
+class _FindQuery(Struct, frozen=True, kw_only=True):
+    """The query of a session's page, as in its URL. Words have their filters in the query."""
+
+    text: str
+    mode: Mode = "words"
+    filter_query: str = ""
+
+    @classmethod
+    def parse(cls, values: Mapping[str, str]) -> "_FindQuery":
+        """Read the query of a URL. Raises `UsageError` for an unknown kind of search."""
+        mode = parse_mode(values.get("mode", ""))
+        filter_query = values.get("filter", "").strip() if mode != "words" else ""
+        return cls(text=values.get("find", "").strip(), mode=mode, filter_query=filter_query)
+
+    @property
+    def shown_mode(self) -> Mode:
+        """The kind of search that finds the matches. Punctuation alone is exact text."""
+        return "exact" if self.mode == "words" and not has_words(self.text) else self.mode
+
+    @property
+    def modes(self) -> list[tuple[Mode, str]]:
+        """All kinds of search with their labels, if this is not a search for words."""
+        return list(MODE_LABELS.items()) if self.mode != "words" else []
+
+    def url(self, ref: str, position: int) -> str:
+        """Return the address of a match."""
+        mode = "" if self.mode == "words" else self.mode
+        url = session_url(ref, find=self.text, mode=mode, filter=self.filter_query, at=position)
+        return f"{url}#m{position}"
 
 
-def position_in(request: Request, name: str) -> int | None:
-    """Return the position in a query, None without one. Raises `UsageError` if it is not a number."""
-    value = request.query_params.get(name, "")
-    if not value:
-        return None
-    if not (value.isascii() and value.isdigit() and len(value) <= _MAX_NUMBER_DIGITS):
-        raise UsageError(f"{value!r} is not the position of a message.")
-    return int(value)
+class _Matches(Struct, frozen=True, kw_only=True):
+    """Messages of a session that match a query."""
+
+    query: _FindQuery
+    positions: list[int] = []
+    in_subagents: list[tuple[str, int]] = []  # ref and position
+    current: int | None = None  # index in the positions
+    is_complete: bool = True
+    problem: str = ""  # why nothing can be found
+
+    def neighbour(self, step: int) -> int | None:
+        """Return the position of the next match, or of the previous one with the step -1.
+
+        After the last match comes the first one. None if there is no other match.
+        """
+        if not self.positions or (self.current is not None and len(self.positions) == 1):
+            return None
+        index = self.current + step if self.current is not None else 0
+        return self.positions[index % len(self.positions)]
 
 
-def _resume_line(history: History, summary: SessionSummary) -> tuple[str | None, str | None]:
-    """Return the command that resumes a session, or the reason why there is none."""
+def _find_matches(history: History, summary: SessionSummary, query: _FindQuery, at: int | None) -> _Matches:
+    """Return the matches of a query. The one at the position ``at`` is the current one."""
+    problem = length_problem(query.text, query.filter_query)
+    found = SessionMatches(())
     try:
-        plan = history.resume.plan_of(summary)
-    except BackscrollError as error:
-        return None, error.reason
-    return (plan.command.shell_line if plan.command is not None else None), plan.obstacle
+        if not problem:
+            found = history.transcript.find_matches(
+                summary, query.text, pattern=query.mode, filter_query=query.filter_query
+            )
+    except UsageError as error:
+        problem = error.reason
+    positions = [position for ref, position in found.positions if ref == summary.ref and position >= 0]
+    return _Matches(
+        query=query,
+        positions=positions,
+        in_subagents=[(ref, position) for ref, position in found.positions if ref != summary.ref],
+        current=positions.index(at) if at in positions else None,
+        is_complete=found.is_complete,
+        problem=problem,
+    )
+
+
+MIN_MINIMAP_MESSAGES = 50  # shorter sessions have no minimap
+MAX_MINIMAP_ROWS = 160
+MINIMAP_HEIGHT = 1000.0
+_CALL_WIDTH = 13.0
+_EDIT_WIDTH = 6.0
+_MIN_BAR_WIDTH = 2.5
+
+
+class MinimapRow(Struct, frozen=True, kw_only=True):
+    """A link to a stretch of a session, with the lengths of its bars."""
+
+    y: float
+    height: float
+    stretch: Stretch
+    position: int  # of the message that the link leads to
+    url: str
+    label: str
+    call_width: float
+    edit_width: float
+    has_match: bool
+
+
+class Minimap(Struct, frozen=True):
+    """The rows of a minimap, and the range of the messages that the page shows."""
+
+    total: int
+    rows: tuple[MinimapRow, ...]
+    start: int
+    end: int
+
+    @property
+    def view(self) -> tuple[float, float]:
+        """Top and height of the shown range."""
+        return self.start / self.total * MINIMAP_HEIGHT, (self.end - self.start) / self.total * MINIMAP_HEIGHT
+
+    def is_current(self, row: MinimapRow) -> bool:
+        """Return whether the shown range starts in this row."""
+        return row.stretch.start <= min(self.start, self.total - 1) < row.stretch.end
+
+
+def read_minimap(
+    history: History,
+    summary: SessionSummary,
+    ref: str,
+    *,
+    shown: tuple[int, int] = (0, 0),
+    matches: Sequence[int] = (),
+    everything: bool = False,
+) -> Minimap | None:
+    """Return the minimap of a session, a narrow column of links; None if the session is short.
+
+    It is read from counts, without the messages: its cost hardly depends on the length of the session.
+    ``shown`` is the range of the loaded messages. ``matches`` are the sorted positions of a search.
+    """
+    stretches = history.transcript.overview(summary, MAX_MINIMAP_ROWS)
+    total = stretches[-1].end if stretches else 0
+    if total < MIN_MINIMAP_MESSAGES:
+        return None
+    max_calls = max(one.call_count for one in stretches)
+    max_lines = max(one.lines_added + one.lines_removed for one in stretches)
+    rows = []
+    for one in stretches:
+        first_match = bisect_left(matches, one.start)
+        has_match = first_match < len(matches) and matches[first_match] < one.end
+        position = matches[first_match] if has_match else one.prompts[0] if one.prompts else one.start
+        rows.append(
+            MinimapRow(
+                y=one.start / total * MINIMAP_HEIGHT,
+                height=(one.end - one.start) / total * MINIMAP_HEIGHT,
+                stretch=one,
+                position=position,
+                url=f"{session_url(ref, at=position, all=everything and 1)}#m{position}",
+                label=_stretch_label(one),
+                call_width=_bar_width(one.call_count, max_calls, _CALL_WIDTH),
+                edit_width=_bar_width(one.lines_added + one.lines_removed, max_lines, _EDIT_WIDTH),
+                has_match=has_match,
+            )
+        )
+    return Minimap(total, tuple(rows), *shown)
+
+
+def _bar_width(value: int, max_value: int, width: float) -> float:
+    """Return the length of a bar. The square root keeps small values visible."""
+    return max(_MIN_BAR_WIDTH, width * sqrt(value / max_value)) if value else 0.0
+
+
+def _stretch_label(one: Stretch) -> str:
+    """Return a stretch in words."""
+    last = one.end - 1
+    place = f"Message {one.start}" if one.start == last else f"Messages {one.start:,} to {last:,}"
+    counts = [
+        pluralize(count, noun)
+        for count, noun in (
+            (len(one.prompts), "prompt"),
+            (one.call_count, "tool call"),
+            (one.error_count, "error"),
+        )
+        if count
+    ]
+    if one.lines_added or one.lines_removed:
+        counts.append(f"+{one.lines_added:,} −{one.lines_removed:,} lines")
+    if one.has_compaction:
+        counts.append("compaction")
+    facts = [place, format_time(one.at, zone=None), ", ".join(counts)]
+    return " · ".join(fact for fact in facts if fact)
+
+
+def annotate(history: History, request: Request, form: dict[str, str]) -> Response:
+    """Change an annotation and return to the session, or to the page that the form names."""
+    ref = decode_ref(request.path_params["ref"])
+    annotations = history.annotations
+    match form.get("action", ""):
+        case "star":
+            annotations.star(ref, True)
+        case "unstar":
+            annotations.star(ref, False)
+        case "tag":
+            annotations.tag(ref, form.get("text", "").replace(",", " ").split())
+        case "untag":
+            annotations.tag(ref, remove=[form.get("text", "")])
+        case "add-note":
+            annotations.add_note(ref, form.get("text", ""))
+        case "edit-note":
+            annotations.edit_note(ref, _note_number(form), form.get("text", ""))
+        case "delete-note":
+            annotations.edit_note(ref, _note_number(form), None)
+        case "rename":
+            annotations.rename(ref, form.get("text", "").strip() or None)
+        case action:
+            raise UsageError(f"{action!r} is not an action.")
+    return RedirectResponse(_return_url(form.get("next", "")) or session_url(ref), 303)
+
+
+def _note_number(form: dict[str, str]) -> int:
+    number = form.get("number", "")
+    if not (number.isascii() and number.isdigit() and len(number) <= _MAX_NUMBER_DIGITS):
+        raise UsageError(f"{number!r} is not the number of a note.")
+    return int(number)
+
+
+def _return_url(path: str) -> str:
+    """Return a path on this server; empty if it leads elsewhere."""
+    is_own = path.startswith("/sessions") and "\\" not in path and path.isprintable()
+    return path if is_own else ""

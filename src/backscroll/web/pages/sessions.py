@@ -9,15 +9,11 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from backscroll.history import History
-from backscroll.model import SessionSummary
-from backscroll.model.session import FacetValue, SessionFacets
-from backscroll.web.labels import distinct_labels
-from backscroll.web.pages.demo import empty_archive
-from backscroll.web.session_query import PAGE_SIZE, SORT_LABELS, SessionQuery
-from backscroll.web.templating import render
-
-__all__ = ["group_by_date", "sessions_page"]
+from backscroll.history.history import History
+from backscroll.model.session import FacetValue, SessionFacets, SessionSummary
+from backscroll.web.pages.home import empty_archive
+from backscroll.web.templating import distinct_labels, render
+from backscroll.web.urls import LIST_FILTERS, PAGE_SIZE, SORT_LABELS, SessionQuery
 
 _MAX_OPEN_VALUES = 8  # of a filter; the others are folded
 
@@ -67,35 +63,25 @@ def sessions_page(history: History, request: Request) -> Response:
 
 
 def _filters(query: SessionQuery, facets: SessionFacets) -> Iterator[FilterBox]:
-    flags = (
-        ("edits", "With edits", facets.edited),
-        ("starred", "Starred", facets.starred),
-        ("gone", "Deleted by the tool", facets.gone),
-    )
-    yield FilterBox(
-        "Show",
-        [
-            Choice(label, label, count, query.url(**{name: not is_active}), is_active)
-            for name, label, count in flags
-            if (is_active := getattr(query, name)) or count
-        ],
-        [],
-    )
-    for name, label, values in (
-        ("source", "Source", facets.sources),
-        ("workspace", "Workspace", facets.workspaces),
-        ("branch", "Branch", facets.branches),
-        ("model", "Model", facets.models),
-        ("tag", "Tag", facets.tags),
-    ):
-        choices = list(_choices(query, name, values))
-        choices.sort(key=lambda choice: not choice.is_active)  # the active one is always visible
-        if choices:
-            yield FilterBox(label, choices[:_MAX_OPEN_VALUES], choices[_MAX_OPEN_VALUES:])
+    """Yield the flags as one box, then the filters with values."""
+    flags = []
+    for name, each in LIST_FILTERS.items():
+        if each.kind == "flag":
+            count, is_active = getattr(facets, each.text.facet), name in query.filters
+            if count or is_active:
+                url = query.url(**{name: "" if is_active else 1})
+                flags.append(Choice(each.label, each.label, count, url, is_active))
+    yield FilterBox("Show", flags, [])
+    for name, each in LIST_FILTERS.items():
+        if each.kind != "flag" and each.text.facet:
+            choices = list(_choices(query, name, getattr(facets, each.text.facet)))
+            choices.sort(key=lambda choice: not choice.is_active)  # the active one is always visible
+            if choices:
+                yield FilterBox(each.label, choices[:_MAX_OPEN_VALUES], choices[_MAX_OPEN_VALUES:])
 
 
 def _choices(query: SessionQuery, name: str, values: Iterable[FacetValue]) -> Iterator[Choice]:
-    current = getattr(query, name)
+    current = query.filters.get(name, "")
     values = tuple(values)
     known = [value.value for value in values]
     values += (FacetValue(current, current, 0),) if current and current not in known else ()

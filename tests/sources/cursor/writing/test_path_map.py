@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from backscroll.sources.cursor.writing.path_map import PathMap
+from backscroll.sources.cursor.writing.folders import PathMap
 
 PATHS = PathMap("/a/app", "/b/new app")
 

@@ -11,20 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.changes import ChangeLog
+from backscroll.changes.change_log import ChangeLog
 from backscroll.errors import ChangeConflictError, UnknownStoreVersionError
-from backscroll.model import Message
-from backscroll.model.safekeeping.changes import Change, ChangePlan
+from backscroll.model.change import Change, ChangePlan
+from backscroll.model.message import Message
 from backscroll.readers.processes import may_use_folder
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.user_data import UserData
-from backscroll.sources.cursor.writing.copy import plan_copy
-from backscroll.sources.cursor.writing.move import plan_move
 from backscroll.sources.cursor.writing.restore import plan_restore
-from backscroll.sources.cursor.writing.session_keys import descendants
-from backscroll.sources.cursor.writing.session_writer import blocking_processes
+from backscroll.sources.cursor.writing.session_writer import (
+    blocking_processes,
+    copy_edits,
+    descendants,
+    move_edits,
+)
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
-from backscroll.testing.cursor.generations import GENERATIONS
+from tests.builders.cursor.generations import GENERATIONS
 from tests.oracle.fold import ParsedSession
 from tests.sources.cursor.reading import read_sessions
 
@@ -111,7 +113,7 @@ def test_moved_sessions_belong_to_the_target_and_undo_restores_every_row(
     for session_id in session_ids:
         user_data.refresh()
         family |= {session_id, *descendants(user_data, session_id)}
-        done.append(apply(plan_move(user_data, session_id, folder=SHOP_FOLDER, target=target), tmp_path))
+        done.append(apply(move_edits(user_data, session_id, folder=SHOP_FOLDER, target=target), tmp_path))
     after = read_sessions(root)
     assert after.keys() == before.keys()
     for session_id in session_ids:
@@ -136,7 +138,7 @@ def test_copied_sessions_leave_the_originals_as_they_were(
     new_ids: dict[str, str] = {}
     for session_id in shop_sessions(before):
         user_data.refresh()
-        edits, copied = plan_copy(user_data, session_id, folder=SHOP_FOLDER, target=target)
+        edits, copied = copy_edits(user_data, session_id, folder=SHOP_FOLDER, target=target)
         new_ids[session_id] = copied[0]
         done.append(apply(edits, tmp_path))
     after = read_sessions(root)
@@ -244,7 +246,7 @@ def test_a_store_of_an_unknown_version_is_refused(tmp_path: Path, target: Path, 
     with closing(sqlite3.connect(root / "User" / "globalStorage" / "state.vscdb")) as db, db:
         db.execute(statement)
     with pytest.raises(UnknownStoreVersionError, match="unknown"):
-        plan_move(UserData(root), session_id, folder=SHOP_FOLDER, target=target)
+        move_edits(UserData(root), session_id, folder=SHOP_FOLDER, target=target)
 
 
 def test_conversations_with_the_same_id_in_two_chat_panels_are_not_merged(
@@ -253,7 +255,7 @@ def test_conversations_with_the_same_id_in_two_chat_panels_are_not_merged(
     root = tmp_path / "Cursor"
     GENERATIONS["g0-chat-panel"].write(root)
     assert sum(id_.endswith("shared-tab") for id_ in read_sessions(root)) == 2
-    for plan in (plan_move, plan_copy):
+    for plan in (move_edits, copy_edits):
         with pytest.raises(ChangeConflictError, match="Several workspaces"):
             plan(UserData(root), "shared-tab", folder=SHOP_FOLDER, target=target)
 

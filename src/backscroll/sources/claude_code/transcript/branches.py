@@ -9,8 +9,6 @@ all results of its calls.
 
 from msgspec import Struct, field
 
-__all__ = ["CAVEAT", "COMMAND", "COMMAND_INPUT", "DIALOG", "META", "SIDECHAIN", "Tree", "TreeState"]
-
 # Flags of a line.
 DIALOG = 1  # a user or assistant line
 META = 2  # injected, or from another agent; never the end of a branch

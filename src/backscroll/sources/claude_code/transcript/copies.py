@@ -17,11 +17,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from backscroll.model import CopiedLines
+from backscroll.model.stream import CopiedLines
 from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript.line_structs import ApiMessage, Block, Line
-
-__all__ = ["TIMED_TYPES", "Conversation", "Copies", "content_key", "is_before_2", "state_time"]
 
 TIMED_TYPES = frozenset({"queue-operation", "file-history-snapshot"})
 MAX_SPANS = 64

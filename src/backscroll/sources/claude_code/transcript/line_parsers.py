@@ -10,23 +10,23 @@ IGNORED_TYPES   lines without content that the archive shows
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from backscroll.model import Origin, TitleHint
-from backscroll.sources.claude_code.transcript import assistant_lines, system_lines, user_lines
-from backscroll.sources.claude_code.transcript.line_context import LineContext
+from backscroll.model.message import Origin
+from backscroll.model.stream import TitleHint
+from backscroll.sources.claude_code.transcript import message_lines, system_lines
 from backscroll.sources.claude_code.transcript.line_structs import as_text
+from backscroll.sources.claude_code.transcript.state import LineContext
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["IGNORED_TYPES", "RECORD_PARSERS", "TREE_PARSERS", "TreeParser", "is_ignored"]
 
 TreeParser: TypeAlias = Callable[[LineContext], None]
 # Takes the record, its origin and its position. Returns whether the line counts as parsed.
 _RecordParser: TypeAlias = "Callable[[dict[str, Any], Origin, str, Transcript], bool]"
 
 TREE_PARSERS: dict[str, TreeParser] = {
-    "assistant": assistant_lines.parse,
-    "user": user_lines.parse,
+    "assistant": message_lines.parse_assistant,
+    "user": message_lines.parse_user,
     "system": system_lines.parse_system,
     "attachment": system_lines.parse_attachment,
     "progress": system_lines.parse_progress,

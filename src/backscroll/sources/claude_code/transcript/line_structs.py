@@ -1,4 +1,4 @@
-"""Structs that a transcript line is decoded to.
+"""Structs that a transcript line is decoded to, and conversions of their values.
 
 Every field accepts any JSON value, because the format changes weekly. Large values that are rarely needed
 (image data, signatures) stay undecoded, as a view into the line.
@@ -10,34 +10,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from backscroll.model import TokenUsage
+from backscroll.model.message import Attachment, TokenUsage
 from backscroll.readers import lenient_json
-
-__all__ = [
-    "MAX_COUNT",
-    "RECORD_START",
-    "ApiMessage",
-    "Attached",
-    "Block",
-    "ForkedFrom",
-    "ImageData",
-    "Line",
-    "LineOrigin",
-    "Patch",
-    "PermissionDecision",
-    "Progress",
-    "RawResult",
-    "ShellEdit",
-    "ShellEdits",
-    "ToolUseResult",
-    "as_cost",
-    "as_count",
-    "as_text",
-    "decoder",
-    "is_record",
-    "parse_params",
-    "parse_usage",
-]
 
 # Any JSON value but an object.
 _NonObject: TypeAlias = list[Any] | str | int | float | bool | None
@@ -48,6 +22,7 @@ RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 _EMPTY = Raw(b"")
 MAX_COUNT = 2**53  # larger values are not counts
 MAX_COST_USD = 1e9  # larger values are not costs
+MAX_DEPTH = 24  # nested levels of a result in an unknown form
 _FOUR_INTS = (int, int, int, int)
 
 
@@ -231,11 +206,6 @@ class RawResult(Struct, rename="camel", gc=False):
 decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
-def as_text(value: Any) -> str | None:
-    """Return the value if it is a non-empty string."""
-    return value if isinstance(value, str) and value else None
-
-
 def is_record(record: dict[str, Any]) -> bool:
     """Return whether an object found in a damaged line is a record, not a part of one."""
     if not isinstance(record.get("type"), str):
@@ -244,6 +214,24 @@ def is_record(record: dict[str, Any]) -> bool:
     if isinstance(record.get("uuid"), str):
         return "parentUuid" in record or "sessionId" in record
     return any(isinstance(record.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
+
+
+def as_text(value: Any) -> str | None:
+    """Return the value if it is a non-empty string."""
+    return value if isinstance(value, str) and value else None
+
+
+def as_count(value: Any) -> int | None:
+    """Return the value if it is a valid count."""
+    if type(value) is int:
+        return value if 0 <= value < MAX_COUNT else None
+    return int(value) if isinstance(value, float) and 0 <= value < MAX_COUNT else None
+
+
+def as_cost(cost: Any) -> float | None:
+    """Return the value if it is a valid number of dollars."""
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return float(cost) if is_number and 0 <= cost < MAX_COST_USD else None
 
 
 def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
@@ -286,12 +274,6 @@ def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage |
     )
 
 
-def as_cost(cost: Any) -> float | None:
-    """Return the value if it is a valid number of dollars."""
-    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-    return float(cost) if is_number and 0 <= cost < MAX_COST_USD else None
-
-
 def parse_params(value: Any) -> dict[str, Any]:
     """Return the input of a tool call as an object. Versions before 2.1.92 can store it as a JSON string."""
     if isinstance(value, str):
@@ -304,8 +286,83 @@ def parse_params(value: Any) -> dict[str, Any]:
     return {} if value is None else {"value": value}
 
 
-def as_count(value: Any) -> int | None:
-    """Return the value if it is a valid count."""
-    if type(value) is int:
-        return value if 0 <= value < MAX_COUNT else None
-    return int(value) if isinstance(value, float) and 0 <= value < MAX_COUNT else None
+# Content blocks as text and attachments
+
+
+def blocks_of(content: Any) -> list[Block]:
+    """Return content in any form as a list of blocks. A string is a text block."""
+    match content:
+        case str():
+            return [Block(type="text", text=content)]
+        case list():
+            return [
+                item if isinstance(item, Block) else Block(type="text", text=_as_string(item))
+                for item in content
+                if item is not None
+            ]
+        case Block():
+            return [content]
+        case None:
+            return []
+    return [Block(type="text", text=_as_string(content))]
+
+
+def _as_string(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except lenient_json.FAILURES:
+        return "[nested too deeply]"
+
+
+def to_attachment(block: Block) -> Attachment | None:
+    """Return the type and size of an image or document block as an attachment."""
+    if block.type not in ("image", "document"):
+        return None
+    source = block.source
+    if not isinstance(source, ImageData):
+        return Attachment(block.type, name=as_text(block.title))
+    encoded = max(len(source.data) - 2, 0)  # without quotes
+    size = encoded * 3 // 4 if source.type == "base64" else encoded
+    return Attachment(
+        block.type,
+        name=as_text(block.title),
+        media_type=as_text(source.media_type),
+        size=size or None,
+        path=as_text(source.url),
+    )
+
+
+def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
+    """Return the text and the attachments of a tool result; None if its form is unknown."""
+    texts: list[str] = []
+    attachments: list[Attachment] = []
+    for block in blocks_of(content):
+        if isinstance(block.text, str):
+            texts.append(block.text)
+        elif (found := to_attachment(block)) is not None:
+            attachments.append(found)
+        elif block.type == "tool_reference":
+            texts.append(f"[tool {as_text(block.tool_name) or '?'}]")
+        else:
+            return None
+    return "\n".join(texts), tuple(attachments)
+
+
+def fallback_result_text(content: Any, depth: int = 0) -> str:
+    """Return the texts of a tool result in an unknown form, else its JSON."""
+    if content is None:
+        return ""
+    if depth > MAX_DEPTH or not isinstance(content, list | dict):
+        return _as_string(content)
+    if isinstance(content, list):
+        return "\n".join(fallback_result_text(item, depth + 1) for item in content if item is not None)
+    for name in ("text", "content", "resource"):
+        inner = content.get(name)
+        if inner and (isinstance(inner, str) or name != "text"):
+            return fallback_result_text(inner, depth + 1)
+    if content.get("type") in ("image", "document"):
+        return ""
+    found = [as_text(content.get(name)) for name in ("title", "url", "error_code")]  # a search result
+    return "\n".join(filter(None, found)) or _as_string(content)

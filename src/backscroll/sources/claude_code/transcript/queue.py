@@ -12,11 +12,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from backscroll.model import Attachment, Origin, SubagentLink
+from backscroll.model.message import Attachment, Origin
+from backscroll.model.stream import SubagentLink
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript.line_structs import as_text
-
-__all__ = ["Queue", "QueuedPrompt", "content_text", "find_links", "typed_prompt_text"]
 
 _NOTIFICATION = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
 _TASK_ID = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")

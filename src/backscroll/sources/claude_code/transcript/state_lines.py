@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from backscroll.model import ReportedState, ReportedTotals, TrackedFile
+from backscroll.model.stream import ReportedState, ReportedTotals, TrackedFile
 from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript.line_structs import (
     ForkedFrom,
@@ -18,9 +18,6 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     as_count,
     as_text,
 )
-
-__all__ = ["STATE_HANDLERS", "Facts", "apply_state_line", "branch_name", "reported_totals"]
-
 
 MAX_COST_STATES = 1000
 MAX_ROUNDING_USD = 1e-6

@@ -1,34 +1,90 @@
-"""Parse notices, attachments, progress lines, queue operations and tool lines outside of messages."""
+"""Parse lines beside the conversation: notices, attachments, progress, queue operations, bare tool lines."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
-from backscroll.model import Attachment, Message, Origin, Problem, Role, ToolCall, ToolResult
-from backscroll.readers import timestamps
-from backscroll.sources.claude_code.transcript import notices, user_lines
-from backscroll.sources.claude_code.transcript.content_blocks import fallback_result_text
-from backscroll.sources.claude_code.transcript.line_context import LineContext
-from backscroll.sources.claude_code.transcript.line_structs import Attached, as_text, parse_params
+from backscroll.model.message import Attachment, Message, Origin, Role, ToolCall
+from backscroll.model.problem import Problem
+from backscroll.model.stream import ToolResult
+from backscroll.readers import lenient_json, timestamps
+from backscroll.sources.claude_code.transcript import message_lines, user_text
+from backscroll.sources.claude_code.transcript.line_structs import (
+    Attached,
+    Block,
+    Line,
+    as_text,
+    fallback_result_text,
+    parse_params,
+    to_attachment,
+)
 from backscroll.sources.claude_code.transcript.queue import (
     QueuedPrompt,
     content_text,
     find_links,
     typed_prompt_text,
 )
-from backscroll.sources.claude_code.transcript.subagents.agents import parse_report, progress_link
+from backscroll.sources.claude_code.transcript.state import LineContext
+from backscroll.sources.claude_code.transcript.subagents import parse_report, progress_link
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = [
-    "emit_queued_prompt",
-    "parse_attachment",
-    "parse_bare_tool",
-    "parse_progress",
-    "parse_queue_operation",
-    "parse_system",
-]
+_block_decoder: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
+
+_SUBTYPES_WITHOUT_TEXT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
+_SUBTYPES_WITH_TEXT = frozenset(
+    {
+        "compact_boundary",
+        "informational",
+        "away_summary",
+        "bridge_status",
+        "memory_saved",
+        "agents_killed",
+        "scheduled_task_fire",
+        "permission_retry",
+        "cloud_session_status",
+        "session_start",
+        "api_refusal",
+        "model_refusal_fallback",
+    }
+)
+
+# All are context for the model except `queued_command`, which the user may have typed.
+_ATTACHMENT_TYPES = frozenset(
+    {
+        "queued_command", "file", "edited_text_file", "compact_file_reference", "already_read_file",
+        "directory",
+        "nested_memory", "invoked_skills", "dynamic_skill", "skill_listing", "hook_success",
+        "hook_blocking_error", "hook_non_blocking_error", "hook_cancelled", "hook_additional_context",
+        "hook_system_message", "hook_permission_decision", "hook_stopped_continuation", "async_hook_response",
+        "task_reminder", "todo_reminder", "task_status", "plan_mode", "plan_mode_exit", "plan_mode_reentry",
+        "plan_file_reference", "auto_mode", "auto_mode_exit", "command_permissions", "deferred_tools_delta",
+        "deferred_tools_record", "mcp_instructions_delta", "agent_listing_delta", "date", "date_change",
+        "model",
+        "environment", "session_context", "prompt_snapshot", "instructions", "credential_org",
+        "remote_session_change", "budget_usd", "total_tokens_reminder", "batching_reminder_sent",
+        "silent_turn_reminder", "read_truncation_notice", "thinking_drop", "bash_output_audience_note",
+        "goal_status", "max_turns_reached", "ultrathink_effort", "ultra_effort_enter", "ultra_effort_exit",
+        "companion_intro", "structured_output", "unknown_command_fallback",
+    }
+)  # fmt: skip
+_MENTION_TYPES = frozenset({"file", "directory", "already_read_file"})  # mentioned with "@", after a prompt
+
+
+# Notices to the user
+
+
+class _Notice(Struct):
+    """Messages of a system line and the ids that it retracts."""
+
+    kind: str
+    messages: list[tuple[str, Role, str]]  # kind, role and text
+    unknown_subtype: str | None = None
+    retracted_ids: list[str] = []
 
 
 def parse_system(context: LineContext) -> None:
@@ -37,7 +93,7 @@ def parse_system(context: LineContext) -> None:
     if not context.line.raw:
         return  # too large to decode; already a problem
     transcript = context.transcript
-    notice = notices.parse_notice(context.value, context.full_record)
+    notice = _parse_notice(context.value, context.full_record)
     if notice.unknown_subtype is not None:
         transcript.counts.add_unknown(f"system subtype {notice.unknown_subtype}")
         if not notice.messages:
@@ -54,6 +110,57 @@ def parse_system(context: LineContext) -> None:
         context.add_message(role, text, kind=kind)
 
 
+def _parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> _Notice:
+    """Return the messages of a system line, if it has any. ``full_record`` decodes the complete line."""
+    subtype = as_text(value.subtype)
+    content = as_text(value.content)
+    if subtype == "api_error":
+        return _Notice("api_error", [("api_error", "error", _format_api_error(full_record()))])
+    if subtype == "local_command":
+        parts = user_text.split_parts([content]) if content else []
+        # 2.1.212 writes an unknown command as typed, without tags.
+        untagged = "command" if content is not None and content.startswith("/") else "notice"
+        # A command without output, such as /clear, has an empty part.
+        texts = [(part.kind or untagged, part.content) for part in parts if part.content]
+        return _Notice("local_command", [(kind, "system", text) for kind, text in texts])
+    kind = subtype or "notice"
+    messages: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
+    if subtype in _SUBTYPES_WITHOUT_TEXT:
+        return _Notice(kind, [])
+    if subtype is None or subtype in _SUBTYPES_WITH_TEXT:
+        ids = value.retracted_message_uuids
+        retracted = [id_ for id_ in ids if isinstance(id_, str)] if isinstance(ids, list) else []
+        return _Notice(kind, messages, retracted_ids=retracted)
+    return _Notice(kind, messages, unknown_subtype=subtype)
+
+
+def _format_api_error(record: dict[str, Any]) -> str:
+    """Format a failed request: the server's message and the attempt."""
+    error = record.get("error")
+    message = None
+    status = None
+    if isinstance(error, dict):
+        inner = error.get("error")
+        innermost = inner.get("error") if isinstance(inner, dict) else None
+        candidates = [error.get("formatted"), error.get("message")]
+        candidates += [found.get("message") for found in (innermost, inner) if isinstance(found, dict)]
+        message = next((found for found in candidates if isinstance(found, str) and found), None)
+        status = error.get("status")
+    elif isinstance(error, str):
+        message = error
+    parts = ["API error"]
+    if isinstance(status, int):
+        parts.append(str(status))
+    line = " ".join(parts) + (f": {message}" if message else "")
+    attempt, max_attempts = record.get("retryAttempt"), record.get("maxRetries")
+    if isinstance(attempt, int) and isinstance(max_attempts, int):
+        line += f" (attempt {attempt} of {max_attempts})"
+    return line
+
+
+# Attachments
+
+
 def parse_attachment(context: LineContext) -> None:
     """Emit a prompt that was delivered as an attachment. Other attachments are ignored."""
     context.add_to_tree(0)
@@ -62,26 +169,68 @@ def parse_attachment(context: LineContext) -> None:
     transcript = context.transcript
     typed = context.value.attachment
     kind = as_text(typed.type) if isinstance(typed, Attached) else None
-    if not notices.is_known_attachment(kind):
+    if not _is_known_attachment(kind):
         transcript.counts.add_unknown(f"attachment {kind}")
         transcript.add_problem(Problem(context.origin, "unknown-type", f"unknown attachment {kind}"))
         return
-    if kind not in notices.MENTION_TYPES and kind != "queued_command":
+    if kind not in _MENTION_TYPES and kind != "queued_command":
         return
     attachment = context.full_record().get("attachment")
     if not isinstance(attachment, dict):
         return
     if kind != "queued_command":
-        _attach_file(notices.parse_mention(attachment), context)
+        _attach_file(_parse_mention(attachment), context)
         return
-    if not notices.is_typed(attachment):
-        user_lines.add_report(content_text(attachment.get("prompt")), context)
+    if not _is_typed_prompt(attachment):
+        message_lines.add_report(content_text(attachment.get("prompt")), context)
         return
-    text, attachments = notices.parse_prompt(attachment.get("prompt"))
+    text, attachments = _parse_prompt(attachment.get("prompt"))
     if text.strip() or attachments:
         transcript.mark_delivered(text)
         message = context.add_message("user", text, kind="queued", attachments=attachments)
         transcript.state.last_prompt = message
+
+
+def _is_known_attachment(kind: str | None) -> bool:
+    """Return whether an attachment of this type is known."""
+    return kind is not None and (kind in _ATTACHMENT_TYPES or kind.startswith("output_style"))
+
+
+def _is_typed_prompt(attachment: dict[str, Any]) -> bool:
+    """Return whether the user typed a queued command."""
+    origin = attachment.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else None
+    if kind == "human":
+        return True
+    if kind is not None or attachment.get("isMeta") is True:
+        return False
+    return attachment.get("commandMode") in (None, "prompt") and bool(
+        typed_prompt_text(attachment.get("prompt"))
+    )
+
+
+def _parse_prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
+    """Return the text and the attachments of a queued prompt."""
+    try:
+        blocks = _block_decoder.decode(encode(content)) if isinstance(content, list) else []
+    except lenient_json.FAILURES:
+        blocks = []
+    attachments = (to_attachment(block) for block in blocks if isinstance(block, Block))
+    return content_text(content), tuple(each for each in attachments if each is not None)
+
+
+def _parse_mention(attachment: dict[str, Any]) -> Attachment:
+    """Return a file or folder that the user mentioned in a prompt."""
+    path = as_text(attachment.get("filename")) or as_text(attachment.get("path"))
+    content = attachment.get("content")
+    file = content.get("file") if isinstance(content, dict) else None
+    text = as_text(file.get("content")) if isinstance(file, dict) else None
+    return Attachment(
+        "folder" if attachment.get("type") == "directory" else "file",
+        name=as_text(attachment.get("displayPath")) or path,
+        size=len(text.encode("utf-8", "surrogatepass")) if text is not None else None,
+        path=path,
+    )
 
 
 def _attach_file(mention: Attachment, context: LineContext) -> None:
@@ -91,6 +240,9 @@ def _attach_file(mention: Attachment, context: LineContext) -> None:
     if prompt is not None and mention not in prompt.attachments:
         state.last_prompt = replace(prompt, attachments=(*prompt.attachments, mention))
         context.transcript.emit(state.last_prompt)
+
+
+# Progress of subagents
 
 
 def parse_progress(context: LineContext) -> None:
@@ -107,6 +259,9 @@ def parse_progress(context: LineContext) -> None:
     )
 
 
+# Prompts in the queue
+
+
 def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
     """Apply a queue operation. Return True if it contains a prompt."""
     content = record.get("content")
@@ -120,7 +275,7 @@ def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, tran
     text = typed_prompt_text(content)
     if operation == "enqueue" and text.strip():
         at = timestamps.from_value(record.get("timestamp"))
-        _, attachments = notices.parse_prompt(content)
+        _, attachments = _parse_prompt(content)
         transcript.state.queue.enqueue(QueuedPrompt(f"queued-{id_}", text, at, origin, attachments))
         return True
     queue = transcript.state.queue
@@ -162,6 +317,9 @@ def emit_queued_prompt(
             attachments=prompt.attachments,
         )
     )
+
+
+# Tool lines outside of messages
 
 
 def parse_bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:

@@ -1,4 +1,7 @@
-"""Parse tool results: status, user decision and edits. Load long results from their own files."""
+"""Parse tool results: text, status, user decision and edits. Load long results from their own files.
+
+A result normally follows its call. One that was written before its call is kept until the call is read.
+"""
 
 import re
 import stat
@@ -10,9 +13,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from backscroll.model import Decision, Edit, Hunk, Status
+from backscroll.model.message import Attachment, Decision, Edit, Hunk, Status
+from backscroll.model.stream import SubagentLink, ToolResult
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript.line_structs import (
+    Block,
     Line,
     Patch,
     PermissionDecision,
@@ -20,26 +25,15 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     ShellEdits,
     ToolUseResult,
     as_text,
+    fallback_result_text,
+    result_text,
 )
-from backscroll.sources.claude_code.transcript.user_text import INTERRUPTIONS
-
-__all__ = [
-    "AGENT_TOOLS",
-    "EDIT_TOOLS",
-    "QUESTION_TOOL",
-    "completed_edits",
-    "decode_result",
-    "feedback",
-    "load_spilled_result",
-    "parse_outcome",
-    "proposed_edits",
-    "shell_edits",
-    "typed_answers",
-]
+from backscroll.sources.claude_code.transcript.state import EarlyResult, LineContext
+from backscroll.sources.claude_code.transcript.user_text import COMMAND_TOOLS, INTERRUPTIONS
 
 EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 AGENT_TOOLS = frozenset({"Task", "Agent"})
-QUESTION_TOOL = "AskUserQuestion"
+_QUESTION_TOOL = "AskUserQuestion"
 
 _REJECTED_PREFIXES = (
     "The user doesn't want to proceed with this tool use",
@@ -74,12 +68,188 @@ _line_prefix = itemgetter(slice(0, 1))
 _result_decoder = msgspec.json.Decoder(ToolUseResult)
 
 
-def decode_result(raw: bytes) -> ToolUseResult | None:
+def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attachment, ...] = ()) -> None:
+    """Emit a tool result. ``attachments`` are other blocks of the same message."""
+    transcript = context.transcript
+    value = context.value
+    call_id = as_text(block.tool_use_id) or f"record {context.id}"
+    content = block.content
+    is_error = block.is_error is True
+    result_attachments: tuple[Attachment, ...] = ()
+    if isinstance(content, str):
+        result = content
+    else:
+        found = result_text(content)
+        if found is None:
+            found = fallback_result_text(_decode_content(context, block)), ()
+        result, result_attachments = found
+        is_error = is_error or _is_error_type(content)
+    if result.startswith("<persisted-output>"):
+        result = _load_spilled_result(result, transcript.results_folder)
+    status, decision = parse_outcome(result, value, is_error=is_error)
+    edits: tuple[Edit, ...] = ()
+    pending = transcript.state.take_pending(call_id)
+    if pending is not None:
+        context.call_node = pending.node
+        if pending.params is not None:
+            proposed = transcript.proposals.pop(call_id, ())
+            if status == "completed":
+                edits, decision = _completed_edits(
+                    pending.name, pending.params, value.tool_use_result, proposed
+                )
+        if pending.name in AGENT_TOOLS:
+            _add_agent_totals(call_id, value.tool_use_result, context)
+        elif pending.name == "Bash":
+            edits = _shell_edits(value.tool_use_result)
+        elif pending.name in COMMAND_TOOLS:
+            transcript.state.commands.add_result(context.id)
+        if decision == "rejected" and value.permission_decision is None:
+            early = EarlyResult(result, status, b"", context.origin, context.id, context.at)
+            transcript.state.keep_rejection(call_id, pending.node, early)
+    else:
+        early = EarlyResult(
+            result, status, context.raw_result(), context.origin, context.id, context.at, decision
+        )
+        transcript.state.keep_early_result(call_id, early)
+    context.has_tool_result = True
+    transcript.emit(
+        ToolResult(
+            tool_call_id=call_id,
+            result=result,
+            origin=context.origin,
+            record_id=context.id,
+            status=status,
+            decision=decision,
+            timestamp=context.at,
+            edits=edits,
+            attachments=result_attachments + attachments,
+        )
+    )
+    if decision == "rejected":
+        _add_dialog_text(feedback(result, value), "feedback", context)
+    elif pending is not None and pending.name == _QUESTION_TOOL:
+        _add_dialog_text(typed_answers(value.tool_use_result), "answer", context)
+
+
+def _decode_content(context: LineContext, block: Block) -> Any:
+    """Return the content of a result as decoded JSON, for forms that the types do not cover."""
+    message = context.full_record().get("message")
+    blocks = message.get("content") if isinstance(message, dict) else None
+    for found in blocks if isinstance(blocks, list) else [blocks]:
+        if isinstance(found, dict) and found.get("tool_use_id") == block.tool_use_id:
+            return found.get("content")
+    return None
+
+
+def _is_error_type(content: Any) -> bool:
+    """Return whether the result of a server tool has an error type."""
+    kind = as_text(content.type) if isinstance(content, Block) else None
+    return kind is not None and kind.endswith("_error")
+
+
+def _load_spilled_result(result: str, folder: Path) -> str:
+    """Return the content of a spilled result: a long result in a file of its own, below the session's folder.
+
+    The path in the text can be from another machine or malicious. Only its last part is used.
+    """
+    match = _SPILL_PATH.match(result)
+    if match is None:
+        return result
+    name = match[1].strip().replace("\\", "/").rpartition("/")[2]
+    if not name or name in (".", ".."):
+        return result
+    path = folder / name
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SPILL_BYTES:
+            return result
+        if folder.is_symlink() or folder.parent.is_symlink():
+            return result
+        return path.read_bytes().decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return result
+
+
+def _add_agent_totals(call_id: str, result: Any, context: LineContext) -> None:
+    if not isinstance(result, ToolUseResult):
+        return
+    agent_id = context.transcript.state.agents.add_totals(call_id, result)
+    if agent_id is not None:
+        context.transcript.link(
+            SubagentLink(agent_id=agent_id, tool_call_id=call_id, evidence="result of the call", strength=2)
+        )
+
+
+def _add_dialog_text(text: str | None, kind: str, context: LineContext) -> None:
+    """Emit text that the user typed into a dialog. The result of the call also contains it."""
+    if text is not None and not context.is_repeat(kind, text):
+        context.add_message("user", text, kind=kind)
+
+
+def apply_early_result(call_id: str, early: EarlyResult, context: LineContext) -> None:
+    """Emit a result again with the call that was written after it."""
+    state = context.transcript.state
+    pending = state.take_pending(call_id)
+    if pending is None:
+        return
+    context.transcript.tree.follow(early.record_id, pending.node)
+    edits: tuple[Edit, ...] = ()
+    decision = early.decision
+    structured = _decode_result(early.raw)
+    proposed = context.transcript.proposals.pop(call_id, ())
+    if pending.params is not None and early.status == "completed":
+        edits, decision = _completed_edits(pending.name, pending.params, structured, proposed)
+    if pending.name in AGENT_TOOLS:
+        _add_agent_totals(call_id, structured, context)
+    elif pending.name == "Bash":
+        edits = _shell_edits(structured)
+    _emit_early_result(call_id, early, context, decision=decision, edits=edits)
+
+
+def _decode_result(raw: bytes) -> ToolUseResult | None:
     """Decode the JSON of a structured result; None if it is invalid."""
     try:
         return _result_decoder.decode(raw)
     except lenient_json.FAILURES:
         return None
+
+
+def confirm_stopped_calls(response_id: str, context: LineContext) -> None:
+    """Emit the results of calls again that were running when the user stopped a response.
+
+    Since 2.1.212 they have the same text and denial kind as calls that the user rejected.
+    """
+    tree, state = context.transcript.tree, context.transcript.state
+    response = tree.response_indexes.get(response_id)
+    for call_id, (node, early) in state.rejections.items():
+        if tree.responses[node] == response:
+            _emit_early_result(call_id, early, context)
+    state.rejections.clear()
+
+
+def _emit_early_result(
+    call_id: str,
+    early: EarlyResult,
+    context: LineContext,
+    *,
+    decision: Decision | None = None,
+    edits: tuple[Edit, ...] = (),
+) -> None:
+    context.transcript.emit(
+        ToolResult(
+            tool_call_id=call_id,
+            result=early.result,
+            origin=early.origin,
+            record_id=early.record_id,
+            status=early.status,
+            decision=decision,
+            timestamp=early.at,
+            edits=edits,
+        )
+    )
+
+
+# Status, and what the user decided or typed
 
 
 def parse_outcome(result: str, line: Line, *, is_error: bool) -> tuple[Status, Decision | None]:
@@ -154,6 +324,9 @@ def _without_labels(answer: Any, labels: set[str]) -> str | None:
     return rest[2:-2] if len(rest) > len(", , ") else None
 
 
+# Edits
+
+
 def edit_params(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of an edit call that its result needs: paths and texts."""
     selected: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
@@ -171,7 +344,7 @@ def proposed_edits(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     return (Edit(path, _hunks_from_params(tool, params)),)
 
 
-def completed_edits(
+def _completed_edits(
     tool: str, params: dict[str, Any], result: Any, proposed: tuple[Edit, ...] = ()
 ) -> tuple[tuple[Edit, ...], Decision]:
     """Return the edit that a completed call made, and the user's decision.
@@ -198,7 +371,7 @@ def completed_edits(
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
 
 
-def shell_edits(result: Any) -> tuple[Edit, ...]:
+def _shell_edits(result: Any) -> tuple[Edit, ...]:
     """Return the edits that a shell command made. 2.1.269 and later can store them."""
     if not isinstance(result, ToolUseResult) or not isinstance(result.bash_edit_diff, ShellEdits):
         return ()
@@ -297,26 +470,3 @@ def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
             break
         count += 1
     return count
-
-
-def load_spilled_result(result: str, folder: Path) -> str:
-    """Return the content of a spilled result: a long result in a file of its own, below the session's folder.
-
-    The path in the text can be from another machine or malicious. Only its last part is used.
-    """
-    match = _SPILL_PATH.match(result)
-    if match is None:
-        return result
-    name = match[1].strip().replace("\\", "/").rpartition("/")[2]
-    if not name or name in (".", ".."):
-        return result
-    path = folder / name
-    try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SPILL_BYTES:
-            return result
-        if folder.is_symlink() or folder.parent.is_symlink():
-            return result
-        return path.read_bytes().decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return result

@@ -1,36 +1,28 @@
-"""Tolerant JSON decoding: a field with an unexpected value does not lose the record.
+"""Decode JSON tolerantly, and report what cannot be decoded.
 
-Every declared field accepts any value. Only text that is not JSON, or not an object, is rejected.
+A field with an unexpected value does not lose the record: every declared field accepts any value. Only text
+that is not JSON, or not an object, is rejected.
 """
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, get_origin
 
 import msgspec
 from msgspec import Raw
 
-from backscroll.model import Fault
-from backscroll.readers import lenient_json
-
-__all__ = [
-    "UndecodableError",
-    "as_int",
-    "as_list",
-    "as_map",
-    "as_text",
-    "decode",
-    "decode_each",
-    "decode_map",
-    "make_encodable",
-    "unwrap",
-]
+from backscroll.model.message import Origin
+from backscroll.model.problem import Fault, Problem
+from backscroll.model.stream import RecordCounts
+from backscroll.readers import lenient_json, timestamps
 
 T = TypeVar("T")
-
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _decode_any = msgspec.json.Decoder().decode
 _JSON_STARTS = frozenset('{["')
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+_ISO_LENGTH = len("2026-09-21T14:13:20.000")
+_CLOCK_TOLERANCE = timedelta(days=1)
 _MAX_INT = 2**53  # larger floats are not exact
 
 
@@ -189,3 +181,44 @@ def as_int(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
     return int(value) if -_MAX_INT < value < _MAX_INT else None
+
+
+def latest_plausible() -> datetime:
+    """Return the latest time that a record can have. The tolerance allows for clocks that are ahead."""
+    return datetime.now(UTC) + _CLOCK_TOLERANCE
+
+
+def parse_time(value: Any, latest: datetime) -> datetime | None:
+    """Parse a time in any format. Return None if it is not a time or is in the future."""
+    if value is None:
+        return None
+    at = _parse_iso(value) if isinstance(value, str) and value[_ISO_LENGTH:] == "Z" else None
+    at = at or timestamps.from_value(value)
+    return at if at is not None and timestamps.EARLIEST <= at < latest else None
+
+
+def _parse_iso(text: str) -> datetime | None:
+    """Parse the format that the editor writes, without trying the others."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+class UnitReport:
+    """Counts records, and collects problems until the stream can emit them."""
+
+    def __init__(self, path: str, record: str = "") -> None:
+        self.path = path
+        self.record = record  # location of the session's own record
+        self.counts = RecordCounts()
+        self.problems: list[Problem] = []  # since the last `take_problems`
+
+    def add_problem(self, location: str, code: str, reason: str) -> None:
+        """Add a problem. The caller counts the record."""
+        self.problems.append(Problem(Origin(self.path, location), code, reason))
+
+    def take_problems(self) -> list[Problem]:
+        """Return the problems since the last call."""
+        found, self.problems = self.problems, []
+        return found

@@ -1,27 +1,14 @@
-"""Sessions and row counts of ``cursorDiskKV``, from its key index alone.
+"""Sessions and row counts of ``cursorDiskKV``, from its keys alone.
 
 No value is read, so a database of many GB is fast too. One query skips to the next key family or session.
+If the key index is damaged, the keys are copied from the table itself.
 """
 
 import re
+import sqlite3
 from collections.abc import Iterator
 from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR, Connection, DatabaseError
-from typing import Any, NamedTuple
-
-__all__ = [
-    "SESSION_FAMILIES",
-    "RowSummary",
-    "SessionIndex",
-    "find_sessions",
-    "first_keys",
-    "has_table",
-    "is_damage",
-    "readable_rows",
-    "row_count",
-    "rowid_of",
-    "rows_with_prefix",
-    "session_indexes",
-]
+from typing import Any, Literal, NamedTuple
 
 # Key families with the session id after the family name, other than composerData and bubbleId.
 SESSION_FAMILIES = (
@@ -39,11 +26,9 @@ SESSION_FAMILIES = (
     "messageRequestContext",
     "ofsContent",
 )
-
 _LATE_FAMILIES = ("codeBlockDiff", "codeBlockPartialInlineDiffFates")  # may be written after the last bubble
 _CHECKPOINT = "agentKv:checkpoint"  # its value is the root id of the agent's record
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
 _NEXT_KEY = """
     select key, rowid from cursorDiskKV
     where key >= cast(? as text) and key < cast(? as text) order by key limit 1
@@ -224,3 +209,57 @@ def _decode_id(owner: bytes) -> str:
         return owner.decode()
     except UnicodeDecodeError:
         return ""
+
+
+# Copy of the keys, for a damaged index
+
+_KeyRow = tuple[int, bytes | None, int]
+
+
+class _KeyScan(NamedTuple):
+    rows: list[_KeyRow]
+    fault: sqlite3.DatabaseError | None
+
+
+def copy_keys(connection: Connection) -> Connection:
+    """Return an in-memory database with the same table, keys and rowids, but without values.
+
+    If the table is damaged too, the copy has the rows before the first damaged page and after the last one.
+    Raises the error of SQLite if no row can be read.
+    """
+    if not has_table(connection, "cursorDiskKV"):
+        return _build_copy([])
+    found = _scan_keys(connection, "asc")
+    if found.fault is None:
+        return _build_copy(found.rows)
+    rest = _scan_keys(connection, "desc")
+    if not found.rows and not rest.rows:
+        raise found.fault
+    return _build_copy([*found.rows, *rest.rows])
+
+
+def _scan_keys(connection: Connection, direction: Literal["asc", "desc"]) -> _KeyScan:
+    rows: list[_KeyRow] = []
+    try:
+        rows.extend(
+            connection.execute(
+                f"select rowid, key, typeof(key) = 'blob' from cursorDiskKV not indexed order by rowid {direction}"  # noqa: S608, E501 - asc or desc
+            )
+        )
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return _KeyScan(rows, error)
+    return _KeyScan(rows, None)
+
+
+def _build_copy(rows: list[_KeyRow]) -> Connection:
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    copy.text_factory = bytes
+    copy.execute("create table cursorDiskKV (key text unique on conflict replace, value blob)")
+    copy.execute("begin")
+    copy.executemany(
+        "insert or replace into cursorDiskKV (rowid, key) values (?1, iif(?3, ?2, cast(?2 as text)))", rows
+    )
+    copy.execute("commit")
+    return copy

@@ -9,18 +9,6 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-__all__ = [
-    "NEWEST_BUBBLE_VERSION",
-    "NEWEST_COMPOSER_VERSION",
-    "Bubble",
-    "BubbleHeader",
-    "CodeBlock",
-    "Composer",
-    "ComposerHeader",
-    "InlineConversation",
-    "Tab",
-]
-
 NEWEST_COMPOSER_VERSION = 18  # newest known record versions
 NEWEST_BUBBLE_VERSION = 3
 

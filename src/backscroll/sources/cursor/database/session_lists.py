@@ -11,38 +11,11 @@ from zlib import crc32
 import msgspec
 from msgspec import Raw, Struct
 
-from backscroll.model import Fault
-from backscroll.readers.sqlite.connection import as_bytes
+from backscroll.model.problem import Fault
+from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.keys import has_table, is_damage, readable_rows, row_count
 from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader, InlineConversation, Tab
-
-__all__ = [
-    "CHAT_KEY",
-    "COMPOSERS_KEY",
-    "GLOBAL_KEYS",
-    "HEADERS_KEY",
-    "NON_JSON_KEYS",
-    "PANE_PREFIX",
-    "PROJECTS_KEY",
-    "PROJECT_MEMBERS_KEY",
-    "PROMPT_LOG_KEYS",
-    "VERSION_KEY",
-    "WORKSPACE_KEYS",
-    "DatabaseLists",
-    "GlobalList",
-    "ListEntry",
-    "ListedTab",
-    "entry_faults",
-    "inline_composer",
-    "inline_entry",
-    "raw_tab",
-    "raw_tabs",
-    "read_global_list",
-    "read_item",
-    "read_lists",
-    "tab_id_of",
-]
 
 COMPOSERS_KEY = "composer.composerData"
 CHAT_KEY = "workbench.panel.aichat.view.aichat.chatdata"

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
-from backscroll.readers.sqlite.connection import Database, as_bytes
-from backscroll.sources.cursor.database import damaged_index, keys
+from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.keys import SessionIndex
-
-__all__ = ["DamagedValue", "RelatedRows", "RowLoader", "SessionRows", "StoredRow", "Value"]
 
 T = TypeVar("T")
 
@@ -126,7 +124,7 @@ class RowLoader:
             except DatabaseLockedError:
                 raise
             except DatabaseUnreadableError:
-                self._key_copy = self._database.read(damaged_index.copy_keys)
+                self._key_copy = self._database.read(keys.copy_keys)
         return query(self._key_copy)
 
     def set_order(self, order: list[tuple[str, int]]) -> None:

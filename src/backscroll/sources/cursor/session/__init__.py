@@ -1,16 +1,13 @@
 """Parse one session: its messages, its workspace and its title.
 
-composer         read a session from all its records
-chat_tabs        read a conversation of the chat panel or of a workspace's list
-order            order of the bubbles
-messages         build the messages from the bubbles
-bubble           parse one bubble
-attachments      attachments of a bubble
-tool_calls       tool calls, with tool_results, edits, decisions and code_proposals
-timestamps       time of a bubble
-agent_record     the agent's own record of the conversation
-recovery         content of a session that has lost its messages
-session_facts    title, times, visibility and metadata
-closing          the closing of a session's stream
-unit_report      counts and problems while a unit is read
+composer       read a session from all its records, also if it has lost its messages
+chat_tabs      read a conversation of the chat panel or of a workspace's list
+prompt_log     prompts of a workspace that has no session
+messages       order the bubbles, and build their messages
+bubble         parse one bubble: its messages, its time and its attachments
+tool_calls     calls of a bubble: arguments, decisions and edits
+tool_results   results of tool calls as text
+agent_record   the agent's own record of the conversation
+session_facts  title, times, visibility, metadata and closing
+workspace      the folder of a session
 """

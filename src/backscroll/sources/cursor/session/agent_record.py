@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
-from backscroll.model import Message, Problem, ToolCall, ToolResult
-from backscroll.model.stream.tool_calls import calls_by_id
+from backscroll.model.message import Message, ToolCall
+from backscroll.model.problem import Problem
+from backscroll.model.stream import ToolResult, calls_by_id
 from backscroll.readers.protobuf import Record
-from backscroll.sources.cursor.database.decode import as_text
+from backscroll.sources.cursor.database.decode import UnitReport, as_text
 from backscroll.sources.cursor.database.session_rows import RowLoader
-from backscroll.sources.cursor.session.unit_report import UnitReport
 from backscroll.sources.cursor_graph.blobs import BlobLoader
 from backscroll.sources.cursor_graph.conversation import Conversation
 from backscroll.sources.cursor_graph.state import ConversationState
 from backscroll.sources.cursor_graph.turns import read_turns
-
-__all__ = ["AgentRecord"]
 
 _BLOB = "agentKv:blob:"
 _CHECKPOINT = "agentKv:checkpoint:"

@@ -1,33 +1,42 @@
 """Parse one bubble into messages: thinking, text, tool call and error are separate messages."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from backscroll.model import Attachment, Message, Origin, Role, SubagentLink, TokenUsage, ToolCall
-from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, decode_each, unwrap
+from backscroll.model.message import Attachment, Message, Origin, Role, TimeSource, TokenUsage, ToolCall
+from backscroll.model.stream import SubagentLink
+from backscroll.sources.cursor.database.decode import (
+    UndecodableError,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    decode,
+    decode_each,
+    parse_time,
+    unwrap,
+)
 from backscroll.sources.cursor.database.record_types import Bubble, BubbleHeader, CodeBlock
-from backscroll.sources.cursor.session import timestamps, tool_calls
-from backscroll.sources.cursor.session.attachments import attached_paths, parse_attachments
-from backscroll.sources.cursor.session.code_proposals import CodeProposals
-from backscroll.sources.cursor.session.edits import target_path
+from backscroll.sources.cursor.session import tool_calls
+from backscroll.sources.cursor.session.tool_calls import CodeProposals, target_path
 from backscroll.sources.cursor.session.tool_results import error_text
 from backscroll.sources.cursor.uri import file_path
-
-__all__ = ["AUTO_MODELS", "BubbleParser", "document_text", "role_of"]
 
 AUTO_MODELS = ("", "default", "auto", "Auto")  # names that stand for no particular model
 _USER_TYPES, _ASSISTANT_TYPES = (1, "user"), (2, "ai", "assistant")
 _MAX_DOCUMENT_DEPTH = 64  # nested nodes of an editor document
 _MAX_KIND_CHARS = 40
+_YEAR_2000_MS = 946_684_800_000
+_ImageFinder = Callable[[], Mapping[str, Path]]
 
 
-class MessageDraft(Struct):
+class _MessageDraft(Struct):
     """Message before it has an id and a time."""
 
     role: Role
@@ -48,7 +57,7 @@ class BubbleParser:
         agent_id: str | None,
         latest: datetime,
         proposals: CodeProposals,
-        images: Callable[[], Mapping[str, Path]],
+        images: _ImageFinder,
         model: str | None,
         is_auto: bool = True,  # the session's model is "Auto"
         collects_files: bool,
@@ -90,7 +99,7 @@ class BubbleParser:
         drafts = self._build_drafts(bubble, bubble_id, role, call if is_call else None)
         if not drafts:
             return []
-        time = timestamps.bubble_timestamp(
+        time = bubble_timestamp(
             bubble.created_at, bubble.timestamp, bubble.timing_info, header, call, self._latest
         )
         origin = Origin(self._path, location)
@@ -121,19 +130,19 @@ class BubbleParser:
 
     def _build_drafts(
         self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None
-    ) -> list[MessageDraft]:
-        drafts: list[MessageDraft] = []
+    ) -> list[_MessageDraft]:
+        drafts: list[_MessageDraft] = []
         code_blocks = decode_each(bubble.code_blocks, CodeBlock)[0] if len(bubble.code_blocks) > 2 else []
-        attachments = parse_attachments(bubble.context, bubble.images, self._images)
+        attachments = _parse_attachments(bubble.context, bubble.images, self._images)
         if thinking := _thinking_text(bubble):
-            drafts.append(MessageDraft("thinking", thinking))
+            drafts.append(_MessageDraft("thinking", thinking))
         text = _text(bubble)
         if not text and call is None and role != "user":
             text = _code_text(code_blocks)
         # Without text, only images make a user message; other attachments are of an unsent input box.
         if text or (role == "user" and any(item.kind == "image" for item in attachments)):
             kind = "simulated" if role == "user" and bubble.is_simulated_msg is True else None
-            drafts.append(MessageDraft(role, text, kind, None, attachments))
+            drafts.append(_MessageDraft(role, text, kind, None, attachments))
         blocks = self._proposals.for_bubble(bubble_id, code_blocks)
         if call is not None:
             drafts.append(self._draft_call(tool_calls.parse_call(call, blocks, self._proposals)))
@@ -143,12 +152,12 @@ class BubbleParser:
                     self._draft_call(tool_calls.parse_proposal(block, self._proposals), kind="code block")
                 )
         if bubble.error_details and (error := error_text(bubble.error_details).strip()):
-            drafts.append(MessageDraft("error", error))
+            drafts.append(_MessageDraft("error", error))
         if self._collects_files:
             self._collect_paths(bubble, code_blocks)
         return drafts
 
-    def _draft_call(self, parsed: tool_calls.ParsedCall, kind: str | None = None) -> MessageDraft:
+    def _draft_call(self, parsed: tool_calls.ParsedCall, kind: str | None = None) -> _MessageDraft:
         call = parsed.call
         if call_id := call.id:
             if parsed.subagent_id:
@@ -168,7 +177,7 @@ class BubbleParser:
             self.decisions[parsed.decision.evidence] += 1
         if self._collects_files and (path := target_path(call.params)):
             self.files.setdefault(path)
-        return MessageDraft("tool", "", kind, call, (), parsed.cwd)
+        return _MessageDraft("tool", "", kind, call, (), parsed.cwd)
 
     def _bubble_model(self, bubble: Bubble, role: Role) -> str | None:
         """Return the model of the bubble, else of its turn, else of the session. "default" is not a model."""
@@ -186,7 +195,7 @@ class BubbleParser:
         for uri in as_list(bubble.workspace_uris):
             if path := file_path(uri):
                 self.files.setdefault(path.rstrip("/") + "/")
-        for path in (*attached_paths(bubble.context), *(file_path(block.uri) for block in code_blocks)):
+        for path in (*_attached_paths(bubble.context), *(file_path(block.uri) for block in code_blocks)):
             if path:
                 self.files.setdefault(path)
 
@@ -295,3 +304,206 @@ def _token_usage(input_count: Any, output_count: Any) -> TokenUsage | None:
         input_tokens=input_tokens if input_tokens > 0 else None,
         output_tokens=output_tokens if output_tokens > 0 else None,
     )
+
+
+# Time of a bubble
+
+
+class _Timestamp(NamedTuple):
+    """Time and its source."""
+
+    at: datetime
+    source: TimeSource
+
+
+def bubble_timestamp(
+    created_at: Any, timestamp: Any, timing: Any, header: Any, tool: Any, latest: datetime
+) -> _Timestamp | None:
+    """Return the time of a bubble from its best source; None if it has no time of its own."""
+    if at := parse_time(created_at, latest) or parse_time(timestamp, latest):
+        return _Timestamp(at, "stored")
+    if header is not None and (at := parse_time(header.created_at, latest)):
+        return _Timestamp(at, "header")
+    times = as_map(timing)
+    for name in ("clientStartTime", "clientRpcSendTime", "clientSettleTime", "clientEndTime"):
+        if at := _parse_wall_clock(times.get(name), latest):
+            return _Timestamp(at, "timing")
+    if header is not None and (at := _parse_wall_clock(header.started_at_ms, latest)):
+        return _Timestamp(at, "header")
+    additional = as_map(as_map(tool).get("additionalData"))
+    if at := _parse_wall_clock(additional.get("startedAtMs"), latest):
+        return _Timestamp(at, "timing")
+    return None
+
+
+def _parse_wall_clock(milliseconds: Any, latest: datetime) -> datetime | None:
+    """Parse milliseconds since 1970. Small values are of a clock that started with the window."""
+    if not isinstance(milliseconds, int | float) or not milliseconds >= _YEAR_2000_MS:
+        return None
+    return parse_time(milliseconds, latest)
+
+
+# Attachments: files, selections, images, links, rules
+
+# Lists in the context of a message, and the kind of their items.
+_ATTACHMENT_KINDS = {
+    "fileSelections": "file",
+    "folderSelections": "folder",
+    "selections": "selection",
+    "terminalSelections": "terminal",
+    "terminalFiles": "terminal",
+    "selectedDocs": "document",
+    "selectedDocuments": "document",
+    "externalLinks": "link",
+    "cursorRules": "rule",
+    "cursorCommands": "command",
+    "selectedCommits": "commit",
+    "selectedPullRequests": "pull request",
+    "gitPRDiffSelections": "diff",
+    "composers": "session",
+    "quotes": "quote",
+    "notepads": "notepad",
+    "selectedImages": "image",
+    "selectedVideos": "video",
+    "subagentSelections": "agent",
+    "browserSelections": "page",
+    "uiElementSelections": "page",
+    "consoleLogs": "console",
+    "gitDiff": "diff",
+    "gitDiffFromBranchToMain": "diff",
+    "diffHistory": "diff",
+    "extraContext": "context",
+}
+_NAME_KEYS = ("name", "filename", "title", "label", "message", "url", "sha", "commandName", "rawText", "text")
+_MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+}
+_MAX_NAME_CHARS = 200
+_EMPTY_VALUES = (b"", b"{}", b"[]", b"null")
+
+
+class _Image(Struct):
+    """Image inside the record. Its data is a JSON object from byte position to byte value."""
+
+    uuid: Any = None
+    path: Any = None
+    data: Raw = Raw()
+
+
+def _parse_attachments(context: Raw, images: Raw, find_images: _ImageFinder) -> tuple[Attachment, ...]:
+    """Return all attachments without duplicates. ``find_images`` returns the existing image files."""
+    if len(context) <= 2 and len(images) <= 2:
+        return ()
+    found: dict[tuple[str, str], Attachment] = {}
+    for uuid, attachment in _inline_images(images):
+        found[("image", uuid or str(len(found)))] = attachment
+    if len(context) > 2 and bytes(memoryview(context)[:5]) not in _EMPTY_VALUES:
+        for key, attachment in _parse_context(context, find_images):
+            known = found.get(key)
+            if known is None or (known.path is None and attachment.path is not None):
+                found[key] = attachment if known is None else _merge_image(known, attachment)
+    return tuple(found.values())
+
+
+def _merge_image(inline: Attachment, named: Attachment) -> Attachment:
+    return Attachment("image", named.name, named.media_type, inline.size or named.size, named.path)
+
+
+def _inline_images(images: Raw) -> Iterator[tuple[str, Attachment]]:
+    """Return the images in the record with their UUIDs. The number of colons is the size in bytes."""
+    if bytes(memoryview(images)[:5]) in _EMPTY_VALUES:
+        return
+    for image in decode_each(images, _Image)[0]:
+        data = bytes(image.data)
+        size = data.count(b":") if data.startswith(b"{") else None
+        media_type = "image/png" if data.startswith(b'{"0":137,"1":80') else None
+        path = as_text(image.path)
+        yield (
+            as_text(image.uuid).lower(),
+            Attachment(
+                "image", _file_name(path) or None, media_type or _media_type(path), size or None, path or None
+            ),
+        )
+
+
+def _parse_context(context: Raw, find_images: _ImageFinder) -> Iterator[tuple[tuple[str, str], Attachment]]:
+    try:
+        fields = as_map(decode(context, object))
+    except UndecodableError:
+        return
+    mentions = as_map(fields.get("mentions"))
+    for name, kind in _ATTACHMENT_KINDS.items():
+        items = as_list(fields.get(name))
+        for item in items:
+            yield _parse_item(kind, item, find_images)
+        if not items and (mentioned := mentions.get(name)):
+            yield from _parse_mentions(kind, mentioned)
+
+
+def _parse_mentions(kind: str, mentioned: Any) -> Iterator[tuple[tuple[str, str], Attachment]]:
+    """Return attachments that are only mentioned, by URI or UUID."""
+    for name in as_map(mentioned):
+        path = file_path(name)
+        yield (
+            (kind, path or name),
+            Attachment(kind, _file_name(path) or name[:_MAX_NAME_CHARS], path=path or None),
+        )
+    for index, _ in enumerate(as_list(mentioned)):
+        yield (kind, str(index)), Attachment(kind)
+
+
+def _parse_item(kind: str, item: Any, find_images: _ImageFinder) -> tuple[tuple[str, str], Attachment]:
+    fields = as_map(item)
+    path = file_path(fields.get("uri")) or as_text(fields.get("path")) or as_text(fields.get("relativePath"))
+    name = as_text(item) if isinstance(item, str) else _file_name(path)
+    if not name:
+        name = next((text for key in _NAME_KEYS if (text := as_text(fields.get(key)).strip())), "")
+    name = name.partition("\n")[0][:_MAX_NAME_CHARS]
+    size = None
+    key = path or name
+    if kind == "image":
+        key = as_text(fields.get("uuid")).lower() or key
+        file = find_images().get(key)
+        size = _size(file) if file else None
+    if kind in ("selection", "terminal", "quote"):
+        text = as_text(fields.get("rawText")) or as_text(fields.get("text"))
+        size = len(text.encode("utf-8", "replace")) or None
+        key = f"{key}:{fields.get('range')}"
+    return (kind, key), Attachment(kind, name or None, _media_type(path), size, path or None)
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def _file_name(path: str) -> str:
+    if "\\" in path:
+        return PureWindowsPath(path).name
+    return PurePosixPath(path).name
+
+
+def _media_type(path: str) -> str | None:
+    return _MEDIA_TYPES.get(PurePosixPath(path).suffix.lower()) if path else None
+
+
+def _attached_paths(context: Raw) -> Iterator[str]:
+    """Return the paths of attached files, folders and selections, which are evidence of the workspace."""
+    if bytes(memoryview(context)[:5]) in _EMPTY_VALUES:
+        return
+    try:
+        fields = as_map(decode(context, object))
+    except UndecodableError:
+        return
+    for name in ("fileSelections", "folderSelections", "selections"):
+        for item in as_list(fields.get(name)):
+            if path := file_path(as_map(item).get("uri")):
+                yield path

@@ -8,27 +8,27 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from backscroll.model import Closing, Item, Message, Opening
+from backscroll.model.message import Message
+from backscroll.model.stream import Closing, Item, Opening
 from backscroll.sources.cursor.database import session_lists
 from backscroll.sources.cursor.database.decode import (
     UndecodableError,
+    UnitReport,
     as_int,
     as_map,
     as_text,
     decode,
     decode_each,
+    latest_plausible,
+    parse_time,
 )
 from backscroll.sources.cursor.database.record_types import Bubble, Composer, ComposerHeader, Tab
-from backscroll.sources.cursor.session import bubble, composer, timestamps
-from backscroll.sources.cursor.session.closing import MessageStats
-from backscroll.sources.cursor.session.code_proposals import CodeProposals
+from backscroll.sources.cursor.session import bubble, composer
 from backscroll.sources.cursor.session.messages import fill_timestamps
-from backscroll.sources.cursor.session.session_facts import SessionFacts, title_from_text
-from backscroll.sources.cursor.session.unit_report import UnitReport
+from backscroll.sources.cursor.session.session_facts import MessageStats, SessionFacts, title_from_text
+from backscroll.sources.cursor.session.tool_calls import CodeProposals
+from backscroll.sources.cursor.session.workspace import from_files, from_storage
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
-from backscroll.sources.cursor.workspace import from_files, from_storage
-
-__all__ = ["read_inline", "read_tab"]
 
 
 class _TabBubble(Bubble, rename="camel", gc=False):
@@ -45,7 +45,7 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: s
     """Read a tab of the chat panel. The unit of the database counts its rows."""
     report = UnitReport(str(file.path))
     tab = user_data.database(file.path).read(lambda connection: _load_tab(connection, tab_id))
-    latest = timestamps.latest_plausible()
+    latest = latest_plausible()
     workspace = from_storage(user_data, file.storage_id, "workspace storage") if file.storage_id else None
     parser = bubble.BubbleParser(
         path=str(file.path),
@@ -63,7 +63,7 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: s
         (
             at
             for value in (tab.last_send_time, tab.timestamp, tab.created_at)
-            if (at := timestamps.parse_time(value, latest))
+            if (at := parse_time(value, latest))
         ),
         None,
     )
@@ -75,7 +75,7 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: s
         yield message
     yield from report.take_problems()
     title = as_text(tab.chat_title).strip() or as_text(tab.title).strip()
-    started_at = timestamps.parse_time(tab.created_at, latest)
+    started_at = parse_time(tab.created_at, latest)
     yield Closing(
         title=title or (title_from_text(stats.prompt) if stats.prompt else None),
         title_source="chat" if title else "first message" if stats.prompt else None,

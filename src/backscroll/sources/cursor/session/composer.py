@@ -1,33 +1,49 @@
 """Read one session from its rows, its list entries and related records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from backscroll.model import Item, Message, Opening, SubagentLink, Workspace
-from backscroll.model.message import PLACEHOLDER_KINDS
-from backscroll.sources.cursor import workspace
-from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, as_text, decode
+from backscroll.model.message import PLACEHOLDER_KINDS, Message, Origin
+from backscroll.model.problem import Problem
+from backscroll.model.stream import Item, Opening, SubagentLink, ToolResult
+from backscroll.model.workspace import Workspace
+from backscroll.sources.cursor import locations
+from backscroll.sources.cursor.database.decode import (
+    UndecodableError,
+    UnitReport,
+    as_int,
+    as_map,
+    as_text,
+    decode,
+    latest_plausible,
+)
 from backscroll.sources.cursor.database.record_types import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
 from backscroll.sources.cursor.database.session_lists import COMPOSERS_KEY, ListEntry
 from backscroll.sources.cursor.database.session_rows import DamagedValue, RelatedRows, SessionRows
-from backscroll.sources.cursor.session import bubble, closing, recovery, session_facts, timestamps
+from backscroll.sources.cursor.session import (
+    bubble,
+    prompt_log,
+    session_facts,
+    workspace,
+)
 from backscroll.sources.cursor.session.agent_record import AgentRecord
-from backscroll.sources.cursor.session.code_proposals import CodeProposals
-from backscroll.sources.cursor.session.messages import MessageBuilder, fill_timestamps
-from backscroll.sources.cursor.session.order import BubbleOrder, order_bubbles
-from backscroll.sources.cursor.session.recovery import ContentItem
+from backscroll.sources.cursor.session.messages import (
+    BubbleOrder,
+    MessageBuilder,
+    fill_timestamps,
+    order_bubbles,
+)
 from backscroll.sources.cursor.session.session_facts import SessionFacts
-from backscroll.sources.cursor.session.unit_report import UnitReport
+from backscroll.sources.cursor.session.tool_calls import CodeProposals
 from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["SOURCE", "is_subagent_entry", "read", "read_session"]
-
 SOURCE = "cursor"
+_ContentItem: TypeAlias = Message | ToolResult | Problem
 
 
 def is_subagent_entry(session_id: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
@@ -59,11 +75,6 @@ def read(user_data: UserData, path: Path, session_id: str) -> Iterator[Item]:
     yield from read_session(user_data, path, facts, rows, report)
 
 
-def _has_conversation(composer: Composer) -> bool:
-    lists = (composer.conversation, composer.full_conversation_headers_only, composer.conversation_map)
-    return any(len(each) > len(b"null") for each in lists)
-
-
 def _load_facts(user_data: UserData, rows: SessionRows, session_id: str, report: UnitReport) -> SessionFacts:
     entry = user_data.list_entry(session_id)
     value = rows.composer_value()
@@ -88,6 +99,11 @@ def _load_facts(user_data: UserData, rows: SessionRows, session_id: str, report:
     return SessionFacts(session_id, header, composer, entry, has_data, bool(rows.composer_rowid), is_damaged)
 
 
+def _has_conversation(composer: Composer) -> bool:
+    lists = (composer.conversation, composer.full_conversation_headers_only, composer.conversation_map)
+    return any(len(each) > len(b"null") for each in lists)
+
+
 def _count_related_rows(rows: SessionRows, facts: SessionFacts, report: UnitReport) -> None:
     for family, row_count in rows.related_counts.items():
         report.counts.count(family, "ignored", row_count)
@@ -104,7 +120,7 @@ def read_session(
     user_data: UserData, path: Path, facts: SessionFacts, rows: SessionRows, report: UnitReport
 ) -> Iterator[Item]:
     """Yield the stream of one session. The record counts come last."""
-    latest = timestamps.latest_plausible()
+    latest = latest_plausible()
     parent_id = workspace.find_parent_id(workspace.WorkspaceRecords(facts.header, facts.composer))
     is_subagent = (parent_id is not None or _is_marked_as_subagent(facts)) and not _is_circular(
         user_data, path, facts, parent_id
@@ -143,14 +159,14 @@ def read_session(
     )
     builder = MessageBuilder(facts.session_id, order, rows, parser, agent_record, report, latest)
     started_at, _ = session_facts.stored_times(facts, latest)
-    content: Iterator[ContentItem] = chain(
+    content: Iterator[_ContentItem] = chain(
         fill_timestamps(builder.active_messages(facts.composer), started_at),
         fill_timestamps(builder.inactive_messages(facts.composer), started_at),
     )
     first_items, store = _read_first_message(content, "bubbles" if rows.bubble_rowids else "inline")
     reasons: list[str] = []
     storage_ids = found_workspace.storage_ids if found_workspace else ()
-    if not store and (recovered := recovery.recover(user_data, facts, agent_record, storage_ids, latest)):
+    if not store and (recovered := _recover(user_data, facts, agent_record, storage_ids, latest)):
         store, first_items, content = recovered.store, [], iter(recovered.items)
         reasons.append(recovered.reason)
     yield Opening(
@@ -160,7 +176,7 @@ def read_session(
         agent_id=agent_id,
         parent_id=parent_id,
     )
-    stats = closing.MessageStats()
+    stats = session_facts.MessageStats()
     for item in chain(first_items, content):
         if report.problems:
             yield from report.take_problems()
@@ -176,7 +192,7 @@ def read_session(
     yield from _subagent_links(facts)
     if found_workspace is None:
         found_workspace = _guess_workspace(user_data, path, rows, facts.session_id, parser)
-    loss = closing.ContentLoss(
+    loss = session_facts.ContentLoss(
         builder.missing_count,
         builder.emptied_count,
         builder.orphan_count,
@@ -184,7 +200,7 @@ def read_session(
         tuple(reasons),
         store,
     )
-    yield closing.build_closing(
+    yield session_facts.build_closing(
         user_data,
         facts,
         stats,
@@ -212,9 +228,9 @@ def _mark_copy(message: Message, copied_from: Any) -> Message:
     return replace(message, copied_from=session_id)
 
 
-def _read_first_message(content: Iterator[ContentItem], store: str) -> tuple[list[ContentItem], str]:
+def _read_first_message(content: Iterator[_ContentItem], store: str) -> tuple[list[_ContentItem], str]:
     """Return the items up to the first message with content, and the store; empty if there is none."""
-    first_items: list[ContentItem] = []
+    first_items: list[_ContentItem] = []
     for item in content:
         first_items.append(item)
         if isinstance(item, Message) and item.kind not in PLACEHOLDER_KINDS:
@@ -333,3 +349,60 @@ def _guess_workspace(
         if found := workspace.from_requests(user_data, contexts):
             return found
     return workspace.from_files(user_data, parser.files)
+
+
+# Sessions that have lost their messages
+
+
+class _RecoveredContent(NamedTuple):
+    """Recovered items, their store, and why the session is incomplete."""
+
+    store: str
+    items: Iterable[_ContentItem]
+    reason: str
+
+
+def _recover(
+    user_data: UserData,
+    facts: SessionFacts,
+    agent_record: AgentRecord,
+    storage_ids: tuple[str, ...],
+    latest: datetime,
+) -> _RecoveredContent | None:
+    """Return the content of the agent's record, else of the search index, else of the prompt log."""
+    started_at, ended_at = session_facts.stored_times(facts, latest)
+    if items := _unless_empty(agent_record.items(started_at, ended_at)):
+        return _RecoveredContent(
+            "graph", items, "its messages are gone; this is what the agent remembers of them"
+        )
+    is_ghost = session_facts.find_visibility(facts, has_messages=False) == "ghost"
+    if not is_ghost and len(memoryview(facts.composer.full_conversation_headers_only)) <= len(b"null"):
+        return None
+    if text := user_data.side_databases.search_text(facts.session_id):
+        message = Message(
+            id=f"{facts.session_id}.text",
+            role="assistant",
+            content=text,
+            origin=Origin(
+                str(locations.search_database(user_data.root)), f"conversations {facts.session_id}"
+            ),
+            kind="recovered",
+        )
+        return _RecoveredContent("search", [message], "only the text in Cursor's search index remains")
+    paths = {file.storage_id: file.path for file in user_data.databases() if file.storage_id}
+    for storage_id in storage_ids:
+        if storage_id in paths and (
+            prompts := prompt_log.prompts_between(user_data, paths[storage_id], started_at, ended_at, latest)
+        ):
+            return _RecoveredContent("prompts", prompts, "only the prompt log remains")
+    return None
+
+
+def _unless_empty(items: Iterator[_ContentItem]) -> Iterator[_ContentItem] | None:
+    """Return the items unchanged; None if all messages are system messages."""
+    read_items: list[_ContentItem] = []
+    for item in items:
+        read_items.append(item)
+        if isinstance(item, Message) and item.role != "system":
+            return chain(read_items, items)
+    return None

@@ -1,15 +1,17 @@
 """Build the messages of one session in order, and count each row."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 from msgspec.structs import replace
 
-from backscroll.model import Fault, Message, Origin
+from backscroll.model.message import Message, Origin
+from backscroll.model.problem import Fault
 from backscroll.sources.cursor.database.decode import (
     UndecodableError,
+    UnitReport,
     as_int,
     as_map,
     as_text,
@@ -24,15 +26,123 @@ from backscroll.sources.cursor.database.record_types import (
     BubbleHeader,
     Composer,
 )
-from backscroll.sources.cursor.database.session_rows import DamagedValue, SessionRows
-from backscroll.sources.cursor.session import bubble, session_facts, timestamps
+from backscroll.sources.cursor.database.session_rows import DamagedValue, SessionRows, Value
+from backscroll.sources.cursor.session import session_facts
 from backscroll.sources.cursor.session.agent_record import AgentRecord
-from backscroll.sources.cursor.session.order import BubbleOrder, OrderedBubble
-from backscroll.sources.cursor.session.unit_report import UnitReport
+from backscroll.sources.cursor.session.bubble import BubbleParser, bubble_timestamp, role_of
 
-__all__ = ["MessageBuilder", "fill_timestamps"]
-
+_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 _TOOL_CAPABILITY = 15
+
+
+# Order of the bubbles, and which of them the editor shows
+
+
+class OrderedBubble(NamedTuple):
+    """Bubble, and its header if it is listed."""
+
+    id: str
+    header: BubbleHeader | None = None
+
+
+class BubbleOrder(NamedTuple):
+    """Ordered bubbles of a session."""
+
+    active: list[OrderedBubble]  # on the branch that the editor shows
+    orphans: list[OrderedBubble]  # rewound or regenerated
+    inline: dict[str, Bubble]  # content in the session's own record
+    mapped: dict[str, Raw]  # the same, in the format of later builds
+    is_inferred: bool = False  # from times
+    faults: tuple[str, ...] = ()
+
+    def inline_bubble(self, bubble_id: str) -> Bubble | None:
+        """Return the content of a bubble from the session's own record; None if it is not there."""
+        if found := self.inline.get(bubble_id):
+            return found
+        if bubble_id not in self.mapped:
+            return None
+        try:
+            return decode(self.mapped[bubble_id], Bubble)
+        except UndecodableError:
+            return None
+
+
+def order_bubbles(composer: Composer, rows: SessionRows, latest: datetime) -> BubbleOrder:
+    """Order bubbles by the header list, else by the inline conversation, else by time."""
+    headers, header_faults = decode_each(composer.full_conversation_headers_only, BubbleHeader)
+    conversation, conversation_faults = decode_each(composer.conversation, Bubble)
+    inline = _inline_by_id(conversation)
+    mapped = decode_map(composer.conversation_map, Raw)
+    faults = (*header_faults, *conversation_faults)
+    active = _listed_bubbles(headers) or [OrderedBubble(bubble_id) for bubble_id in inline]
+    known = {bubble.id for bubble in active}
+    unlisted = [bubble_id for bubble_id in (*rows.bubble_rowids, *inline, *mapped) if bubble_id not in known]
+    unlisted = list(dict.fromkeys(unlisted))
+    order = BubbleOrder(active, [], inline, mapped, False, faults)
+    if not unlisted:
+        return order
+    sorted_bubbles = [
+        OrderedBubble(bubble_id) for bubble_id in _sort_by_time(unlisted, rows, order.inline_bubble, latest)
+    ]
+    if active:
+        return order._replace(orphans=sorted_bubbles)
+    return order._replace(active=sorted_bubbles, is_inferred=len(sorted_bubbles) > 1)
+
+
+def _inline_by_id(conversation: list[Bubble]) -> dict[str, Bubble]:
+    """Return bubbles by id. A different bubble with the same id gets its own id."""
+    found: dict[str, Bubble] = {}
+    for index, bubble in enumerate(conversation):
+        bubble_id = as_text(bubble.bubble_id) or f"inline-{index}"
+        if bubble_id in found and found[bubble_id] != bubble:
+            bubble_id = f"{bubble_id}-{index}"
+        found[bubble_id] = bubble
+    return found
+
+
+def _listed_bubbles(headers: list[BubbleHeader]) -> list[OrderedBubble]:
+    """Return each bubble at its first position. An entry without an id gets an id made of its index."""
+    found: dict[str, OrderedBubble] = {}
+    for index, header in enumerate(headers):
+        bubble_id = as_text(header.bubble_id) or f"header-{index}"
+        found.setdefault(bubble_id, OrderedBubble(bubble_id, header))
+    return list(found.values())
+
+
+def _sort_by_time(
+    bubble_ids: list[str], rows: SessionRows, inline_bubble: Callable[[str], Bubble | None], latest: datetime
+) -> Iterator[str]:
+    """Sort bubbles by their times, then by rowid. Contents are not kept in memory."""
+    times: dict[str, datetime] = {}
+    for bubble_id, value in rows.bubble_values(bubble_ids):
+        times[bubble_id] = _bubble_time(_decode_bubble(value) or inline_bubble(bubble_id), latest)
+    for bubble_id in bubble_ids:
+        if bubble_id not in times:
+            times[bubble_id] = _bubble_time(inline_bubble(bubble_id), latest)
+    position = {bubble_id: index for index, bubble_id in enumerate(bubble_ids)}
+    yield from sorted(
+        bubble_ids,
+        key=lambda bubble_id: (times[bubble_id], rows.bubble_rowids.get(bubble_id, 0), position[bubble_id]),
+    )
+
+
+def _decode_bubble(value: Value) -> Bubble | None:
+    if not isinstance(value, bytes):
+        return None
+    try:
+        return decode(value, Bubble)
+    except UndecodableError:
+        return None
+
+
+def _bubble_time(bubble: Bubble | None, latest: datetime) -> datetime:
+    if bubble is None:
+        return _EARLIEST
+    found = bubble_timestamp(bubble.created_at, bubble.timestamp, bubble.timing_info, None, None, latest)
+    return found.at if found else _EARLIEST
+
+
+# Messages
 
 
 class MessageBuilder:
@@ -43,7 +153,7 @@ class MessageBuilder:
         session_id: str,
         order: BubbleOrder,
         rows: SessionRows,
-        parser: bubble.BubbleParser,
+        parser: BubbleParser,
         agent_record: AgentRecord,
         report: UnitReport,
         latest: datetime,
@@ -166,11 +276,11 @@ class MessageBuilder:
         Its content comes from the agent's record, else from the preview in the list.
         """
         grouping = decode_map(header.grouping, object)
-        role = bubble.role_of(None, header)[0]
+        role = role_of(None, header)[0]
         call = self._agent_record.calls.get(as_text(grouping.get("toolCallId")))
         text = self._agent_record.prompts.get(bubble_id, "") if role == "user" else ""
         self.missing_count += not (call or text)
-        time = timestamps.bubble_timestamp(None, None, None, header, None, self._latest)
+        time = bubble_timestamp(None, None, None, header, None, self._latest)
         return Message(
             id=bubble_id,
             role="tool" if call else role,

@@ -8,8 +8,6 @@ import msgspec
 from backscroll.model.text import pluralize
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, make_encodable, unwrap
 
-__all__ = ["error_text", "result_text"]
-
 _TEXT_KEYS = ("output", "contents", "content", "text", "result", "message", "summary")
 _NEGLIGIBLE_KEYS = frozenset(
     {"rejected", "notInterrupted", "exitCode", "exitCodeV2", "resultForModel", "isBackground"}

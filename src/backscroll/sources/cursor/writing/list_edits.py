@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from backscroll.model.safekeeping.changes import Value
+from backscroll.model.change import Value
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_lists import (
     CHAT_KEY,
@@ -24,18 +24,6 @@ from backscroll.sources.cursor.database.session_lists import (
     VERSION_KEY,
 )
 from backscroll.sources.cursor.writing.store_edits import StoreEdits
-
-__all__ = [
-    "add_global_entry",
-    "add_tab",
-    "add_workspace_entry",
-    "bump_version",
-    "edit_global_entries",
-    "read_tab",
-    "remove_tab",
-    "remove_workspace_entry",
-    "set_project",
-]
 
 _ID_FIELDS = ("composerId",)
 _TAB_ID_FIELDS = ("tabId", "id")

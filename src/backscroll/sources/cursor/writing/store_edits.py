@@ -1,25 +1,45 @@
-"""Collect edits of rows. Every edit keeps the value that it replaces."""
+"""Collect edits of rows. Every edit keeps the value that it replaces.
+
+Stores of unknown versions are refused: writing to them could make sessions unreadable.
+"""
 
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from backscroll.errors import DatabaseUnreadableError
-from backscroll.model.safekeeping.changes import FileChange, RowChange, Value
-from backscroll.readers.sqlite.connection import as_bytes
+from msgspec import Struct
+
+from backscroll.errors import DatabaseUnreadableError, UnknownStoreVersionError
+from backscroll.model.change import FileChange, RowChange, Value
+from backscroll.readers.sqlite import as_bytes
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources.cursor.database import keys
+from backscroll.sources.cursor.database.decode import UndecodableError, as_int, decode
 from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["GLOBAL_SCHEMA", "StoreEdits"]
-
-GLOBAL_SCHEMA = (
+_SCHEMA = (
     "create table ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
     "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
     "pragma user_version = 1",
 )
 _HEADERS = "composerHeaders"
+_MAX_COMPOSER_VERSION = 18
+_KNOWN_HEADER_COLUMNS = frozenset(
+    {
+        "composerId",
+        "workspaceId",
+        "createdAt",
+        "lastUpdatedAt",
+        "isArchived",
+        "isSubagent",
+        "recency",
+        "checkpointAt",
+        "subagentTypeName",
+        "value",
+    }
+)
+_KNOWN_USER_VERSIONS = (0, 1)
 _Cell = tuple[Path, str, str]  # database, table, key
 
 
@@ -204,6 +224,48 @@ def _empty_database() -> bytes:
     with TempFolder() as folder:
         path = folder / "state.vscdb"
         with closing(sqlite3.connect(path)) as db, db:
-            for statement in GLOBAL_SCHEMA:
+            for statement in _SCHEMA:
                 db.execute(statement)
         return path.read_bytes()
+
+
+def check_store(user_data: UserData, edits: StoreEdits) -> None:
+    """Raise `UnknownStoreVersionError` if the global database has an unknown layout."""
+    path = user_data.global_path
+    version = user_data.database(path).read(lambda db: db.execute("pragma user_version").fetchone()[0])
+    if version not in _KNOWN_USER_VERSIONS:
+        raise UnknownStoreVersionError(
+            f"{path} has the unknown version {version}. Nothing was changed."
+            " Update Backscroll and try again.",
+            path,
+        )
+    columns = edits.header_columns()
+    unknown = sorted(set(columns) - _KNOWN_HEADER_COLUMNS)
+    if unknown or (columns and not {"composerId", "value"} <= set(columns)):
+        names = ", ".join(unknown) or ", ".join(columns)
+        raise UnknownStoreVersionError(
+            f"The session table of {path} has unknown columns: {names}. Nothing was changed."
+            " Update Backscroll and try again.",
+            path,
+        )
+
+
+class _Version(Struct, rename={"version": "_v"}):
+    version: object = None
+
+
+def check_composer(user_data: UserData, value: bytes) -> None:
+    """Raise `UnknownStoreVersionError` if a session's record is newer than this program knows."""
+    path = user_data.global_path
+    try:
+        version = as_int(decode(value, _Version).version)
+    except UndecodableError as error:
+        raise UnknownStoreVersionError(
+            f"The session's record in {path} {error}. Nothing was changed.", path
+        ) from error
+    if version is not None and version > _MAX_COMPOSER_VERSION:
+        raise UnknownStoreVersionError(
+            f"The session's record in {path} has the unknown version {version}. Nothing was changed."
+            " Update Backscroll and try again.",
+            path,
+        )

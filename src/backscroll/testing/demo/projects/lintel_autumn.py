@@ -4,8 +4,6 @@ from backscroll.testing.claude_code import Call, tool_calls
 from backscroll.testing.demo.projects import lintel_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
-__all__ = ["add_sessions"]
-
 
 def add_sessions(history: SampleHistory) -> None:
     """Add the sessions from anchors in other files to the unfinished check of redirects."""

@@ -1,7 +1,5 @@
 """Complete files that Lintel's sessions write."""
 
-__all__ = ["BIN", "CARGO", "CHECK", "CHECKER", "MAIN", "PACKAGE", "SLUG"]
-
 CARGO = """\
 [package]
 name = "lintel"

@@ -4,8 +4,6 @@ from backscroll.testing import cursor
 from backscroll.testing.demo.projects import lintel_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
-__all__ = ["add_sessions"]
-
 
 def add_sessions(history: SampleHistory) -> None:
     """Add the sessions from the first check to the fix for Windows paths."""

@@ -5,8 +5,6 @@ from backscroll.testing.demo.claude_session import SubagentTask
 from backscroll.testing.demo.projects import saltern_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
-__all__ = ["add_sessions"]
-
 
 def add_sessions(history: SampleHistory) -> None:
     """Add the sessions from batch inserts to a code review."""

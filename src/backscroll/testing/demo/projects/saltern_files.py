@@ -1,7 +1,5 @@
 """Complete files that Saltern's sessions write."""
 
-__all__ = ["BACKFILL", "CACHE", "COMPOSE", "EXPORT", "IMPORTER", "README", "SCHEMA", "STATIONS", "TEST"]
-
 README = """\
 # Saltern
 

@@ -8,8 +8,6 @@ from backscroll.testing.demo.projects import saltern_files
 from backscroll.testing.demo.projects import tideline_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
-__all__ = ["WORKSPACE", "add_sessions"]
-
 WORKSPACE = "harbour.code-workspace"  # Tideline and Saltern in one window
 
 

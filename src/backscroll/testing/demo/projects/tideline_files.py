@@ -1,23 +1,5 @@
 """Complete files that Tideline's sessions write."""
 
-__all__ = [
-    "API",
-    "CHANGELOG",
-    "CSV",
-    "LEVELS",
-    "LEVELS_TEST",
-    "LIVE",
-    "PAGE",
-    "PLAN",
-    "POLL",
-    "PROJECT",
-    "README",
-    "STORE",
-    "STORE_TEST",
-    "TEST",
-    "TIMETABLE",
-]
-
 README = """\
 # Tideline
 

@@ -9,8 +9,6 @@ from backscroll.testing.demo.image import chart
 from backscroll.testing.demo.projects import tideline_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 
-__all__ = ["add_sessions"]
-
 
 def add_sessions(history: SampleHistory) -> None:
     """Add the sessions from the API to the accessible board."""

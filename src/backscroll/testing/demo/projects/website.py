@@ -7,8 +7,6 @@ from backscroll.testing.demo.projects import website_files as files
 from backscroll.testing.demo.sample_history import SampleHistory, utc_time
 from backscroll.testing.demo.session import session_id
 
-__all__ = ["add_sessions"]
-
 
 def add_sessions(history: SampleHistory) -> None:
     """Add the sessions from the first prompts to a page about the year."""

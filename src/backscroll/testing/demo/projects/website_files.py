@@ -1,7 +1,5 @@
 """Complete files that the website's sessions write."""
 
-__all__ = ["BUILD", "FEED", "LAYOUT", "NOTE", "READING", "STYLE"]
-
 BUILD = """\
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { layout } from "./layout.ts";

@@ -1,0 +1,124 @@
+"""A running sync as other processes see it: the lock that it holds, and its progress."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from backscroll.archive.errors import read_only_error
+from backscroll.model.sync import estimate_remaining_seconds
+from backscroll.model.value import Value
+from backscroll.readers.file_lock import try_lock_connection
+
+POLL_SECONDS = 0.05  # short enough for Ctrl-C to work while waiting
+PROBE_SECONDS = 0.005  # `is_locked` of another process holds the lock for less than this
+WRITE_INTERVAL_SECONDS = 0.2
+
+
+@contextmanager
+def sync_lock(
+    archive: Path, timeout: float | None, while_waiting: Callable[[], None] | None = None
+) -> Iterator[bool]:
+    """Hold the sync lock of an archive. Yield False if it is still taken after `timeout` seconds.
+
+    A sync consists of many transactions with long pauses, so the archive's own locks are not enough.
+    The lock is an exclusive SQLite transaction on a file in the same folder. The operating system releases
+    it when the process exits.
+    """
+    deadline = time.monotonic() + timeout if timeout is not None else None
+    path = archive.with_name("sync.lock")
+    if not path.exists():
+        try:
+            path.touch(mode=0o600)
+        except PermissionError as error:
+            raise read_only_error(archive) from error
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as lock:
+        while not (is_held := try_lock_connection(lock) or _try_again(lock)):
+            if deadline is not None and time.monotonic() + POLL_SECONDS > deadline:
+                break
+            if while_waiting is not None:
+                while_waiting()
+            time.sleep(POLL_SECONDS)
+        yield is_held
+
+
+def _try_again(lock: sqlite3.Connection) -> bool:
+    """Try once more, because another process may only have looked."""
+    time.sleep(PROBE_SECONDS)
+    return try_lock_connection(lock)
+
+
+def is_locked(archive: Path) -> bool:
+    """Return whether a process syncs the archive now."""
+    with sync_lock(archive, 0.0) as is_held:
+        return not is_held
+
+
+class SyncProgress(Value):
+    """Progress of a running sync."""
+
+    pid: int
+    is_background: bool  # a process of its own, which can be stopped
+    elapsed_seconds: float = 0.0  # without the time in which the machine was suspended
+    done: int = 0  # estimated bytes
+    total: int = 0
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.done // self.total if self.total else 0
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """An estimate; None if it is too early for one."""
+        return estimate_remaining_seconds(self.elapsed_seconds, self.done, self.total)
+
+
+class ProgressFile:
+    """The file ``sync.json`` in the folder of an archive. It exists while a long sync runs."""
+
+    def __init__(self, archive: Path, *, is_background: bool = False) -> None:
+        self._path = archive.with_name("sync.json")
+        self._progress = SyncProgress(os.getpid(), is_background)
+        self._started = time.monotonic()
+        self._next_write = self._started + (0.0 if is_background else WRITE_INTERVAL_SECONDS)
+        self._is_written = False
+
+    def step(self, done: int, total: int) -> None:
+        """Record progress, at most a few times per second. A sync that ends at once writes nothing."""
+        now = time.monotonic()
+        if now < self._next_write:
+            return
+        self._next_write = now + WRITE_INTERVAL_SECONDS
+        import json  # start-up time: most syncs end before they write
+
+        elapsed = now - self._started
+        progress = self._progress.replace(elapsed_seconds=elapsed, done=done, total=total)
+        temporary = self._path.with_name(f"sync.json.{os.getpid()}")
+        with suppress(OSError):  # a full disk must not end the sync here
+            temporary.write_text(json.dumps([*vars(progress).values()]), "ascii")
+            temporary.replace(self._path)
+            self._is_written = True
+
+    def read(self) -> SyncProgress | None:
+        """Return the progress of the process that syncs; None if there is none or it has just started."""
+        import json  # start-up time, as above
+
+        try:
+            pid, is_background, elapsed, done, total = json.loads(self._path.read_bytes())
+            return SyncProgress(int(pid), bool(is_background), float(elapsed), int(done), int(total))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def delete(self) -> None:
+        """Delete the file at the end of a sync, if this process has written it."""
+        if self._is_written:
+            self.delete_of(os.getpid())
+
+    def delete_of(self, pid: int) -> None:
+        """Delete the file if a process that has ended left it behind."""
+        progress = self.read()
+        if progress is not None and progress.pid == pid:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)

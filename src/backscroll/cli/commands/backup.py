@@ -1,0 +1,326 @@
+"""``backscroll backup``: create, check, list and restore backups."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from backscroll.cli.app import CommandGroup
+from backscroll.cli.options import (
+    SOURCE_NAME,
+    complete_refs,
+    filter_options,
+    has_filters,
+    no_sync_option,
+    sync_before_reading,
+)
+from backscroll.cli.output import write_json
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.startup import Setup
+from backscroll.documents import make_filter
+from backscroll.errors import UsageError
+from backscroll.model.text import one_line, pluralize
+from backscroll.render import backups as render
+
+if TYPE_CHECKING:
+    from backscroll.model.backup import ProgressCallback
+
+
+_EXIT_CODES = {"valid": 0, "warnings": 3, "invalid": 1}
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.group("backup", cls=CommandGroup)
+def command() -> None:
+    """Create, check, list and restore backups.
+
+    A backup is one file with the tools' histories and the archive.
+
+    \b
+    Examples:
+      backscroll backup create
+      backscroll backup verify backups/backscroll-20261117-090000.zip
+    """
+
+
+@command.command("create")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File to write.")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder for a file with a generated name; not with --output. Default: the setting backup_dir, else"
+    " 'backups' beside the archive.",
+)
+@click.option(
+    "--base",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write only files that changed since this backup. Restoring needs both files.",
+)
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="REF",
+    shell_complete=complete_refs,
+    help="Only this session, with its subagents. Repeatable.",
+)
+@filter_options()
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--with-secrets", is_flag=True, help="Keep logins, tokens and encryption keys of the tools.")
+@no_sync_option
+@_json_option
+@click.pass_obj
+def create(
+    setup: Setup,
+    /,
+    output: Path | None,
+    folder: Path | None,
+    base: Path | None,
+    sessions: tuple[str, ...],
+    force: bool,
+    with_secrets: bool,
+    no_sync: bool,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Back up the tools' histories and the archive into one file.
+
+    The file is a ZIP file with Zstandard-compressed entries. It contains transcripts, side folders, copies of
+    databases and the archive. The tools may be running. Logins, tokens and encryption keys are removed from
+    the copies of databases. Files that cannot be read are listed.
+
+    Options that select sessions make a filtered backup: it contains the files, rows and archive entries of
+    these sessions and nothing else.
+
+    \b
+    Examples:
+      backscroll backup create
+      backscroll backup create -o /mnt/disk/history.zip
+      backscroll backup create --base backups/backscroll-20261117-090000.zip
+      backscroll backup create --workspace ferry --since 2026-10 -o ferry.zip
+    """
+    if output is not None and folder is not None:
+        raise click.UsageError("--output cannot be combined with --dir.")
+    with setup.history() as history:
+        if not no_sync:
+            setup.no_wait = False
+            sync_before_reading(history)
+        path = output or (history.backups.new_path(folder) if folder is not None else None)
+        with _progress() as progress:
+            result = history.create_backup(
+                path,
+                filter=make_filter(filters) if has_filters(filters) else None,
+                sessions=sessions,
+                base=base,
+                force=force,
+                with_secrets=with_secrets,
+                progress=progress,
+            )
+    for skipped in result.manifest.skipped:
+        click.echo(f"Not in the backup: {one_line(skipped.path, 500)}: {skipped.reason}", err=True)
+    if as_json:
+        manifest = render.manifest_document(result.manifest, with_files=False)
+        write_json({"backup_path": result.backup_path, "manifest": manifest})
+        return
+    click.echo(result.backup_path)
+    for line in render.manifest_lines(result.manifest):
+        click.echo(line)
+
+
+@command.command("verify")
+@_file_argument
+@_json_option
+@click.pass_obj
+def verify(setup: Setup, file: Path, as_json: bool) -> None:
+    """Check every file of a backup.
+
+    Decompresses all files and compares their sizes and hashes with the manifest. Exit code 0: valid; 3: valid
+    with warnings; 1: invalid.
+    """
+    with setup.history() as history, _progress() as progress:
+        validation = history.validate_backup(file, progress)
+    if as_json:
+        write_json(render.validation_document(validation))
+    else:
+        click.echo("\n".join(render.validation_lines(validation)))
+    sys.exit(_EXIT_CODES[validation.status])
+
+
+@command.command("list")
+@click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
+@_json_option
+@click.pass_obj
+def list_(setup: Setup, folder: Path | None, as_json: bool) -> None:
+    """List the backups in a folder, newest first.
+
+    Default folder: the setting backup_dir, else 'backups' beside the archive.
+    """
+    with setup.history() as history:
+        folder = folder or history.backups.folder
+        found = history.backups.list(folder)
+    if as_json:
+        write_json({"folder": str(folder), "data": [render.summary_document(backup) for backup in found]})
+    elif found:
+        click.echo("\n".join(render.list_lines(found)))
+    else:
+        click.echo(f"No backups in {folder}.", err=True)
+
+
+@command.command("prune")
+@click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option("--keep", type=int, required=True, metavar="N", help="Number of backups to keep.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@_json_option
+@click.pass_obj
+def prune(setup: Setup, folder: Path | None, keep: int, yes: bool, as_json: bool) -> None:
+    """Delete all but the newest backups in a folder.
+
+    The base of an incremental backup that is kept is never deleted. Files that are not backups are not
+    touched.
+    """
+    with setup.history() as history:
+        found = history.backups.prunable(keep, folder)
+        if found and not yes:
+            click.echo("\n".join(render.list_lines(found)), err=True)
+            _confirm(f"Delete {pluralize(len(found), 'backup')}?", yes=yes)
+        for backup in found:
+            history.backups.delete(backup)
+    if as_json:
+        write_json({"deleted": [backup.path for backup in found]})
+    else:
+        click.echo("\n".join([*(f"Deleted {backup.path}" for backup in found)]) or "Nothing to delete.")
+
+
+@command.command("show")
+@_file_argument
+@click.option("--files", "with_files", is_flag=True, help="List all files.")
+@_json_option
+@click.pass_obj
+def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
+    """Show the content of a backup.
+
+    Reads the manifest only. 'backscroll backup verify' checks the files.
+    """
+    with setup.history() as history:
+        manifest = history.backups.manifest(file)
+    if as_json:
+        write_json(render.manifest_document(manifest))
+        return
+    click.echo(file)
+    click.echo("\n".join(render.manifest_lines(manifest)))
+    if with_files:
+        click.echo("\n".join(render.file_lines(manifest)))
+
+
+@command.command("restore")
+@_file_argument
+@click.option("--source", type=SOURCE_NAME, help="Only the files of this source.")
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="REF",
+    help="Only this session of the backup, with its subagents. Repeatable.",
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Replace the folder OLD with NEW in file paths and in the workspaces of sessions. Repeatable.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace existing files and sessions that differ. The change log keeps the replaced ones.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be restored; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@_json_option
+@click.pass_obj
+def restore(
+    setup: Setup,
+    file: Path,
+    source: str | None,
+    sessions: tuple[str, ...],
+    maps: tuple[str, ...],
+    force: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Restore files from a backup to their original folders.
+
+    Close the tools first. Checks the files, prints the plan and asks for confirmation. Damaged files are not
+    restored (exit code 3). Existing files that differ are kept, unless --force is given. A replaced database
+    keeps its current logins. 'backscroll undo' reverts the restore.
+
+    With --session, or from a filtered backup, sessions are added to existing databases. Other sessions there
+    stay as they are. 'backscroll --backup FILE list' shows the sessions in a backup.
+
+    --map is for another machine or user: paths below OLD become paths below NEW, so that the tools find
+    their sessions. Message text keeps the old paths.
+
+    \b
+    Examples:
+      backscroll backup restore history.zip --dry-run
+      backscroll backup restore history.zip --source claude-code
+      backscroll backup restore history.zip --session 0f3c9a12
+      backscroll backup restore history.zip --map /home/ada=/home/ada.lovelace
+    """
+    options: dict[str, Any] = {
+        "source": source,
+        "sessions": sessions,
+        "path_map": dict(map(_parse_map, maps)),
+        "force": force,
+    }
+    with setup.history() as history:
+        with _progress() as progress:
+            plan = history.restore_backup(file, **options, is_dry_run=True, progress=progress)
+        result = plan
+        if not as_json:
+            click.echo("\n".join(render.restore_lines(plan)))
+        if plan.files_restored and not dry_run:
+            _confirm(f"Restore {pluralize(plan.files_restored, 'file')}?", yes=yes)
+            with _progress() as progress:
+                result = history.restore_backup(file, **options, progress=progress)
+    if as_json:
+        write_json(msgspec.to_builtins(result))
+    elif dry_run:
+        click.echo("Nothing was changed (dry run).")
+    else:
+        click.echo(render.restore_summary(result))
+    sys.exit(3 if any(one.action == "damaged" for one in result.files) else 0)
+
+
+def _parse_map(item: str) -> tuple[str, str]:
+    old, equals, new = item.partition("=")
+    if not equals or not old or not new:
+        raise click.UsageError(f"Invalid map {item!r}. Use OLD=NEW, such as /home/ada=/home/bea.")
+    return os.path.expanduser(old), os.path.expanduser(new)  # noqa: PTH111 - OLD can be a path of Windows
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("Not a terminal: pass --yes to confirm.")
+    if not click.confirm(question, err=True):
+        click.echo("Nothing was changed.", err=True)
+        sys.exit(1)
+
+
+@contextmanager
+def _progress() -> "Iterator[ProgressCallback]":
+    """Show the progress of a backup on a terminal."""
+    with ProgressBar("Preparing") as bar:
+        yield lambda step: bar.phase(step.phase, step.done, step.total)

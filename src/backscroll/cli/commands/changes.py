@@ -1,0 +1,149 @@
+"""``backscroll changes`` and ``backscroll undo``; also how other commands show what they change."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from backscroll.cli.output import confirm, write_json
+from backscroll.cli.startup import Setup
+from backscroll.history.history import History
+from backscroll.model.change import Change, ChangePlan
+from backscroll.model.dates import iso
+from backscroll.model.text import one_line, pluralize, sanitize
+from backscroll.model.transfer import MigrateError
+
+_MAX_KEY_CHARS = 120
+
+
+@click.command("changes")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def changes(setup: Setup, as_json: bool) -> None:
+    """List all changes to the tools' files and databases, newest first.
+
+    \b
+    Example:
+      backscroll changes
+    """
+    with setup.history() as history:
+        found = history.list_changes()
+    if as_json:
+        write_json({"data": [change_document(change) for change in found]})
+    elif found:
+        click.echo("\n".join(change_lines(found)))
+    else:
+        click.echo("No tool's files have been changed.")
+
+
+@click.command("undo")
+@click.argument("change_id", metavar="[ID]", required=False)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
+    """Undo a change to a tool's files and databases.
+
+    Restores all changed files byte for byte, and all changed rows. ID is an id that 'backscroll changes'
+    prints, or its start. Without ID, undoes everything that the last command changed, or rolls back a
+    command that was interrupted. Refuses if a file or row has changed since, or if the tool is running.
+
+    \b
+    Examples:
+      backscroll undo
+      backscroll undo 20261117-0912
+    """
+    with setup.history() as history:
+        rolled_back = report_recovery(history)
+        if rolled_back and change_id is None:
+            if as_json:
+                write_json({"data": [], "rolled_back": rolled_back})
+            return
+        planned = history.transfers.to_undo(change_id)
+        if not as_json:
+            click.echo("\n".join(change_lines(planned)))
+        confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes, has_dry_run=False)
+        undone = history.undo_change(change_id)
+    if as_json:
+        write_json({"data": [change_document(change) for change in undone], "rolled_back": rolled_back})
+    else:
+        click.echo(f"Undone: {pluralize(len(undone), 'change')}.")
+
+
+def report_recovery(history: History) -> list[str]:
+    """Roll back changes that a crash interrupted, and say so. Return their descriptions."""
+    rolled_back = history.transfers.recover()
+    for what in rolled_back:
+        click.echo(sanitize(f"Rolled back a change that was interrupted: {what}"), err=True)
+    return rolled_back
+
+
+def plan_lines(plan: ChangePlan) -> Iterator[str]:
+    """Yield what a plan changes, file by file and row by row. The rows of a database follow its path."""
+    yield sanitize(plan.what)
+    for file in plan.files:
+        yield sanitize(f"  {file.action:7} {file.label:14} {file.path}")
+    for line in plan.lines:
+        action = "append" if line.before is None else "change"
+        yield sanitize(f"  {action:7} {line.label:14} {line.path}")
+    database: Path | None = None
+    for row in plan.rows:
+        if row.database != database:
+            database = row.database
+            yield sanitize(f"  rows of {database}")
+        key = one_line(" ".join(map(str, row.key.values())), _MAX_KEY_CHARS)
+        yield sanitize(f"    {row.action:7} {row.label:14} {row.table} {key}")
+    for warning in plan.warnings:
+        yield sanitize(f"  Warning: {warning}")
+
+
+def plan_document(plan: ChangePlan) -> dict[str, Any]:
+    """Return a plan as JSON."""
+    return {
+        "what": plan.what,
+        "files": [
+            {"action": file.action, "label": file.label, "path": str(file.path), "size": file.size}
+            for file in plan.files
+        ],
+        "lines": [{"label": line.label, "path": str(line.path)} for line in plan.lines],
+        "rows": [
+            {
+                "action": row.action,
+                "label": row.label,
+                "table": row.table,
+                "key": " ".join(map(str, row.key.values())),
+                "database": str(row.database),
+            }
+            for row in plan.rows
+        ],
+        "warnings": list(plan.warnings),
+    }
+
+
+def change_lines(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield one line per recorded change."""
+    for change in changes:
+        counts = [pluralize(change.file_count, "file"), pluralize(change.row_count, "row")]
+        state = "  undone" if change.is_undone else "  interrupted" if change.is_interrupted else ""
+        at = f"{change.at.astimezone():%Y-%m-%d %H:%M}"
+        yield sanitize(f"{change.id}  {at}  {change.what}  ({', '.join(counts)}){state}")
+
+
+def change_document(change: Change) -> dict[str, Any]:
+    """Return a recorded change as JSON."""
+    return {
+        "id": change.id,
+        "at": iso(change.at),
+        "what": change.what,
+        "sessions": list(change.sessions),
+        "files": change.file_count,
+        "rows": change.row_count,
+        "is_undone": change.is_undone,
+        "is_interrupted": change.is_interrupted,
+    }
+
+
+def error_document(error: MigrateError) -> dict[str, str]:
+    """Return the reason why a session was not changed as JSON."""
+    return {"session_id": error.session_id, "code": error.code, "message": error.message}

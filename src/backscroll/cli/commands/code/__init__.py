@@ -1,1 +1,0 @@
-"""Commands that link sessions and code."""

@@ -1,1 +1,0 @@
-"""Commands that update, check or erase the archive."""

@@ -1,1 +1,0 @@
-"""Commands that find, show, annotate, continue or share sessions."""

@@ -1,1 +1,0 @@
-"""Commands that set up Backscroll, try it or explain it."""

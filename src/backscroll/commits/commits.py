@@ -1,0 +1,223 @@
+"""Sessions behind commits and lines."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from os.path import normpath
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from backscroll import git
+from backscroll.commits.blame import blame_file
+from backscroll.commits.commit_graph import read_graph
+from backscroll.commits.link import add_tracking, link_commits
+from backscroll.commits.turns import find_turns
+from backscroll.errors import RepositoryError, SessionNotFoundError
+from backscroll.git.repository import find_commit
+from backscroll.model.commit import (
+    BlameLine,
+    ChangedFile,
+    CommitDetails,
+    CommitSummary,
+    CommitTurn,
+    FileFacts,
+    LinkedSession,
+)
+from backscroll.model.message import Edit
+from backscroll.model.session import PaginatedResult, Pagination
+from backscroll.stores.arguments import AnyPath, check_page
+from backscroll.stores.lookup import find_session
+from backscroll.stores.stores import Stores
+
+Progress = Callable[[int, int], None]  # units of work done, and in total
+
+
+class Commits:
+    """Commits of a repository, and the sessions that led to them."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def repositories(self) -> list[str]:
+        """Return the workspaces on this machine that are git repositories, the most recently used first."""
+        return [
+            workspace.path
+            for workspace in self._stores.archive.sessions.workspaces()
+            if workspace.host is None and _is_repository(workspace.path)
+        ]
+
+    def page(
+        self,
+        repository: AnyPath,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        ref: str | None = None,
+        progress: Progress | None = None,
+    ) -> PaginatedResult[CommitSummary]:
+        """Return one page of commits, newest first; all of them if the limit is None."""
+        check_page(1 if limit is None else limit, offset)
+        opened = git.open_repository(Path(repository))
+        commits = git.list_commits(opened, ref=find_commit(opened, ref) if ref is not None else None)
+        listed = [
+            commit
+            for commit in commits
+            if not commit.is_merge
+            and (since is None or commit.authored_at >= since.timestamp())
+            and (until is None or commit.authored_at < until.timestamp())
+        ]
+        listed.sort(key=lambda commit: commit.authored_at, reverse=True)  # a rebase keeps the author's time
+        end = offset + limit if limit is not None else None
+        selected = listed[offset:end]
+        links = self._links(opened, commits, [commit.sha for commit in selected], progress)
+        return PaginatedResult(
+            tuple(_summary(commit, links[commit.sha]) for commit in selected),
+            Pagination(
+                len(listed),
+                limit if limit is not None else len(listed),
+                offset,
+                offset + len(selected) < len(listed),
+            ),
+        )
+
+    def get(self, revision: str, repository: AnyPath, progress: Progress | None = None) -> CommitDetails:
+        """Return a commit with its sessions and their turns."""
+        opened = git.open_repository(Path(repository))
+        sha = find_commit(opened, revision)
+        commits = git.list_commits(opened)
+        if all(commit.sha != sha for commit in commits):  # on no branch, such as a commit before a rebase
+            commits = git.list_commits(opened, ref=sha)
+        commit = next(commit for commit in commits if commit.sha == sha)
+        sessions = self._links(opened, commits, [sha], progress)[sha]
+        graph = read_graph(self._stores.archive, opened, [commit], since=0)
+        lines, paths = set(graph.lines(sha)), [file.path for file in graph.files(sha)]
+        turns: list[CommitTurn] = []
+        for linked in sessions:
+            try:
+                summary = find_session(self._stores.archive, linked.session_ref)
+            except SessionNotFoundError:
+                continue  # forgotten by another process in the meantime
+            turns += find_turns(self._stores.archive, summary, commit, lines, paths)
+        found = _summary(commit, sessions)
+        return CommitDetails(
+            **{name: getattr(found, name) for name in found.__struct_fields__},
+            turns=tuple(turns),
+            is_merge=commit.is_merge,
+        )
+
+    def _links(
+        self,
+        repository: git.Repository,
+        commits: Sequence[git.Commit],
+        shas: Sequence[str],
+        progress: Progress | None,
+    ) -> dict[str, tuple[LinkedSession, ...]]:
+        links = link_commits(self._stores.archive, repository, commits, shas, progress=progress)
+        for source, root in self._stores.roots():
+            if (tracking := source.code_tracking()) is not None:
+                tracked = tracking.tracked_code(root)
+                links = add_tracking(self._stores.archive, repository, commits, links, tracked)
+        return links
+
+    def blame(
+        self,
+        path: AnyPath,
+        repository: AnyPath | None,
+        *,
+        lines: tuple[int, int] | None,
+        ref: str | None,
+        progress: Progress | None,
+    ) -> tuple[BlameLine, ...]:
+        """Return the lines of a file with commit, session and prompt."""
+        file = Path(path).expanduser()
+        opened = _open_repository_of(file) if repository is None else git.open_repository(Path(repository))
+        if repository is None or (not (opened.folder / file).exists() and file.exists()):
+            file = file.absolute()  # not relative to the root of the repository
+        revision = find_commit(opened, ref) if ref is not None else None
+        archive = self._stores.archive
+        return tuple(blame_file(archive, opened, file, lines=lines, revision=revision, progress=progress))
+
+    def changed_files(self, sha: str, repository: AnyPath) -> list[ChangedFile]:
+        """Return the files that a commit changes, in git's order. A merge has none."""
+        opened = git.open_repository(Path(repository))
+        sha = find_commit(opened, sha)
+        existing = git.list_paths(opened, sha)
+        return [
+            ChangedFile(file.path, file.added, file.removed, file.path in existing)
+            for file in git.read_sizes(opened, sha)
+        ]
+
+    def diff(self, sha: str, repository: AnyPath, *, max_lines: int) -> list[Edit]:
+        """Return the changed lines of the text files in a commit, up to a number of lines. A merge has none.
+
+        Raises `RepositoryError` or `CommitNotFoundError`.
+        """
+        opened = git.open_repository(Path(repository))
+        return list(git.read_diff(opened, find_commit(opened, sha), max_lines=max_lines))
+
+    def folder(self, path: str, repository: AnyPath, ref: str = "HEAD") -> list[git.FolderEntry]:
+        """Return the files and folders in a folder of a commit; none if it is not a folder.
+
+        An empty path is the root. Raises `RepositoryError` or `CommitNotFoundError`.
+        """
+        opened = git.open_repository(Path(repository))
+        path = _path_inside(path, opened) if path else ""
+        return git.list_folder(opened, path, find_commit(opened, ref))
+
+    def file_facts(
+        self, path: str, repository: AnyPath, *, ref: str | None = None, max_bytes: int
+    ) -> FileFacts:
+        """Return size and lines of a tracked text file, in the checkout or in a commit.
+
+        Raises `RepositoryError` if it is outside of the repository, larger than ``max_bytes`` or not text.
+        """
+        opened = git.open_repository(Path(repository))
+        path = _path_inside(path, opened)
+        revision = find_commit(opened, ref or "HEAD") if ref is not None or opened.is_bare else None
+        size = git.file_size(opened, path, revision)
+        if size > max_bytes:
+            raise RepositoryError(f"{path} is too large: {size / 1e6:,.1f} MB.", opened.folder)
+        content = git.read_file(opened, path, revision)
+        lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+        return FileFacts(path, size, lines)
+
+
+def _path_inside(path: str, repository: git.Repository) -> str:
+    """Return a relative path without ``.`` parts. Raises `RepositoryError` if it leads out of the root."""
+    parts = PurePosixPath(path).parts
+    if not parts or "\0" in path or parts[0] == "/" or ".." in parts or PureWindowsPath(path).drive:
+        raise RepositoryError(f"{path!r} is not a path in {repository.folder}.", repository.folder)
+    return str(PurePosixPath(*parts))
+
+
+def _open_repository_of(file: Path) -> git.Repository:
+    try:
+        return git.open_repository(_folder_of(file))
+    except RepositoryError as error:
+        if file.absolute().parent.is_dir():
+            raise
+        raise RepositoryError(f"{file} does not exist.", file) from error
+
+
+def _folder_of(file: Path) -> Path:
+    """Return the nearest folder that exists: the file can be deleted, or be in a folder that is."""
+    path = Path(normpath(file.absolute()))
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitSummary:
+    return CommitSummary(
+        sha=commit.sha,
+        parent=commit.parents[0] if commit.parents else None,
+        author=commit.author,
+        at=datetime.fromtimestamp(commit.authored_at, UTC),
+        subject=commit.subject,
+        sessions=sessions,
+    )
+
+
+def _is_repository(path: str) -> bool:
+    try:
+        return (Path(path) / ".git").exists()
+    except (OSError, ValueError):  # no permission, or not a path of this system
+        return False

@@ -1,0 +1,197 @@
+"""Backups: content, manifest, validation and results."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from backscroll.model.change import FileChange, LineChange, RowChange
+from backscroll.model.session import Filter
+
+FileKind = Literal["file", "database", "archive"]
+ValidationStatus = Literal["valid", "warnings", "invalid"]
+
+
+class SourceFile(NamedTuple):
+    """A file of a tool that belongs in a backup."""
+
+    path: str  # absolute
+    session_id: str | None = None  # the session that owns it; None if several sessions share it
+    is_database: bool = False
+    is_shared: bool = False  # belongs to several sessions; some of them can be copied from it
+
+
+class SelectedFiles(NamedTuple):
+    """The files of a tool that contain something of some sessions."""
+
+    files: tuple[SourceFile, ...]
+    session_ids: frozenset[str]  # the sessions, and their subagents if these have ids of their own
+
+
+class BackupFolder(NamedTuple):
+    """The files of one root in a backup, to read, and what is known about their sessions."""
+
+    paths: tuple[str, ...]  # relative to the root, with forward slashes
+    read: Callable[[str], Iterator[bytes]]
+    workspaces: tuple[str, ...]  # folders of the sessions in the backup
+
+
+class BackupRoot(Struct, frozen=True):
+    """A folder that was backed up. Paths of files are relative to it."""
+
+    name: str  # unique in the backup; the first folder of its entries
+    source: str  # empty for the folder of the archive
+    path: str
+
+
+class BackupFile(Struct, frozen=True):
+    """A file in a backup."""
+
+    root: str  # name of a `BackupRoot`
+    path: str  # relative to the root, with forward slashes
+    entry: str  # name of the entry in the ZIP file
+    kind: FileKind
+    size: int  # bytes, uncompressed
+    sha256: str  # of the uncompressed content, in hexadecimal
+    modified_ns: int  # nanoseconds since 1970
+    session_ids: tuple[str, ...] = ()  # sessions in the file
+    is_shared: bool = False  # belongs to several sessions; some of them can be copied from it
+    backup_id: str | None = None  # the backup that contains the entry; None if it is this one
+
+
+class SkippedFile(Struct, frozen=True):
+    """A file that could not be backed up."""
+
+    path: str
+    reason: str
+
+
+class BackupBase(Struct, frozen=True):
+    """A backup that an incremental backup depends on."""
+
+    id: str
+    name: str  # of its file
+
+
+class BackupStats(Struct, frozen=True):
+    """Counts of a backup."""
+
+    session_count: int
+    message_count: int
+    file_size: int | None = None  # bytes of the backup file; set when the manifest is read
+
+
+class BackupManifest(Struct, frozen=True, kw_only=True):
+    """Table of contents of a backup."""
+
+    version: str  # of the backup format
+    created_at: datetime
+    platform: str  # operating system: value of sys.platform
+    program: str  # name and version of the program that wrote the backup
+    has_secrets: bool
+    is_filtered: bool  # contains selected sessions only
+    filter: Filter | None = None  # of a filtered backup
+    sessions: tuple[str, ...] = ()  # refs of the sessions in a filtered backup
+    stats: BackupStats
+    roots: tuple[BackupRoot, ...]
+    files: tuple[BackupFile, ...]
+    skipped: tuple[SkippedFile, ...] = ()
+    bases: tuple[BackupBase, ...] = ()  # needed to restore an incremental backup
+    id: str = ""  # SHA-256 of the manifest; set when the manifest is read
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources, each once."""
+        return tuple(dict.fromkeys(root.source for root in self.roots if root.source))
+
+
+class BackupPlan(Struct, frozen=True, kw_only=True):
+    """A backup that was planned. Nothing has been written yet."""
+
+    backup_path: str
+    roots: tuple[BackupRoot, ...]
+    file_count: int
+    size: int  # bytes of the files, uncompressed
+    stats: BackupStats
+
+
+class BackupResult(Struct, frozen=True):
+    """A backup that was created."""
+
+    backup_path: str
+    manifest: BackupManifest
+
+
+RestoreAction = Literal["create", "replace", "insert", "unchanged", "kept", "damaged"]
+
+
+class RestoredFile(Struct, frozen=True):
+    """What a restore does with one file of a backup.
+
+    ``insert``: rows or lines are added to an existing file. ``kept``: what exists differs, and was not to be
+    replaced. ``damaged``: the content in the backup is not valid.
+    """
+
+    path: str
+    action: RestoreAction
+    size: int
+    reason: str | None = None
+    session_id: str | None = None  # set if the action concerns one session of the file
+    row_count: int = 0  # rows or lines to insert or replace
+
+
+class RestoreResult(Struct, frozen=True, kw_only=True):
+    """A restore that was planned or done."""
+
+    files: tuple[RestoredFile, ...]
+    files_restored: int = 0
+    sessions_restored: int = 0
+    change_id: str | None = None  # id in the change log; None if nothing was changed
+    warnings: tuple[str, ...] = ()
+    blocked_by: str | None = None  # of a plan: why it cannot be applied now
+
+
+class InsertPlan(Struct, frozen=True, kw_only=True):
+    """Changes that add sessions to a tool's store, and what they do with each file."""
+
+    results: tuple[RestoredFile, ...] = ()
+    files: tuple[FileChange, ...] = ()
+    lines: tuple[LineChange, ...] = ()
+    rows: tuple[RowChange, ...] = ()
+
+
+class BackupSummary(Struct, frozen=True):
+    """A file in a folder of backups."""
+
+    path: str
+    manifest: BackupManifest | None  # None if the file is not a readable backup
+    problem: str | None = None
+
+
+class FileCheck(Struct, frozen=True):
+    """Result of the check of one file in a backup."""
+
+    path: str  # where the file was
+    status: ValidationStatus
+    reason: str | None = None
+
+
+class BackupValidation(Struct, frozen=True):
+    """Result of the check of a backup."""
+
+    status: ValidationStatus
+    files: tuple[FileCheck, ...]
+    problems: tuple[str, ...] = ()  # sentences about the backup as a whole
+    manifest: BackupManifest | None = None  # None if it cannot be read
+
+
+class BackupProgress(NamedTuple):
+    """Progress of one phase, in bytes."""
+
+    phase: str
+    done: int
+    total: int
+
+
+ProgressCallback = Callable[[BackupProgress], None]

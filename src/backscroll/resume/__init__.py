@@ -1,1 +1,0 @@
-"""Resume a session in its tool, and open its files."""

@@ -1,0 +1,121 @@
+"""The archive and the index of one home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backscroll import sources
+from backscroll.archive.archive import Archive
+from backscroll.archive.errors import read_only_error
+from backscroll.archive.write.exclusions import Exclusions
+from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
+from backscroll.errors import UsageError
+from backscroll.readers.files import escape_name, is_utf8
+
+if TYPE_CHECKING:
+    from backscroll.changes.change_log import ChangeLog
+    from backscroll.sources import Source
+    from backscroll.stores.index_access import IndexAccess
+
+
+class Stores:
+    """The archive and the index of one home, opened on first use, and the roots that are read.
+
+    Without roots, all roots of the machine are read. ``is_detached`` reads none.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[NamedRoot],
+        home: Path | None,
+        machine: Machine,
+        *,
+        is_detached: bool = False,
+    ) -> None:
+        self.machine = machine
+        self._is_detached = is_detached
+        self.named_roots = tuple(roots)
+        self._home = home
+        for root in self.named_roots:
+            if root.source not in sources.names():
+                sources.named(root.source)  # raises UsageError
+
+    @property
+    def archive_path(self) -> Path:
+        return archive_home(self._home, self.machine) / "archive.db"
+
+    @cached_property
+    def settings(self) -> Settings:
+        return settings(self.archive_path.parent, self.machine)
+
+    @cached_property
+    def archive(self) -> Archive:
+        return Archive(self.archive_path, exclusions=Exclusions(patterns=self.settings.exclude))
+
+    @property
+    def writable_archive(self) -> Archive:
+        """The archive. Raises `ArchiveError` if it is read-only."""
+        if self.archive.is_read_only:
+            raise read_only_error(self.archive_path)
+        return self.archive
+
+    @cached_property
+    def index(self) -> IndexAccess:
+        from backscroll.stores.index_access import IndexAccess  # start-up: `sync` without changes skips it
+
+        return IndexAccess(self.archive, self.index_path)
+
+    @property
+    def index_path(self) -> Path:
+        return self.archive_path.with_name("index")
+
+    @property
+    def spool_path(self) -> Path:
+        """The folder in which hooks record events until the next sync."""
+        return self.archive_path.with_name("spool")
+
+    @property
+    def backup_cache(self) -> Path:
+        """The folder with archives that were extracted from backups."""
+        return self.archive_path.with_name("backup-cache")
+
+    @property
+    def change_log(self) -> ChangeLog:
+        """The record of all changes of the tools' stores, next to the archive."""
+        from backscroll.stores.change_log import open_change_log  # start-up: few commands change a store
+
+        return open_change_log(self.archive_path.with_name("changes"), self.roots)
+
+    @property
+    def is_open(self) -> bool:
+        return "archive" in self.__dict__
+
+    def close(self) -> None:
+        """Close the archive if it is open."""
+        if self.is_open:
+            self.archive.close()
+            del self.archive
+            self.__dict__.pop("index", None)
+
+    def root_paths(self) -> list[Path]:
+        """Return the roots of all sources, existing or not."""
+        return [path for _, path in self.roots()]
+
+    def roots(self) -> Iterator[tuple[Source, Path]]:
+        """Yield every source with each of its roots, existing or not."""
+        if self._is_detached:
+            return
+        named = {root.source for root in self.named_roots} or set(sources.names())
+        for name in filter(named.__contains__, sources.names()):
+            source = sources.named(name)
+            paths = [root.path for root in self.named_roots if root.source == name]
+            for path in paths or source.roots(self.machine):
+                if not is_utf8(str(path)):
+                    raise UsageError(
+                        f"{escape_name(str(path))} has a name that is not UTF-8."
+                        " Create a link with another name and pass that one."
+                    )
+                yield source, path

@@ -1,0 +1,203 @@
+"""Restore sessions into their tools, move and copy them, and undo changes."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from backscroll.archive.session_key import SessionKey
+from backscroll.errors import ChangeConflictError, WorkspaceNotFoundError
+from backscroll.ingest.sync import sync
+from backscroll.model.change import Change
+from backscroll.model.session import Filter, SessionSummary
+from backscroll.model.text import pluralize
+from backscroll.model.transfer import (
+    BlockingProcess,
+    MigrateResult,
+    MigrationPlan,
+    Mode,
+    PlannedSession,
+    RestoreSessionResult,
+)
+from backscroll.model.workspace import MovedWorkspaces
+from backscroll.sources import named
+from backscroll.stores.arguments import check_choice
+from backscroll.stores.lookup import find_session_to_change, find_top_session, find_workspace
+from backscroll.stores.stores import Stores
+from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
+from backscroll.transfer.moved_workspaces import find_moved
+from backscroll.transfer.restore import apply_restore, plan_restore
+
+
+class Transfers:
+    """Restore sessions into their tools, move and copy them, and undo changes.
+
+    A plan shows what would change. Applying it updates the archive, too.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    # Plans
+
+    def plan_restore(self, ref: str) -> PlannedSession:
+        """Plan to restore a session that its tool has deleted."""
+        self.recover()
+        archive = self._stores.archive
+        return plan_restore(archive, find_top_session(archive, ref), self._stores.root_paths())
+
+    def plan_sessions(
+        self,
+        refs: Sequence[str],
+        target: Path,
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
+        with_running: bool = False,
+    ) -> MigrationPlan:
+        """Plan to move or copy sessions to a folder. Raises `SessionNotFoundError` for an ambiguous ref.
+
+        ``with_running`` also plans sessions that a running process has open; `blocking_processes` returns it.
+        """
+        check_choice("mode", mode, Mode)
+        self.recover()
+        archive = self._stores.archive
+        summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
+        return plan_migration(
+            archive,
+            summaries.values(),
+            target,
+            mode,
+            roots=self._stores.root_paths(),
+            keep_cwd=keep_cwd,
+            with_running=with_running,
+        )
+
+    def plan_workspace(
+        self,
+        workspace: str | Path,
+        target: Path,
+        *,
+        mode: Mode = "copy",
+        keep_cwd: bool = False,
+        with_running: bool = False,
+    ) -> MigrationPlan:
+        """Plan to move or copy all sessions of a folder that are in the tools' stores.
+
+        ``with_running`` as for `plan_sessions`. Raises `WorkspaceNotFoundError` if no session belongs to it.
+        """
+        check_choice("mode", mode, Mode)
+        self.recover()
+        originals = self._stores.archive.originals
+        found = self._sessions_of(workspace)
+        summaries = [one for one in found if originals.in_store(one)]
+        if not summaries:
+            raise WorkspaceNotFoundError(
+                f"The tools have deleted all sessions of {workspace} ({pluralize(len(found), 'session')}).",
+                str(workspace),
+                hint="Restore one with 'backscroll restore-session REF', then migrate it.",
+            )
+        return plan_migration(
+            self._stores.archive,
+            summaries,
+            target,
+            mode,
+            roots=self._stores.root_paths(),
+            keep_cwd=keep_cwd,
+            with_running=with_running,
+        )
+
+    def blocking_processes(self, plan: MigrationPlan) -> list[BlockingProcess]:
+        """Return the running processes that prevent a planned migration."""
+        return blocking_processes(plan)
+
+    def _sessions_of(self, workspace: str | Path) -> list[SessionSummary]:
+        """Return the sessions of exactly this folder, which need not exist."""
+        path = os.path.abspath(Path(workspace).expanduser())  # noqa: PTH100 - links in it may be recorded
+        paths = {path, os.path.realpath(path)}
+        listed = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+        found = [one for one in listed if one.workspace_path is not None and one.workspace_path in paths]
+        if not found:
+            find_workspace(self._stores.archive, path)  # raises WorkspaceNotFoundError with suggestions
+            raise WorkspaceNotFoundError(f"No session has the workspace {path!r}.", path)
+        return found
+
+    def moved_workspaces(self, search: Sequence[Path] = ()) -> MovedWorkspaces:
+        """Return the workspace folders that are gone, and where they may be. ``search`` adds folders."""
+        return find_moved(self._stores.archive, search)
+
+    # Changes
+
+    def restore(self, planned: PlannedSession) -> RestoreSessionResult:
+        """Restore a session as planned, then sync."""
+        result = apply_restore(self._stores.archive, self._stores.change_log, planned)
+        if result.change is not None:
+            sync(self._stores)
+        return result
+
+    def migrate(self, plan: MigrationPlan, progress: Progress | None = None) -> MigrateResult:
+        """Move or copy sessions as planned, then sync."""
+        result = apply_migration(self._stores.archive, self._stores.change_log, plan, progress)
+        if result.success_count:
+            sync(self._stores)
+        return result
+
+    def changes(self) -> list[Change]:
+        """Return all changes of the tools' stores, newest first."""
+        return self._stores.change_log.entries()
+
+    def to_undo(self, change_id: str | None = None) -> list[Change]:
+        """Return the changes that `undo` would revert, newest first. Raises `ChangeNotFoundError`."""
+        log = self._stores.change_log
+        newest = log.find(change_id)
+        if change_id is not None or not newest.batch:
+            return [newest]
+        return [one for one in log.entries() if one.batch == newest.batch and not one.is_undone]
+
+    def undo(self, change_id: str | None = None) -> list[Change]:
+        """Undo a change; without an id, everything that the last command changed. Then sync.
+
+        Of several changes, those that cannot be undone are left, and `ChangeConflictError` names them. A
+        change that a crash interrupted is rolled back first. Without an id, nothing else is undone then, and
+        the result is empty.
+        """
+        log = self._stores.change_log
+        is_rolled_back = bool(self.recover())
+        if is_rolled_back and change_id is None:
+            return []
+        planned = self.to_undo(change_id)
+        undone: list[Change] = []
+        conflicts: list[ChangeConflictError] = []
+        for one in planned:
+            try:
+                undone.append(log.undo(one.id))
+            except ChangeConflictError as error:
+                conflicts.append(error)
+        sync(self._stores)
+        self._hide_copies(ref for one in undone for ref in one.copies)
+        if not conflicts:
+            return undone
+        if len(planned) == 1:
+            raise conflicts[0]
+        reasons = "".join(f"\n  {error}" for error in conflicts)
+        raise ChangeConflictError(
+            f"{len(undone)} of {len(planned)} changes are undone. The others are left as they are:{reasons}",
+            conflicts[0].data_path,
+        )
+
+    def _hide_copies(self, refs: Iterable[str]) -> None:
+        """Stop listing copies that the tool no longer has: their messages are in the originals."""
+        keys = [
+            SessionKey(named(source).platform, id_) for source, _, id_ in (ref.partition(":") for ref in refs)
+        ]
+        if keys:
+            self._stores.writable_archive.maintenance.hide_undone_copies(keys)
+
+    def recover(self) -> list[str]:
+        """Roll back changes that a crash interrupted, then sync. Return their descriptions.
+
+        Raises `ToolRunningError` if a running process prevents it.
+        """
+        rolled_back = self._stores.change_log.recover()
+        if rolled_back:
+            sync(self._stores)
+        return rolled_back

@@ -1,0 +1,1 @@
+"""Histories of the Cursor IDE for tests and benchmarks: every generation, special sessions, damage."""

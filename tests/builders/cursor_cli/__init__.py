@@ -1,0 +1,1 @@
+"""Histories of the Cursor CLI for tests and benchmarks: every state of a store, damage."""

@@ -15,7 +15,7 @@ from tests.python_statements import file_statements, statements
 LAYERS = [
     ["lru_cache"],
     ["model", "errors"],
-    ["readers", "config", "documents", "http_guard", "testing"],
+    ["readers", "config", "documents", "workers", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
     ["stores"],
     ["ingest", "search", "stats", "export", "resume", "commits", "backup", "hooks", "highlights"],
@@ -28,9 +28,9 @@ LAYERS = [
 SHARED = {"history", "model", "errors", "config", "documents", "render"}
 INTERFACES = {
     "cli": {*SHARED, "mcp", "tui", "web", "http_guard"},
-    "mcp": {*SHARED, "http_guard"},
-    "tui": SHARED,
-    "web": {*SHARED, "http_guard", "lru_cache"},
+    "mcp": {*SHARED, "http_guard", "workers"},
+    "tui": {*SHARED, "workers"},
+    "web": {*SHARED, "http_guard", "workers"},
 }
 PACKAGE = Path(backscroll.__file__).parent
 BUILDERS = Path(__file__).parent / "builders"

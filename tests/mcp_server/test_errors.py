@@ -18,7 +18,7 @@ from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.history.history import History
 from backscroll.mcp.call import Call, CallCancelledError, ServerOptions
 from backscroll.mcp.errors import failure_for
-from backscroll.mcp.workers import RESULT_DELAY_SECONDS, WorkerPool
+from backscroll.mcp.workers import RESULT_DELAY_SECONDS, CallWorkers
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import McpClient, environment, start_stdio_server, wait_for_sync
 from tests.mcp_server.write_server import start_read_server
@@ -290,7 +290,7 @@ def test_a_call_reports_progress_and_stops_when_cancelled(tmp_path: Path) -> Non
         reports.append(done)
 
     async def main() -> None:
-        workers = WorkerPool(lambda: History(home=tmp_path), ServerOptions())
+        workers = CallWorkers(lambda: History(home=tmp_path), ServerOptions())
         with anyio.move_on_after(0.7) as scope:
             await workers.run(work, report)
         assert scope.cancelled_caught
@@ -320,7 +320,7 @@ def test_the_last_progress_comes_well_before_the_result(
         reported_at.append(time.monotonic())
 
     async def main() -> float:
-        workers = WorkerPool(lambda: History(home=tmp_path), ServerOptions())
+        workers = CallWorkers(lambda: History(home=tmp_path), ServerOptions())
         await workers.run(work, report)
         ended_at = time.monotonic()
         workers.close()

@@ -21,7 +21,7 @@ from backscroll.archive.running_sync import sync_lock
 from backscroll.history.history import History
 from backscroll.mcp.call import Call, CallCancelledError, ServerOptions
 from backscroll.mcp.server import McpServer
-from backscroll.mcp.workers import WorkerPool
+from backscroll.mcp.workers import CallWorkers
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import COMMAND, INITIALIZE_REQUEST, McpClient, environment
 
@@ -185,7 +185,7 @@ def test_a_running_query_is_interrupted_when_its_call_is_cancelled(tmp_path: Pat
             raise
 
     async def main() -> None:
-        workers = WorkerPool(lambda: History(home=tmp_path), ServerOptions())
+        workers = CallWorkers(lambda: History(home=tmp_path), ServerOptions())
         with anyio.move_on_after(0.3) as scope:
             await workers.run(count)
         assert scope.cancelled_caught

@@ -40,10 +40,6 @@ class Transcript:
         """Return the number of messages of all roles and on all branches."""
         return self._stores.archive.messages.extent(summary)[1]
 
-    def version(self, summary: SessionSummary) -> str:
-        """Return a value that changes when the messages of a session or its subagents are read again."""
-        return self._stores.archive.messages.version(summary)
-
     def subagents(self, summary: SessionSummary) -> list[SessionSummary]:
         """Return the subagents of a session, oldest first; for a subagent, those that it started itself."""
         return [agent for agent, _ in self._stores.archive.sessions.subagents(summary)]

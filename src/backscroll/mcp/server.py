@@ -24,7 +24,7 @@ from backscroll.mcp.tools.plans import PlanStore
 from backscroll.mcp.tools.registry import WRITE_TOOLS, Tool, available_tools
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.mcp.tools.validation import argument_schema, parse_arguments, result_schema, shown_schema
-from backscroll.mcp.workers import BackgroundSync, WorkerPool
+from backscroll.mcp.workers import BackgroundSync, CallWorkers
 
 _INSTRUCTIONS = (
     "Backscroll has the history of earlier conversations with coding assistants (Claude Code, Cursor) on this"
@@ -53,7 +53,7 @@ class McpServer:
     ) -> None:
         self.options = options or ServerOptions()
         self.tools = available_tools(allow_writes=self.options.allow_writes)
-        self.workers = WorkerPool(open_history, self.options, plans)
+        self.workers = CallWorkers(open_history, self.options, plans)
         self.background_sync = BackgroundSync(open_history)
         self.server: Server[Any] = Server(
             "backscroll",

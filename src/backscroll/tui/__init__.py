@@ -8,6 +8,6 @@ transcript_panel    the transcript in the app: load and reload a session, find m
 transcript          layout of blocks, and the widget that shows them
 blocks              a session as foldable blocks
 dialogs             help, choice, text input
-workers             background threads with their own history; results for the UI thread
+workers             results of the worker threads for the UI thread
 colors              theme styles
 """

@@ -1,12 +1,11 @@
 """Work on background threads. Results are returned to the UI thread.
 
-An archive connection belongs to the thread that opened it. Each kind of work that must not wait for
-another kind has its own worker.
+Each kind of work that must not wait for another kind has its own worker.
 """
 
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from concurrent.futures import Future
 from functools import cached_property
 from threading import Event
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from backscroll.history.history import History
 from backscroll.model.text import sanitize
 from backscroll.tui.session_list import SessionList
 from backscroll.tui.transcript import Transcript
+from backscroll.workers import WorkerPool
 
 OpenHistory = Callable[[], History]
 T = TypeVar("T")
@@ -50,8 +50,7 @@ class WorkerApp(App[None]):
     def __init__(self, open_history: OpenHistory) -> None:
         super().__init__()
         self._open_history = open_history
-        self._history_workers: dict[str, HistoryWorker] = {}
-        self._closed_workers: list[Future[None]] = []
+        self._history_workers: dict[str, WorkerPool[History]] = {}
         self.closing = Event()
 
     def run_in_worker(
@@ -69,10 +68,11 @@ class WorkerApp(App[None]):
         if self.closing.is_set():
             return  # a timer fired during shutdown
         if name not in self._history_workers:
-            self._history_workers[name] = HistoryWorker(name, self._open_history)
+            self._history_workers[name] = WorkerPool(self._open_history)
         on_error = on_error or self.show_error
-        self._history_workers[name].submit(
-            work, lambda future: self._post(JobDone(future, on_result, on_error))
+        # The callback runs in the worker, so it follows every message that `work` has posted.
+        self._history_workers[name].submit(work).future.add_done_callback(
+            lambda future: self._post(JobDone(future, on_result, on_error))
         )
 
     def call_on_ui_thread(self, callback: Callable[[], None]) -> None:
@@ -111,11 +111,13 @@ class WorkerApp(App[None]):
 
     def on_unmount(self) -> None:
         self.closing.set()
-        self._closed_workers = [worker.close() for worker in self._history_workers.values()]
+        for worker in self._history_workers.values():
+            worker.close()
 
     def wait_for_workers(self, timeout_seconds: float) -> bool:
         """Wait until all workers are closed. Return False on timeout."""
-        return not wait(self._closed_workers, timeout=timeout_seconds).not_done
+        end = time.monotonic() + timeout_seconds
+        return all(worker.join(end - time.monotonic()) for worker in self._history_workers.values())
 
     @cached_property
     def sessions(self) -> SessionList:
@@ -126,38 +128,3 @@ class WorkerApp(App[None]):
     def transcript(self) -> Transcript:
         """The transcript panel."""
         return self.query_one(Transcript)
-
-
-class HistoryWorker:
-    """Thread with its own `History`. Runs jobs in order; starts with the first job."""
-
-    def __init__(self, name: str, open_history: OpenHistory) -> None:
-        self._open_history = open_history
-        self._history: History | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-
-    def submit(self, work: Callable[[History], T], on_done: Callable[[Future[T]], object]) -> None:
-        """Run `work` after all earlier jobs, then call `on_done` with its future.
-
-        `on_done` runs on the same thread, so it follows every message that `work` has posted.
-        """
-        self._thread.submit(on_done, self._thread.submit(self._run, work))
-
-    def close(self) -> Future[None]:
-        """Close the history after all submitted jobs."""
-        closed = self._thread.submit(self._close)
-        self._thread.shutdown(wait=False)
-        return closed
-
-    def _run(self, work: Callable[[History], T]) -> T:
-        if self._history is None:
-            self._history = self._open_history()
-        with ExitStack() as on_error:
-            on_error.push(self._history)  # closes the archive and raises a readable error
-            result = work(self._history)
-            on_error.pop_all()
-            return result
-
-    def _close(self) -> None:
-        if self._history is not None:
-            self._history.close()

@@ -6,8 +6,6 @@
     api.py                the JSON API
     openapi.py            its OpenAPI description
     served_history.py     the served histories: sync, live changes, backups, cached results
-    workers.py            threads with a History each, and responses that they stream
-    renderers.py          processes that render pages, and a cache of rendered parts
     transcript_window.py  a part of a session as HTML
     charts.py             calendars and bars as SVG
     urls.py               addresses of pages, and the queries in them

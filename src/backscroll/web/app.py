@@ -1,7 +1,7 @@
 """Routes and middleware of the web app."""
 
 import hmac
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.markdown import markdown_to_html
 from backscroll.web.api import OPERATIONS, run_operation
-from backscroll.web.errors import HANDLERS, error_document, error_page, refusal_response
+from backscroll.web.errors import HANDLERS, error_document, refusal_response
 from backscroll.web.openapi import API_PATH, openapi_document
 from backscroll.web.pages.figures import figures_page
 from backscroll.web.pages.health import health_page, start_backup
@@ -32,12 +32,11 @@ from backscroll.web.pages.repository import commit_page, commits_page, file_page
 from backscroll.web.pages.search import facets_page, search_page
 from backscroll.web.pages.session import annotate, minimap_part, prompts_page, session_page, window_part
 from backscroll.web.pages.sessions import sessions_page
-from backscroll.web.renderers import LOAD_DELAY_SECONDS, Renderers
 from backscroll.web.served_history import Histories, HistorySelector, served_history
-from backscroll.web.templating import PageFacts, compile_template, page_facts, static_file
-from backscroll.web.workers import OpenedHistory
+from backscroll.web.templating import compile_template, page_facts, static_file
 
 LAUNCH_PATH = "/launch"
+LOAD_DELAY_SECONDS = 1.0  # lets the first page be rendered first
 MAX_FORM_BYTES = 64 * 1024
 _CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -64,12 +63,8 @@ def create_app(
     is_own_host: Callable[[str], bool] = is_loopback_host,
     is_reading_open: bool = True,
     auto_sync: bool = True,
-    renderers: Renderers | None = None,
 ) -> ASGIApp:
-    """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs.
-
-    The ``renderers`` render the pages that cost most. Without them, threads do.
-    """
+    """Return the app. With ``auto_sync``, it keeps the archive up to date while it runs."""
     histories = Histories(open_history, auto_sync=auto_sync)
 
     @asynccontextmanager
@@ -84,7 +79,6 @@ def create_app(
     app = Starlette(routes=_routes(), exception_handlers=HANDLERS, lifespan=lifespan)
     app.state.token = token
     app.state.histories = histories
-    app.state.renderers = renderers
     app.state.can_write = partial(_can_write, token)
     guard = Guard(
         HistorySelector(app, histories),
@@ -101,7 +95,7 @@ def create_app(
 
 async def _load_modules_later(histories: Histories) -> None:
     await anyio.sleep(LOAD_DELAY_SECONDS)
-    await histories.choose(is_demo=False).workers.run(load_modules)
+    await histories.choose(is_demo=False).run(load_modules)
 
 
 def load_modules(history: History) -> None:
@@ -114,54 +108,18 @@ def load_modules(history: History) -> None:
     _ = history.transcript, history.resume  # loaded on first use
 
 
-def render_page(name: str, opened: OpenedHistory, request: Request) -> Response:
-    """Render a page in another process than the server's. An error becomes a page."""
-    try:
-        return opened.run(lambda history: RENDERED_PAGES[name](history, request))
-    except Exception as error:  # noqa: BLE001 - as Starlette does in the process of the server
-        return error_page(request, error)
-
-
-# Pages that take long to render and are requested often.
-RENDERED_PAGES: Mapping[str, _Handler] = {
-    handler.__name__: handler
-    for handler in (
-        search_page,
-        facets_page,
-        session_page,
-        window_part,
-        minimap_part,
-        prompts_page,
-        highlighted_message,
-    )
-}
-
-
-def _is_rendered(request: Request, facts: PageFacts) -> bool:
-    """Return whether a page is rendered in another process. A search for a pattern takes up to 10 s."""
-    return not facts.is_demo and request.query_params.get("mode", "words") == "words"
-
-
 def _routes() -> list[Route]:
     def page(handler: _Handler) -> _Endpoint:
-        name = getattr(handler, "__name__", "")
-
         async def endpoint(request: Request) -> Response:
-            facts = page_facts(request)  # before the handler reads the history
-            renderers: Renderers | None = request.app.state.renderers
-            if renderers is not None and name in RENDERED_PAGES and _is_rendered(request, facts):
-                response = await renderers.render(name, request, facts)
-                if response is not None:
-                    return response
-            return await served_history(request).workers.run(lambda history: handler(history, request))
+            page_facts(request)  # before the handler reads the history
+            return await served_history(request).answer(request, lambda history: handler(history, request))
 
         return endpoint
 
     def change(handler: Callable[[History, Request, dict[str, str]], Response]) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
             form = await _read_form(request)
-            workers = served_history(request).workers
-            return await workers.run(lambda history: handler(history, request, form))
+            return await served_history(request).run(lambda history: handler(history, request, form))
 
         return endpoint
 

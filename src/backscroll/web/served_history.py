@@ -3,6 +3,7 @@
 There are two: the user's history and, for browsers with a cookie, the demo.
 """
 
+import asyncio
 import json
 import secrets
 import sys
@@ -27,9 +28,16 @@ from backscroll.history.demo import DemoArchive
 from backscroll.history.history import History
 from backscroll.history.sync_thread import SyncThread
 from backscroll.model.backup import BackupProgress, BackupResult, BackupValidation
+from backscroll.model.search import has_words
 from backscroll.model.session import SessionChange
 from backscroll.model.sync import SyncStatus
-from backscroll.web.workers import Workers
+from backscroll.workers import WorkerPool
+
+T = TypeVar("T")
+MAX_THREADS = 4  # so that a slow page does not block the others; each has caches of about 80 MB
+MAX_PATTERN_THREADS = 2  # a search for a pattern can read the whole history
+CLOSE_SECONDS = 1.0
+_CLIENT_GONE = 499  # nobody receives it
 
 
 class ServedHistory:
@@ -39,7 +47,9 @@ class ServedHistory:
         self, open_history: Callable[[], History], *, auto_sync: bool, is_demo: bool = False
     ) -> None:
         self.is_demo = is_demo
-        self.workers = Workers(open_history)
+        self.open_history = open_history
+        self._pages = WorkerPool(open_history, MAX_THREADS)
+        self._patterns = WorkerPool(open_history, MAX_PATTERN_THREADS)
         self.backup_job = BackupJob(open_history)
         self.feed = ChangeFeed(self.sync_status)
         self._sync: SyncThread | None = None
@@ -58,12 +68,48 @@ class ServedHistory:
         if self._sync is not None:
             self._sync.start()
 
+    async def run(self, work: Callable[[History], T]) -> T:
+        """Run a function in a worker thread."""
+        return await self._pages.run(work)
+
+    async def answer(self, request: Request, work: Callable[[History], Response]) -> Response:
+        """Return the response that a worker thread makes. It stops when the client is gone.
+
+        Searches for patterns have threads of their own, so that pages never wait for them.
+        """
+        pool = self._patterns if is_pattern_search(request) else self._pages
+        job = asyncio.ensure_future(pool.run(work))
+        client = asyncio.ensure_future(_disconnected(request))
+        try:
+            await asyncio.wait((job, client), return_when=asyncio.FIRST_COMPLETED)
+            return job.result() if job.done() else Response(status_code=_CLIENT_GONE)
+        finally:
+            job.cancel()
+            client.cancel()
+
     def close(self) -> None:
         """Stop all threads."""
         if self._sync is not None:
             self._sync.close()
         self.backup_job.close()
-        self.workers.close()
+        for pool in (self._pages, self._patterns):
+            pool.close()
+            pool.join(CLOSE_SECONDS)
+
+
+def is_pattern_search(request: Request) -> bool:
+    """Return whether a request searches for a substring, such as punctuation, or a regular expression."""
+    query = request.query_params
+    if query.get("mode", "words") != "words":
+        return True
+    text = query.get("q") or query.get("find") or ""
+    return bool(text.strip()) and not has_words(text)
+
+
+async def _disconnected(request: Request) -> None:
+    """Return when the client has closed the connection. The request has no body that is read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 class Histories:
@@ -305,7 +351,6 @@ class BackupJob:
 
 
 K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 MAX_RESULTS = 64  # names contain parts of addresses
 
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -20,8 +20,7 @@ from backscroll.errors import DestinationError
 from backscroll.history.history import History
 from backscroll.history.web_server import RunningServer, ServerClaim
 from backscroll.http_guard import is_address, is_loopback_host, new_token
-from backscroll.web.app import LAUNCH_PATH, create_app, load_modules, render_page
-from backscroll.web.renderers import Renderers
+from backscroll.web.app import LAUNCH_PATH, create_app
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7433
@@ -43,12 +42,10 @@ def serve(
     port, the default one is used, or any free one if it is taken. Raises `DestinationError` if the address
     is not available.
     """
-    with ServerClaim(open_history()) as claim, ExitStack() as on_exit:
+    with ServerClaim(open_history()) as claim:
         if not claim.is_held and (running := claim.running_server()) is not None:
             return running
         token = new_token()
-        renderers = on_exit.enter_context(closing(Renderers()))
-        renderers.start(open_history, render_page, load_modules)
         is_local = is_loopback_host(f"[{host}]" if ":" in host else host)
         app = create_app(
             open_history,
@@ -56,7 +53,6 @@ def serve(
             is_own_host=is_loopback_host if is_local else partial(_is_own_name, host.lower()),
             is_reading_open=is_local,
             auto_sync=auto_sync,
-            renderers=renderers,
         )
         config, listener = listen(app, host, port)
         with listener:

@@ -106,21 +106,6 @@ class MessageQueries:
         """Return the id of a session's fragment, None if there are several, and the number of messages."""
         return session_extent(self._db, summary)
 
-    def version(self, summary: SessionSummary) -> str:
-        """Return a value that changes when the messages of a session or its subagents are read again."""
-        parent = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
-        (version,) = self._db.execute(
-            "select json_group_array(json_array(f.id, f.status, f.is_derived, f.message_count,"
-            " f.compared_count, u.fingerprint, u.read_at)) from fragment f join unit u on u.id = f.unit_id"
-            " where f.id in (select id from fragment where external_id = :id and platform = :platform"
-            " union select id from fragment where external_id = :parent and platform = :platform"
-            " union select id from fragment where is_subagent = 1 and platform = :platform"
-            " and coalesce(parent_external_id, inferred_parent_external_id) = :parent)",
-            {"id": summary.id, "parent": parent, "platform": summary.platform},
-        ).fetchone()
-        assert isinstance(version, str)
-        return version
-
     def single_fragment(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
         """Return a session's only fragment and the positions of copied messages, None if it has several."""
         fragment_id = _single_fragment(self._db, summary)

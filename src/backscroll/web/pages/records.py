@@ -1,12 +1,12 @@
 """The original record of a message, and exports of a session."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Generator, Iterable
 from typing import get_args
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.history import History
@@ -19,9 +19,10 @@ from backscroll.web.pages.session import session_of
 from backscroll.web.served_history import served_history
 from backscroll.web.templating import render
 from backscroll.web.transcript_window import read_highlighted
-from backscroll.web.workers import StreamedFile
+from backscroll.workers import WorkerPool
 
 MAX_SHOWN_CHARS = 2_000_000
+CHUNK_BYTES = 64 * 1024  # of a download
 _MEDIA_TYPES: dict[Format, str] = {
     "md": "text/markdown",
     "html": "text/html",
@@ -91,19 +92,52 @@ def image_file(history: History, request: Request) -> Response:
 
 
 async def export_file(request: Request) -> Response:
-    """Return a session as a file to download, which starts at once."""
-    workers = served_history(request).workers
-    summary, format_ = await workers.run(lambda history: _exported_session(history, request))
+    """Return a session as a file to download, which starts at once.
+
+    A thread of its own writes it, one chunk at a time, so that a slow client does not block pages.
+    """
+    worker = WorkerPool(served_history(request).open_history)
+    try:
+        summary, format_, chunks = await worker.run(lambda history: _export(history, request))
+        first = await worker.run(lambda _: next(chunks, b""))  # an error before it becomes a page
+    except BaseException:
+        worker.close()
+        raise
+
+    async def content() -> AsyncIterator[bytes]:
+        chunk = first
+        try:
+            while chunk:
+                yield chunk
+                chunk = await worker.run(lambda _: next(chunks, b""))
+        finally:
+            worker.submit(lambda _: chunks.close())
+            worker.close()
+
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file_name(summary, format_))}",
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
+    return StreamingResponse(content(), media_type=_MEDIA_TYPES[format_], headers=headers)
 
-    def write(history: History) -> Iterator[bytes]:
-        for text in history.exports.stream(summary, format_):
-            yield text.encode("utf-8", "replace")
 
-    return StreamedFile(workers, write, _MEDIA_TYPES[format_], headers)
+def _export(history: History, request: Request) -> tuple[SessionSummary, Format, Generator[bytes]]:
+    summary, format_ = _exported_session(history, request)
+    return summary, format_, _chunks(history.exports.stream(summary, format_))
+
+
+def _chunks(texts: Iterable[str]) -> Generator[bytes]:
+    """Yield the first text as it is, so that the download starts at once, then larger chunks."""
+    pending = bytearray()
+    size = 1
+    for text in texts:
+        pending += text.encode("utf-8", "replace")
+        if len(pending) >= size:
+            yield bytes(pending)
+            pending.clear()
+            size = CHUNK_BYTES
+    if pending:
+        yield bytes(pending)
 
 
 def _exported_session(history: History, request: Request) -> tuple[SessionSummary, Format]:

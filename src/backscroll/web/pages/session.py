@@ -17,9 +17,8 @@ from backscroll.model.search import SessionMatches, has_words
 from backscroll.model.session import SessionSummary, Stretch
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.session_header import format_time, header_fields
-from backscroll.web.renderers import RENDERED_PARTS
 from backscroll.web.templating import render, render_block
-from backscroll.web.transcript_window import WINDOW_MESSAGES, Window, read_window
+from backscroll.web.transcript_window import WINDOW_MESSAGES, read_window
 from backscroll.web.urls import (
     MAX_QUERY_CHARS,
     MODE_LABELS,
@@ -55,9 +54,10 @@ def session_page(history: History, request: Request) -> Response:
     if start is None:
         start = max(0, at - _CONTEXT_MESSAGES) if at is not None else 0
     everything = request.query_params.get("all", "") not in ("", "0")
-    parts = _Parts(history, summary)
-    window = parts.window(start, FIRST_WINDOW_MESSAGES, everything=everything)
-    minimap = parts.minimap(given, window, matches.positions if matches else [], everything=everything)
+    window = read_window(history, summary, start, start + FIRST_WINDOW_MESSAGES, everything=everything)
+    positions = matches.positions if matches is not None else ()
+    shown = window.start, window.end
+    minimap = _render_minimap(history, summary, given, shown=shown, matches=positions, everything=everything)
     parent = history.find(summary.parent_ref) if summary.parent_ref is not None else None
     return render(
         request,
@@ -74,7 +74,9 @@ def session_page(history: History, request: Request) -> Response:
         matches=matches,
         max_query_chars=MAX_QUERY_CHARS,
         at=at,
-        prompts=parts.prompts(given) if window.total <= MAX_INLINE_PROMPT_MESSAGES else None,
+        prompts=_render_prompts(history, summary, given)
+        if window.total <= MAX_INLINE_PROMPT_MESSAGES
+        else None,
         subagents=history.transcript.subagents(summary),
         resume=_resume_line(history, summary),
         formats=FORMATS,
@@ -91,13 +93,11 @@ def window_part(history: History, request: Request) -> Response:
     start, before = _position_in(request, "from") or 0, _position_in(request, "before")
     end = _position_in(request, "to")
     everything = request.query_params.get("all", "") not in ("", "0")
-    parts = _Parts(history, summary)
     if before is not None:
-        first = max(0, before - WINDOW_MESSAGES)
-        window = parts.window(first, before - first, everything=everything)
-    else:
-        count = min(max(end - start, 0), WINDOW_MESSAGES) if end is not None else WINDOW_MESSAGES
-        window = parts.window(start, count, everything=everything)
+        start, end = max(0, before - WINDOW_MESSAGES), before
+    elif end is not None:
+        end = max(start, end)
+    window = read_window(history, summary, start, end, everything=everything)
     return HTMLResponse(render_block("window.html", window=window))
 
 
@@ -105,15 +105,14 @@ def minimap_part(history: History, request: Request) -> Response:
     """Return the minimap of a session without the rest of the page; empty if the session is short."""
     ref = decode_ref(request.path_params["ref"])
     everything = request.query_params.get("all", "") not in ("", "0")
-    minimap = read_minimap(history, history.find(ref), ref, everything=everything)
-    return HTMLResponse(render_block("minimap.html", minimap=minimap) if minimap is not None else "")
+    return HTMLResponse(_render_minimap(history, history.find(ref), ref, everything=everything) or "")
 
 
 def prompts_page(history: History, request: Request) -> Response:
     """Return the list of prompts, as a page or as a part of the session's page."""
     summary = session_of(history, request)
     if "part" in request.query_params:
-        return HTMLResponse(_Parts(history, summary).prompts(summary.ref))
+        return HTMLResponse(_render_prompts(history, summary, summary.ref))
     prompts = _read_prompts(history, summary)
     return render(request, "prompts_page.html", summary=summary, prompts=prompts, ref=summary.ref)
 
@@ -149,44 +148,23 @@ def _resume_line(history: History, summary: SessionSummary) -> tuple[str | None,
     return (plan.command.shell_line if plan.command is not None else None), plan.obstacle
 
 
-class _Parts:
-    """The parts of a session's page that cost most. They are cached."""
+def _render_minimap(
+    history: History,
+    summary: SessionSummary,
+    ref: str,
+    *,
+    shown: tuple[int, int] = (0, 0),
+    matches: Sequence[int] = (),
+    everything: bool,
+) -> Markup | None:
+    """Return the minimap with the shown messages and the matches; None if the session is short."""
+    minimap = read_minimap(history, summary, ref, shown=shown, matches=matches, everything=everything)
+    return render_block("minimap.html", minimap=minimap) if minimap is not None else None
 
-    def __init__(self, history: History, summary: SessionSummary) -> None:
-        self._history = history
-        self._summary = summary
-        self._cache = RENDERED_PARTS.of_session(history, summary)
 
-    def window(self, start: int, count: int, *, everything: bool) -> Window:
-        """Return a number of messages from a position on."""
-
-        def render() -> Window:
-            return read_window(self._history, self._summary, start, start + count, everything=everything)
-
-        return self._cache.get(("window", start, count, everything), render)
-
-    def minimap(self, ref: str, window: Window, matches: list[int], *, everything: bool) -> Markup | None:
-        """Return the minimap with the shown messages and the matches; None if the session is short."""
-        shown = window.start, window.end
-
-        def render() -> Markup | None:
-            minimap = read_minimap(
-                self._history, self._summary, ref, shown=shown, matches=matches, everything=everything
-            )
-            return render_block("minimap.html", minimap=minimap) if minimap is not None else None
-
-        if matches:
-            return render()
-        return self._cache.get(("minimap", ref, shown, everything), render)
-
-    def prompts(self, ref: str) -> Markup:
-        """Return the list of prompts."""
-
-        def render() -> Markup:
-            prompts = _read_prompts(self._history, self._summary)
-            return render_block("prompts.html", prompts=prompts, ref=ref)
-
-        return self._cache.get(("prompts", ref), render)
+def _render_prompts(history: History, summary: SessionSummary, ref: str) -> Markup:
+    """Return the list of prompts."""
+    return render_block("prompts.html", prompts=_read_prompts(history, summary), ref=ref)
 
 
 class _FindQuery(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 import { moveFocus, onKey } from "./keys.js";
 
 const TYPING_MS = 60;
+const PATTERN_TYPING_MS = 300; // a pattern can be searched in the whole history
 const COUNTS_MS = 150; // counts wait until the user pauses
 const form = document.querySelector(".big-search");
 const input = form.elements.q;
@@ -23,6 +24,9 @@ function address(isTyping) {
   const text = query.toString();
   return text ? `/search?${text}` : "/search";
 }
+
+// Punctuation without a word is searched as text.
+const isPattern = () => form.elements.mode.value !== "words" || !/[\p{L}\p{N}]/u.test(input.value);
 
 const part = (page, id) => page.getElementById(id);
 async function fetchPage(url, signal) {
@@ -103,7 +107,7 @@ if (facets.dataset.load) {
 
 input.addEventListener("input", () => {
   clearTimeout(timer);
-  timer = setTimeout(update, TYPING_MS, true);
+  timer = setTimeout(update, isPattern() ? PATTERN_TYPING_MS : TYPING_MS, true);
 });
 form.addEventListener("change", (event) => {
   if (event.target === input) return;

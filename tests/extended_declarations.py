@@ -51,8 +51,8 @@ from backscroll.mcp.call import Call, ServerOptions  # noqa: E402
 from backscroll.mcp.tools.plans import PlanStore  # noqa: E402
 from backscroll.mcp.tools.registry import TOOLS  # noqa: E402
 from backscroll.mcp.tools.validation import parse_arguments, result_schema  # noqa: E402
+from backscroll.web.api import openapi_document  # noqa: E402
 from backscroll.web.app import create_app  # noqa: E402
-from backscroll.web.openapi import openapi_document  # noqa: E402
 from tests.reference_page import reference_page  # noqa: E402
 
 _ADDRESS = "http://127.0.0.1:7433"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
-from backscroll.mcp.workers import BackgroundSync
+from backscroll.mcp.call import BackgroundSync
 from backscroll.testing.claude_code import Transcript
 from tests.cli.syncing_process import syncing_process
 

@@ -19,9 +19,8 @@ from mcp import Client
 from backscroll.archive import connection
 from backscroll.archive.running_sync import sync_lock
 from backscroll.history.history import History
-from backscroll.mcp.call import Call, CallCancelledError, ServerOptions
+from backscroll.mcp.call import Call, CallCancelledError, CallWorkers, ServerOptions
 from backscroll.mcp.server import McpServer
-from backscroll.mcp.workers import CallWorkers
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import COMMAND, INITIALIZE_REQUEST, McpClient, environment
 

@@ -14,9 +14,8 @@ from backscroll.documents import message_document, search_document, to_document
 from backscroll.history.history import History
 from backscroll.model.session import Filter
 from backscroll.render.statistics import report_document
-from backscroll.web.api import OPERATIONS
+from backscroll.web.api import API_PATH, OPERATIONS, openapi_document
 from backscroll.web.app import create_app
-from backscroll.web.openapi import API_PATH, openapi_document
 from tests.web.conftest import ADDRESS, CLOCKS, TOKEN, OpenHistory
 
 EXAMPLES = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
-from backscroll.web.openapi import API_PATH, openapi_document
+from backscroll.web.api import API_PATH, openapi_document
 from tests.web.conftest import ADDRESS
 
 if TYPE_CHECKING:

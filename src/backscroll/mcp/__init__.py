@@ -3,8 +3,7 @@
 tools/       the tools; registry.py lists them
 server       protocol handlers; standard input and output as transport
 http         HTTP transport
-call         the context of a call, and the options of a server process
-workers      worker threads, and the sync that keeps the archive up to date
+call         what a call gets, the worker threads that run it, and the sync beside them
 prompts      prompts that a user can select, and completion of arguments
 resources    sessions as resources
 errors       error types with their next steps

@@ -1,6 +1,10 @@
-"""The context of one call, and the options of the server process."""
+"""Calls of tools: what a tool gets, and the worker threads that run it. The sync beside them."""
 
-from collections.abc import Callable
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import TypeVar
 
@@ -9,13 +13,15 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from backscroll.documents import make_filter
-from backscroll.errors import UsageError
+from backscroll.errors import BackscrollError, UsageError
 from backscroll.history import Redactor
 from backscroll.history.history import History
+from backscroll.history.sync_thread import SyncThread
 from backscroll.mcp.tools.plans import PlanStore
 from backscroll.model.export import SecretLocation
 from backscroll.model.message import Message
 from backscroll.model.session import Filter, SessionSummary
+from backscroll.workers import WorkerPool
 
 T = TypeVar("T")
 
@@ -99,3 +105,92 @@ class Call:
         return (
             text if self.redactor is None else self.redactor.redact_text(text, SecretLocation(ref, position))
         )
+
+
+Report = Callable[[float, float | None], Awaitable[None]]
+MAX_THREADS = 6  # so that a slow search does not block other calls
+JOIN_SECONDS = 1.0
+PROGRESS_SECONDS = 0.25  # between two progress reports
+# Between the last progress report and the result. Claude Code 2.1.105 disconnects if it reads both at once:
+# its SDK handles the result first and then the progress of an unknown call.
+RESULT_DELAY_SECONDS = 0.05
+_NOTE = "The first sync is still running{done}. Results may be incomplete."
+LONGEST_NOTE = _NOTE.format(done=", 100 % done")
+
+
+class CallWorkers:
+    """Runs calls in threads. A thread closes its History after each call: most servers are idle."""
+
+    def __init__(
+        self, open_history: Callable[[], History], options: ServerOptions, plans: PlanStore | None = None
+    ) -> None:
+        self._options = options
+        self._plans = plans or PlanStore()
+        self._pool = WorkerPool(open_history, MAX_THREADS, keeps_open=False)
+
+    def close(self) -> None:
+        """Stop the threads. Wait at most a second for them."""
+        self._pool.close()
+        self._pool.join(JOIN_SECONDS)
+
+    async def run(
+        self, function: Callable[[Call], T], report: Report | None = None, client: str | None = None
+    ) -> T:
+        """Run a function in a worker thread. Cancelling this coroutine cancels the call."""
+        cancelled = Event()
+        progress: tuple[int, int] | None = None  # not reported yet
+
+        def set_progress(done: int, total: int) -> None:
+            nonlocal progress
+            progress = done, total
+
+        def work(history: History) -> T:
+            call = Call(
+                history,
+                options=self._options,
+                plans=self._plans,
+                client=client,
+                cancelled=cancelled,
+                report=set_progress,
+            )
+            return function(call)
+
+        job = self._pool.submit(work)
+        future = asyncio.wrap_future(job.future)
+        reported_at = -RESULT_DELAY_SECONDS
+        try:
+            while not future.done():
+                await asyncio.wait([future], timeout=PROGRESS_SECONDS)
+                if report is not None and progress is not None and not future.done():
+                    (done, total), progress = progress, None
+                    await report(done, total or None)
+                    reported_at = time.monotonic()
+            await asyncio.sleep(max(0.0, reported_at + RESULT_DELAY_SECONDS - time.monotonic()))
+            return future.result()
+        except (BackscrollError, OSError, CallCancelledError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            # The message may contain history, and clients log stderr. Print only the location.
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            location = f"{frame.name}, line {frame.lineno} of {frame.filename}"
+            sys.stderr.write(f"backscroll mcp: {type(error).__name__} in {location}\n")
+            raise InternalError(f"internal error ({type(error).__name__})") from error
+        finally:
+            cancelled.set()
+            job.cancel()
+
+
+class BackgroundSync(SyncThread):
+    """Sync thread with a note for the model. Calls never wait for it."""
+
+    def __init__(self, open_history: Callable[[], History]) -> None:
+        super().__init__(open_history, "backscroll mcp")
+
+    @property
+    def note(self) -> str | None:
+        """A sentence for the model while results are incomplete; None otherwise."""
+        status = self.status
+        if status.is_complete:
+            return None
+        done = f", {status.percent} % done" if status.percent is not None else ""
+        return _NOTE.format(done=done)

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from backscroll import __version__
 from backscroll.errors import BackscrollError, UsageError
 from backscroll.history.history import History
-from backscroll.mcp.call import Call, InternalError, ServerOptions
+from backscroll.mcp.call import BackgroundSync, Call, CallWorkers, InternalError, ServerOptions
 from backscroll.mcp.errors import INVALID_ARGUMENTS, Failure, failure_for
 from backscroll.mcp.prompts import PROMPTS, complete, prompt_list
 from backscroll.mcp.resources import TEMPLATES, list_resources, read_resource
@@ -24,7 +24,6 @@ from backscroll.mcp.tools.plans import PlanStore
 from backscroll.mcp.tools.registry import WRITE_TOOLS, Tool, available_tools
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.mcp.tools.validation import argument_schema, parse_arguments, result_schema, shown_schema
-from backscroll.mcp.workers import BackgroundSync, CallWorkers
 
 _INSTRUCTIONS = (
     "Backscroll has the history of earlier conversations with coding assistants (Claude Code, Cursor) on this"

@@ -3,8 +3,7 @@
     server.py             listen, open a browser, shut down; one server per archive
     app.py                routes and middleware
     pages/                one module per page
-    api.py                the JSON API
-    openapi.py            its OpenAPI description
+    api.py                the JSON API and its OpenAPI description
     served_history.py     the served histories: sync, live changes, backups, cached results
     transcript_window.py  a part of a session as HTML
     charts.py             calendars and bars as SVG

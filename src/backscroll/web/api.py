@@ -3,7 +3,9 @@
 Parameters are declared once, for checking a request and for the OpenAPI description.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -12,8 +14,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from backscroll import __version__
 from backscroll.documents import (
     FILTERS,
+    ErrorDocument,
     FilterKind,
     MatchPage,
     MessagePage,
@@ -22,6 +26,7 @@ from backscroll.documents import (
     WorkspaceList,
     make_filter,
     message_document,
+    schemas,
     search_document,
     to_document,
 )
@@ -41,7 +46,6 @@ MAX_LIMIT = 1000
 MAX_OFFSET = 10_000_000
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of one page; then it has fewer messages than the limit
 MAX_CONTEXT_LINES = 20
-
 _TEXT = {"type": "string", "maxLength": MAX_TEXT_CHARS}
 _FLAG = {"type": "boolean", "default": False}
 _Values = dict[str, Any]
@@ -227,7 +231,6 @@ _QUERY = (
     ),
     Parameter("filter", "Only filters, in the query syntax: role:user since:7d.", _TEXT),
 )
-
 OPERATIONS = (
     Operation(
         path="/sessions",
@@ -309,3 +312,82 @@ OPERATIONS = (
         handler=_status,
     ),
 )
+
+# The OpenAPI description
+
+API_PATH = "/api/v1"
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The token of the launch address. Only needed if the server listens on another address"
+    " than that of this machine.",
+}
+_IS_COMPLETE = {  # in every response; false while the first sync is running
+    "type": "object",
+    "properties": {"is_complete": {"type": "boolean"}},
+    "required": ["is_complete"],
+}
+
+
+@lru_cache(maxsize=1)
+def openapi_document() -> dict[str, Any]:
+    """Return the description."""
+    types = [operation.result for operation in OPERATIONS]
+    (error, *results), components = schemas([ErrorDocument, *types], "#/components/schemas/{name}")
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Backscroll",
+            "version": __version__,
+            "description": "Read-only access to the sessions of an archive. Times are ISO 8601 in UTC.",
+        },
+        "servers": [{"url": API_PATH}],
+        "paths": {
+            operation.path: {"get": _operation(operation, {"allOf": [result, _IS_COMPLETE]}, error)}
+            for operation, result in zip(OPERATIONS, results, strict=True)
+        },
+        "components": {"schemas": components, "securitySchemes": {"token": _TOKEN}},
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(operation: Operation, result: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
+    in_path = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": "A ref: an id with or without its source, an unambiguous prefix, or an index.",
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    failures = {
+        "400": "A parameter is not valid.",
+        "401": "The token is missing or wrong.",
+        "404": "Not found.",
+        "503": "The archive is not available.",
+    }
+    return {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [*in_path, *map(_parameter, operation.parameters)],
+        "responses": {
+            "200": _content("Success.", result),
+            **{status: _content(text, error) for status, text in failures.items()},
+        },
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.is_required,
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }
+
+
+def _content(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

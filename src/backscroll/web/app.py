@@ -20,9 +20,8 @@ from backscroll.history.history import History
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.markdown import markdown_to_html
-from backscroll.web.api import OPERATIONS, run_operation
+from backscroll.web.api import API_PATH, OPERATIONS, openapi_document, run_operation
 from backscroll.web.errors import HANDLERS, error_document, refusal_response
-from backscroll.web.openapi import API_PATH, openapi_document
 from backscroll.web.pages.figures import figures_page
 from backscroll.web.pages.health import health_page, start_backup
 from backscroll.web.pages.home import change_demo, home_page

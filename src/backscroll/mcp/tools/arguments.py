@@ -45,8 +45,6 @@ FromChar = Annotated[
         le=1_000_000_000,
     ),
 ]
-
-
 Repository = Annotated[
     str,
     Meta(description="Folder in a git repository, as absolute path.", min_length=1, max_length=4000),

@@ -8,10 +8,9 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from backscroll.documents import query_filters, recall_document, search_document
-from backscroll.mcp.call import Call
+from backscroll.mcp.call import LONGEST_NOTE, Call
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import ToolAnswer, item_document, more_hint, paginate
-from backscroll.mcp.workers import LONGEST_NOTE
 from backscroll.model.dates import iso
 from backscroll.model.search import InvalidFilter, RecallResult, SearchMatch
 from backscroll.model.text import one_line, pluralize, sanitize

@@ -28,6 +28,7 @@ SUITE_CPU_SECONDS = (
     REPOSITORY / ".pytest_cache/v/backscroll/suite_cpu_seconds"
 )  # written by tests/conftest.py
 PORT = 17498
+BACKGROUND_SYNC_SECONDS = 3.0  # then the server only waits for changes
 
 # Runs a command twice, or a server until it gets SIGUSR2, and writes the files whose functions were called.
 # The second run of a command counts; for a server, what happens after SIGUSR1.
@@ -203,7 +204,11 @@ def traced(*commands: list[str], folder: str, before: str = "") -> int:
 
 def traced_modules(folder: str) -> int:
     files = Path(f"{folder}/trace").read_text().splitlines()
-    own = sorted(str(Path(file).relative_to(PACKAGE)) for file in files if file.startswith(str(PACKAGE)))
+    own = sorted(
+        str(Path(file).relative_to(PACKAGE))
+        for file in files
+        if file.startswith(str(PACKAGE)) and file.endswith(".py")  # not a compiled template
+    )
     if "--names" in sys.argv:
         print("  " + "\n  ".join(own))
     return len(own)
@@ -252,6 +257,7 @@ def traced_mcp(common: list[str], folder: str) -> int:
         send({"id": 1, "method": "initialize", "params": client})
         send({"method": "notifications/initialized"})
         send({"id": 2, "method": "tools/call", "params": recall})
+        time.sleep(BACKGROUND_SYNC_SECONDS)
         return finish(server, lambda: send({"id": 3, "method": "tools/call", "params": recall}), folder)
 
 

@@ -1,12 +1,12 @@
 """Worker threads run functions with their own History, and stop when nobody waits for the result."""
 
-import asyncio
 import sqlite3
 from concurrent.futures import CancelledError
 from concurrent.futures import wait as wait_for
 from pathlib import Path
 from threading import Event, get_ident
 
+import anyio
 import pytest
 
 from backscroll.errors import UsageError
@@ -42,8 +42,7 @@ def test_a_callback_runs_in_the_worker_after_all_that_the_job_has_reported(tmp_p
         reported.append("progress")
         return get_ident()
 
-    future = pool.submit(work).future
-    future.add_done_callback(lambda done: reported.append(("result", done.result() == get_ident())))
+    pool.submit(work, lambda done: reported.append(("result", done.result() == get_ident())))
     may_start.set()
     pool.close()
     assert pool.join(TIMEOUT_SECONDS)
@@ -124,13 +123,13 @@ def test_a_cancelled_coroutine_interrupts_its_query(tmp_path: Path) -> None:
 
     async def main() -> int:
         pool = Pool(tmp_path)
-        task = asyncio.ensure_future(pool.run(count))
-        while not has_started.is_set():
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return await pool.run(total)  # the thread is free again
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.run, count)
+            while not has_started.is_set():
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(TIMEOUT_SECONDS):
+            return await pool.run(total)  # the thread is free again
 
-    assert asyncio.run(asyncio.wait_for(main(), TIMEOUT_SECONDS)) == 0
+    assert anyio.run(main) == 0
     assert has_ended.is_set()

@@ -3,7 +3,8 @@
 Each thread has its own History, because an SQLite connection belongs to the thread that opened it.
 """
 
-import asyncio
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,7 +13,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import anyio
 
 INTERRUPT_SECONDS = 0.025  # between two interrupts of a cancelled job: each query may be followed by another
 
@@ -53,15 +57,26 @@ class WorkerPool(Generic[R]):
 
     async def run(self, work: Callable[[R], T]) -> T:
         """Run a function and return its result. Cancelling this coroutine cancels the job."""
-        job = self.submit(work)
+        awaited = self.start(work)
         try:
-            return await asyncio.wrap_future(job.future)
+            await awaited.done.wait()
+            return awaited.result()
         finally:
-            job.cancel()
+            awaited.cancel()
 
-    def submit(self, work: Callable[[R], T]) -> "Job[R, T]":
-        """Run a function as soon as a thread is free."""
+    def start(self, work: Callable[[R], T]) -> AwaitedJob[T]:
+        """Run a function. Called in the event loop, which waits for it."""
+        awaited = AwaitedJob[T]()
+        awaited.cancel_job = self.submit(work, awaited.set_done).cancel
+        return awaited
+
+    def submit(
+        self, work: Callable[[R], T], on_done: Callable[[Future[T]], object] | None = None
+    ) -> Job[R, T]:
+        """Run a function as soon as a thread is free, then ``on_done`` in the same thread."""
         job = Job(work)
+        if on_done is not None:
+            job.future.add_done_callback(on_done)
         with self._lock:
             self._unfinished_count += 1
             if len(self._threads) < min(self._unfinished_count, self._max_threads):
@@ -103,7 +118,7 @@ class Job(Generic[R, T]):
         self._resource: R | None = None  # while the function runs
         self._lock = Lock()
 
-    def run(self, opened: "_Opened[R]") -> None:
+    def run(self, opened: _Opened[R]) -> None:
         """Run the function in this thread, unless the job was cancelled."""
         if not self.future.set_running_or_notify_cancel():
             return
@@ -134,6 +149,40 @@ class Job(Generic[R, T]):
                 if self._resource is not None:
                     self._resource.interrupt()
             time.sleep(INTERRUPT_SECONDS)
+
+
+class AwaitedJob(Generic[T]):
+    """A job that a coroutine waits for."""
+
+    done: anyio.Event
+    cancel_job: Callable[[], None]
+
+    def __init__(self) -> None:
+        import anyio.lowlevel  # the terminal UI does without it
+
+        self.done = anyio.Event()
+        self._token = anyio.lowlevel.current_token()
+        self._future: Future[T] | None = None
+        self._is_cancelled = False
+
+    def result(self) -> T:
+        """Return the result, or raise the error of the job."""
+        assert self._future is not None
+        return self._future.result()
+
+    def cancel(self) -> None:
+        """Stop waiting, and cancel the job if it has not ended."""
+        self._is_cancelled = True
+        self.cancel_job()
+
+    def set_done(self, future: Future[T]) -> None:
+        """Wake the coroutine, from the worker thread."""
+        import anyio.from_thread
+
+        self._future = future
+        if not self._is_cancelled:  # `cancel` calls this in the event loop
+            with suppress(RuntimeError):  # the event loop may have ended
+                anyio.from_thread.run_sync(self.done.set, token=self._token)
 
 
 class _Opened(Generic[R]):

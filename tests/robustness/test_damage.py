@@ -96,7 +96,7 @@ def test_a_damaged_archive_gives_an_error_with_advice(shell: Shell, damage: Call
         code, out, err = shell.run(*arguments)
         assert (code, out) == (1, ""), arguments
         assert str(shell.home / "archive.db") in err
-        assert "move it away" in err
+        assert "archive repair" in err
         assert len(err.splitlines()) == 1
         assert (shell.home / "archive.db").stat().st_size == before, "the file is not touched"
 

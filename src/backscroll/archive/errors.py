@@ -7,14 +7,14 @@ from pathlib import Path
 from backscroll.errors import ArchiveError
 
 _MESSAGES = {
-    sqlite3.SQLITE_FULL: "The disk is full. The archive {path} is intact. Free some space and try again.",
+    sqlite3.SQLITE_FULL: "The disk of {path} is full. The archive is intact. Free some space and try again.",
     sqlite3.SQLITE_BUSY: "Another process is writing to the archive {path}. Try again when it has finished.",
     sqlite3.SQLITE_CORRUPT: "The archive {path} is damaged ({error}).",
     sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}).",
     sqlite3.SQLITE_READONLY: "The archive {path} is read-only. Check the permissions of the file and its"
     " folder.",
 }
-_RECOVER = "Restore a copy of it if you have one. Otherwise move it away and run 'backscroll sync'."
+_RECOVER = "Run 'backscroll archive repair'. It keeps the damaged file and what can be read of it."
 _HINTS = {
     sqlite3.SQLITE_CORRUPT: _RECOVER,
     sqlite3.SQLITE_NOTADB: _RECOVER,

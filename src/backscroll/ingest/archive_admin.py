@@ -11,6 +11,8 @@ from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade
 from backscroll.archive.maintenance.maintenance import Status
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.ingest.originals import Extracted, Rebuilt, extract, rebuild
+from backscroll.ingest.repair import repair
+from backscroll.model.repair import Repaired
 from backscroll.model.statistics import MonthGrowth
 from backscroll.stores.indexer import forget
 from backscroll.stores.lookup import find_session, find_session_to_change
@@ -42,6 +44,13 @@ class ArchiveAdmin:
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> Rebuilt:
         """Recreate sessions and index from the archived originals."""
         return rebuild(self._stores.writable_archive, self._stores.index.index, progress)
+
+    def repair(self, progress: Callable[[int, int], None] | None = None) -> Repaired:
+        """Replace a damaged archive by what can be read of it, and read the rest again.
+
+        The damaged file is kept. Raises `ArchiveError`.
+        """
+        return repair(self._stores, progress)
 
     def forget(self, ref: str) -> ForgetResult:
         """Erase a session and its subagents from archive and index, and exclude them from later syncs.

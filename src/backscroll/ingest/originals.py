@@ -1,7 +1,7 @@
 """Archived originals: write them to files, or rebuild sessions and index from them."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -63,8 +63,25 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
     If this is interrupted, the archive is consistent and the next sync derives the rest.
     """
     report = Rebuilt()
-    originals = archive.originals.units_with_file()
-    databases = archive.originals.units_with_rows()
+    for is_parsed in parse_originals(archive, progress):
+        report.units += is_parsed
+        report.kept += not is_parsed
+    archive.hooks.events.mark_unread()
+    archive.invalidate_derived()
+    report.sessions = len(archive.derive())
+    index.rebuild()
+    update(archive, index)
+    return report
+
+
+def parse_originals(
+    archive: Archive, progress: Progress | None = None, only: Collection[int] | None = None
+) -> Iterator[bool]:
+    """Parse archived originals again, all or those of some units. Yield for each whether that succeeded."""
+    originals, databases = (
+        [one for one in found if only is None or one.id in only]
+        for found in (archive.originals.units_with_file(), archive.originals.units_with_rows())
+    )
     total = sum(one.estimated_bytes for one in (*originals, *databases))
     done = 0
     for units, reparse in ((originals, _reparse_files), (databases, _reparse_rows)):
@@ -72,19 +89,12 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
             source = named(name)
             try:
                 for original, is_parsed in reparse(archive, source, Path(root), group):
-                    report.units += is_parsed
-                    report.kept += not is_parsed
+                    yield is_parsed
                     done += original.estimated_bytes
                     if progress is not None:
                         progress(done, total)
             finally:
                 close(source)
-    archive.hooks.events.mark_unread()
-    archive.invalidate_derived()
-    report.sessions = len(archive.derive())
-    index.rebuild()
-    update(archive, index)
-    return report
 
 
 def _reparse_files(

@@ -1,6 +1,5 @@
 """Calls of tools: what a tool gets, and the worker threads that run it. The sync beside them."""
 
-import asyncio
 import sys
 import time
 import traceback
@@ -8,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import TypeVar
 
+import anyio
 import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -155,19 +155,20 @@ class CallWorkers:
             )
             return function(call)
 
-        job = self._pool.submit(work)
-        future = asyncio.wrap_future(job.future)
+        job = self._pool.start(work)
         reported_at = -RESULT_DELAY_SECONDS
         try:
-            while not future.done():
-                await asyncio.wait([future], timeout=PROGRESS_SECONDS)
-                if report is not None and progress is not None and not future.done():
+            while not job.done.is_set():
+                with anyio.move_on_after(PROGRESS_SECONDS):
+                    await job.done.wait()
+                    break
+                if report is not None and progress is not None:
                     (done, total), progress = progress, None
                     await report(done, total or None)
                     reported_at = time.monotonic()
-            await asyncio.sleep(max(0.0, reported_at + RESULT_DELAY_SECONDS - time.monotonic()))
-            return future.result()
-        except (BackscrollError, OSError, CallCancelledError, asyncio.CancelledError):
+            await anyio.sleep(max(0.0, reported_at + RESULT_DELAY_SECONDS - time.monotonic()))
+            return job.result()
+        except (BackscrollError, OSError, CallCancelledError):
             raise
         except Exception as error:
             # The message may contain history, and clients log stderr. Print only the location.

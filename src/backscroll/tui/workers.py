@@ -70,9 +70,9 @@ class WorkerApp(App[None]):
         if name not in self._history_workers:
             self._history_workers[name] = WorkerPool(self._open_history)
         on_error = on_error or self.show_error
-        # The callback runs in the worker, so it follows every message that `work` has posted.
-        self._history_workers[name].submit(work).future.add_done_callback(
-            lambda future: self._post(JobDone(future, on_result, on_error))
+        # This runs in the worker, so the message follows all that `work` has posted.
+        self._history_workers[name].submit(
+            work, lambda future: self._post(JobDone(future, on_result, on_error))
         )
 
     def call_on_ui_thread(self, callback: Callable[[], None]) -> None:

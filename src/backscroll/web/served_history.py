@@ -3,7 +3,6 @@
 There are two: the user's history and, for browsers with a cookie, the demo.
 """
 
-import asyncio
 import json
 import secrets
 import sys
@@ -78,14 +77,18 @@ class ServedHistory:
         Searches for patterns have threads of their own, so that pages never wait for them.
         """
         pool = self._patterns if is_pattern_search(request) else self._pages
-        job = asyncio.ensure_future(pool.run(work))
-        client = asyncio.ensure_future(_disconnected(request))
-        try:
-            await asyncio.wait((job, client), return_when=asyncio.FIRST_COMPLETED)
-            return job.result() if job.done() else Response(status_code=_CLIENT_GONE)
-        finally:
-            job.cancel()
-            client.cancel()
+        response = Response(status_code=_CLIENT_GONE)
+        error: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_when_gone, request, tasks.cancel_scope)
+            try:
+                response = await pool.run(work)
+            except Exception as failure:  # noqa: BLE001 - raised below, without an exception group
+                error = failure
+            tasks.cancel_scope.cancel()
+        if error is not None:
+            raise error
+        return response
 
     def close(self) -> None:
         """Stop all threads."""
@@ -106,10 +109,11 @@ def is_pattern_search(request: Request) -> bool:
     return bool(text.strip()) and not has_words(text)
 
 
-async def _disconnected(request: Request) -> None:
-    """Return when the client has closed the connection. The request has no body that is read."""
+async def _cancel_when_gone(request: Request, scope: anyio.CancelScope) -> None:
+    """Cancel when the client has closed the connection. The request has no body that is read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+    scope.cancel()
 
 
 class Histories:

@@ -3,14 +3,14 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import closing
-from datetime import datetime, tzinfo
+from contextlib import closing, suppress
+from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.archive.connection import transaction
+from backscroll.archive.connection import ReadOnlyConnection, transaction
 from backscroll.archive.derive.copies import mark_undone_copies, undone_copies_of
 from backscroll.archive.errors import decode_errors
 from backscroll.archive.maintenance import compact as compaction
@@ -27,6 +27,7 @@ from backscroll.model.problem import Problem, SourceCounts
 from backscroll.model.session import SessionSummary
 from backscroll.model.statistics import MonthGrowth
 from backscroll.model.text import pluralize
+from backscroll.model.unit import Unit
 from backscroll.model.workspace import PathMaps
 
 # Small files that belong to a stored file are stored like rows, but are none.
@@ -178,6 +179,24 @@ class Maintenance:
         """Return the number of problems in units that the tools still have, and the first ones."""
         return _count_current_problems(self._db), _read_current_problems(self._db, limit)
 
+    def mark_to_read_again(self, ids: Iterable[int]) -> None:
+        """Make the next sync read units from the start."""
+        from backscroll.archive.maintenance.repair import mark_to_read_again  # needs this module
+
+        mark_to_read_again(self._db, ids)
+
+    def units_to_read_again(self, ids: Iterable[int]) -> list[tuple[int, Unit, str]]:
+        """Return those of the units that no sync has read since a repair: id, unit and platform."""
+        from backscroll.archive.maintenance.repair import units_to_read_again  # as above
+
+        return units_to_read_again(self._db, ids)
+
+    def delete_sessions_without_messages(self) -> None:
+        """Delete the rows of sessions of which nothing is left after a repair."""
+        from backscroll.archive.maintenance.repair import delete_sessions_without_messages  # as above
+
+        delete_sessions_without_messages(self._db)
+
     def verify(self) -> list[str]:
         """Return one sentence per inconsistency; none if the archive is intact."""
         return _verify(self._db)
@@ -272,7 +291,7 @@ def _read_current_problems(db: sqlite3.Connection, limit: int) -> list[Problem]:
 def _verify(db: sqlite3.Connection) -> list[str]:
     """Return one sentence per inconsistency."""
     found = [
-        f"the database is damaged: {row[0]}" for row in db.execute("pragma quick_check") if row[0] != "ok"
+        f"the database is damaged: {row[0]}" for row in db.execute("pragma integrity_check") if row[0] != "ok"
     ]
     found += [f"a row of {row[0]} refers to a missing row" for row in db.execute("pragma foreign_key_check")]
     reader = BodyReader(db)
@@ -290,13 +309,51 @@ def _verify(db: sqlite3.Connection) -> list[str]:
         "select id, message_count, external_id from fragment where status = 'current'"
     ).fetchall():
         try:
-            found += _verify_fragment(db, fragment_id, count, session_id)
+            found += verify_fragment(db, fragment_id, count, session_id)
         except decode_errors():
             found.append(f"the messages of fragment {fragment_id} are damaged")
-    return found
+    return found or _verify_sessions(db)
 
 
-def _verify_fragment(db: sqlite3.Connection, fragment_id: int, count: int, session_id: str) -> list[str]:
+class _RollBackError(Exception):
+    """Ends a transaction whose changes are not wanted."""
+
+
+def _verify_sessions(db: sqlite3.Connection) -> list[str]:
+    """Derive all sessions again, compare their rows, and undo it."""
+    from backscroll.archive.derive.derive import derive_sessions  # needs this package
+
+    if isinstance(db, ReadOnlyConnection):
+        return []
+    before = _derived_rows(db)
+    after = before
+    with suppress(_RollBackError), transaction(db):
+        db.execute("update fragment set is_derived = 0, compared_count = 0")
+        fragments = [id_ for (id_,) in db.execute("select id from fragment")]
+        derive_sessions(db, fragments, datetime.now(UTC))
+        after = _derived_rows(db)
+        raise _RollBackError
+    return [
+        f"the row of session {id_} does not match its messages"
+        for _, id_ in sorted(before.keys() | after.keys())
+        if before.get((_, id_)) != after.get((_, id_))
+    ]
+
+
+def _derived_rows(db: sqlite3.Connection) -> dict[tuple[str, str], tuple[object, ...]]:
+    rows = db.execute(
+        "select platform, external_id, source, workspace_path, started_at, updated_at, title, message_count,"
+        " first_message_preview, git_branch, models, version, interaction_count, total_tokens, total_changes"
+        " from conversations where visibility = 'listed' union all"
+        " select platform, parent_external_id || '/' || agent_id, source, null, started_at, updated_at,"
+        " title, message_count, prompt, null, model, null, total_tool_use_count, total_tokens,"
+        " total_duration_ms"
+        " from subagent where visibility = 'listed'"
+    )
+    return {(platform, id_): tuple(values) for platform, id_, *values in rows}
+
+
+def verify_fragment(db: sqlite3.Connection, fragment_id: int, count: int, session_id: str) -> list[str]:
     """Check that a fragment's chunks contain exactly the messages of its rows."""
     query = "select position, record_hash from message where fragment_id = ?"
     records = dict(db.execute(query, [fragment_id]).fetchall())

@@ -265,16 +265,23 @@ def delete_rows(db: sqlite3.Connection, unit_id: int) -> None:
             compact_chunk(db, chunk_id, always=True)
 
 
+def damaged_rows(db: sqlite3.Connection) -> Iterator[tuple[int, int]]:
+    """Yield id and unit of the rows whose content does not match its hash."""
+    blobs = BlobStore(db)
+    for row_id, unit_id, digest, *ref in db.execute(
+        "select id, unit_id, content_hash, blob_chunk_id, offset, size from raw_row"
+        " where content_hash is not null order by blob_chunk_id, offset"
+    ).fetchall():
+        if content_hash(blobs.get(BlobRef(*ref))) != digest:
+            yield row_id, unit_id
+
+
 def verify_rows(db: sqlite3.Connection) -> list[str]:
     """Return one sentence per damaged row."""
-    blobs = BlobStore(db)
+    keys = "select key from raw_row where id = ?"
     return [
-        f"the archived row {key} of unit {unit_id} is damaged"
-        for unit_id, key, digest, *ref in db.execute(
-            "select unit_id, key, content_hash, blob_chunk_id, offset, size from raw_row"
-            " where content_hash is not null order by blob_chunk_id, offset"
-        ).fetchall()
-        if content_hash(blobs.get(BlobRef(*ref))) != digest
+        f"the archived row {db.execute(keys, [row_id]).fetchone()[0]} of unit {unit_id} is damaged"
+        for row_id, unit_id in damaged_rows(db)
     ]
 
 

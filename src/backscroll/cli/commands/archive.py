@@ -1,6 +1,7 @@
 """``backscroll archive``: manage the archive, the local database that keeps all sessions."""
 
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.errors import UsageError
+from backscroll.model.repair import Repaired
 from backscroll.model.text import pluralize, sanitize
 from backscroll.render.humanize import format_size
 from backscroll.render.session_header import session_label
@@ -86,7 +88,8 @@ def status(setup: Setup, as_json: bool) -> None:
 def verify(setup: Setup, as_json: bool) -> None:
     """Check the archive for damage.
 
-    Recomputes all hashes and counts and compares them with the stored ones. Exit code 3: they differ.
+    Recomputes all hashes and counts, derives all sessions again, and compares them with what is stored.
+    Exit code 3: they differ. 'backscroll archive repair' repairs the archive.
     """
     with setup.history() as history:
         problems = history.archive_admin.verify()
@@ -212,6 +215,51 @@ def rebuild(setup: Setup, as_json: bool) -> None:
     click.echo(f"Parsed {originals} again and rebuilt {pluralize(done.sessions, 'session')}.")
     if done.kept:
         click.echo(f"  {pluralize(done.kept, 'original')} skipped: files they depend on no longer exist")
+
+
+@command.command("repair")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@_json_option
+@click.pass_obj
+def repair(setup: Setup, yes: bool, as_json: bool) -> None:
+    """Replace a damaged archive by what can be read of it.
+
+    Copies every readable row into a new archive, reads damaged sessions again from the tools or from their
+    archived originals, rebuilds the search index and lists what is lost. The damaged file is kept.
+    """
+    history = setup.history()
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("Not a terminal: pass --yes to confirm.")
+        if not click.confirm(f"Repair {history.archive_path}?", err=True):
+            click.echo("Nothing was changed.", err=True)
+            sys.exit(1)
+    with history, ProgressBar("Reading again") as bar:
+        done = history.archive_admin.repair(bar.step)
+    if as_json:
+        write_json(msgspec.to_builtins(done))
+    else:
+        click.echo("\n".join(_repair_lines(done)))
+    sys.exit(3 if done.lost or done.lost_originals else 0)
+
+
+def _repair_lines(done: Repaired) -> Iterator[str]:
+    """Return the result of a repair in words."""
+    yield f"Copied {pluralize(done.rows, 'row')} into a new archive."
+    if done.damaged_tables:
+        yield f"  rows that could not be read: in {', '.join(done.damaged_tables)}"
+    if done.read_again:
+        yield f"  {pluralize(done.read_again, 'unit')} read again from the tools"
+    if done.parsed_again:
+        yield f"  {pluralize(done.parsed_again, 'unit')} read again from archived originals"
+    if done.lost_originals:
+        yield f"  {pluralize(done.lost_originals, 'original file or row set')} lost"
+    for session in done.lost:
+        lost = "lost" if session.is_lost else f"{pluralize(session.lost_messages, 'message')} lost"
+        yield f"  {session.ref} ({sanitize(session.title or 'untitled')}): {lost}"
+    if not done.lost and not done.lost_originals:
+        yield "Nothing was lost."
+    yield f"The damaged file is kept: {done.damaged_file}"
 
 
 @command.command("compact")

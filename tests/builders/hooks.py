@@ -38,10 +38,14 @@ def cursor_event(
     }
 
 
-def write_record(spool: Path, payload: dict[str, Any], *, at: int | None = None, **parts: Any) -> None:
-    """Append a record to a spool as the hook program does, but with a time of choice in milliseconds."""
+def write_record(spool: Path, payload: dict[str, Any], *, at: int | None = None) -> None:
+    """Append an event to a spool as the hook program does, but with a time of choice in milliseconds."""
+    write_line(spool, json.dumps(payload).encode(), at=at)
+
+
+def write_line(spool: Path, payload: bytes, *, at: int | None = None) -> None:
+    """Append an event of which the payload may be anything."""
     spool.mkdir(parents=True, exist_ok=True)
     when = time.time_ns() // 1_000_000 if at is None else at
-    record = {"id": secrets.token_hex(12), "at": when, "payload": payload, **parts}
-    with (spool / "events.jsonl").open("a", encoding="utf-8") as file:
-        file.write(f"\n{json.dumps(record)}\n")
+    with (spool / "events.jsonl").open("ab") as file:
+        file.write(b'\n{"id":"%b","at":%d,"payload":%b}\n' % (secrets.token_hex(12).encode(), when, payload))

@@ -53,8 +53,8 @@ def test_the_commits_of_a_killed_process_are_linked_after_the_next_commit(repo: 
 def test_a_sync_that_reads_a_reported_commit_has_it_linked(repo: Repo) -> None:
     sha = repo.commit()
     (repo.home / "spool").mkdir()
-    record = event_recorder.commit_record("post-commit", str(repo.folder), f"{sha}\n.git")
-    assert event_recorder.append(str(repo.home / "spool"), record)
+    line = event_recorder.commit_line("post-commit", str(repo.folder), f"{sha}\n.git")
+    assert event_recorder.append(str(repo.home / "spool"), line)
     with repo.open() as history:
         history.sync()
     assert wait_for_commits(repo, 1) == 1

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,15 +20,23 @@ from hypothesis import strategies as st
 
 from backscroll import History
 from backscroll.archive.hooks import HookEvents
+from backscroll.archive.storage.codec import decompress
 from backscroll.config import NamedRoot
 from backscroll.errors import ArchiveError
 from backscroll.hooks.shell_command import hook_command
 from backscroll.ingest import hooks as spool_module
-from backscroll.ingest.hooks import parse_record
+from backscroll.ingest.hooks import parse_event
 from backscroll.model.statistics import Tokens
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
-from tests.builders.hooks import CLAUDE_SESSION, CURSOR_SESSION, claude_event, cursor_event, write_record
+from tests.builders.hooks import (
+    CLAUDE_SESSION,
+    CURSOR_SESSION,
+    claude_event,
+    cursor_event,
+    write_line,
+    write_record,
+)
 
 NOON = int(datetime(2026, 10, 30, 12, tzinfo=UTC).timestamp() * 1000)
 KILLS = int(os.environ.get("KILLS", "3"))
@@ -78,18 +87,17 @@ def home(tmp_path: Path) -> Home:
 
 
 def write_claude_events(home: Home, at: int = NOON) -> None:
+    response = {"filePath": "/a", "structuredPatch": [{"lines": [" a", "+b", "+c", "-d", "+e"]}]}
+    tool = {"tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": {"file_path": "/a"}}
     for number, event in enumerate(
         (
             claude_event("SessionStart", source="startup"),
             claude_event("UserPromptSubmit", prompt="Fix the ferry test"),
-            claude_event(
-                "PostToolUse", tool_name="Edit", tool_use_id="toolu_1", tool_input={"file_path": "/a"}
-            ),
+            claude_event("PostToolUse", **tool, tool_response=response),
             claude_event("Stop", stop_hook_active=False, last_assistant_message="Done."),
         )
     ):
-        edits = [{"path": "/a", "kind": "update", "added": 3, "removed": 1}] if "tool_name" in event else []
-        write_record(home.spool, event, at=at + number * 1000, edits=edits)
+        write_record(home.spool, event, at=at + number * 1000)
 
 
 def test_a_session_that_no_file_contains_is_listed_from_its_events(home: Home) -> None:
@@ -164,10 +172,10 @@ def test_tokens_of_cursor_count_if_its_files_have_none(home: Home) -> None:
 def test_an_event_that_two_hooks_recorded_counts_once(home: Home) -> None:
     for delay in (0, 20):
         write_record(home.spool, cursor_event("beforeSubmitPrompt", prompt="Add a clock"), at=NOON + delay)
-        edits = [{"path": "/b.md", "added": 2, "removed": 0}]
-        write_record(
-            home.spool, cursor_event("afterFileEdit", file_path="/b.md"), at=NOON + delay, edits=edits
+        edit = cursor_event(
+            "afterFileEdit", file_path="/b.md", edits=[{"old_string": "", "new_string": "a\nb"}]
         )
+        write_record(home.spool, edit, at=NOON + delay)
         write_record(home.spool, cursor_event("stop", **STOP), at=NOON + 1000 + delay)
     home.sync()
     row = home.row(CURSOR_SESSION)
@@ -436,6 +444,80 @@ def test_killed_syncs_lose_and_double_nothing(home: Home) -> None:
     assert list(home.spool.iterdir()) == []
 
 
+# --- payloads --------------------------------------------------------------------------------------
+
+
+def stored_bodies(home: Home) -> list[Any]:
+    rows = home.query("select body from hook_event order by at, id")
+    return [json.loads(decompress(body)) for (body,) in rows]
+
+
+def test_private_parts_of_a_payload_are_not_stored_and_the_spool_is_deleted(home: Home) -> None:
+    home.sync()
+    event = claude_event(
+        "PostToolUse",
+        tool_name="Bash",
+        tool_input={"command": "make", "content": "secret one"},
+        tool_response={"stdout": "secret two", "userModified": True},
+        env={"KEY": "secret three"},
+        account="secret@example.org",
+    )
+    command = hook_command(home.spool)
+    subprocess.run(["sh", "-c", command], input=json.dumps(event, indent=2).encode(), check=True)
+    assert home.sync() == 1
+    assert list(home.spool.iterdir()) == []
+    (body,) = stored_bodies(home)
+    assert body["payload"]["tool_input"] == {"command": "make"}
+    assert body["payload"]["tool_response"] == {"userModified": True}
+    assert "secret" not in str(body)
+    for file in home.folder.iterdir():
+        assert file.is_dir() or b"secret" not in file.read_bytes()
+
+
+def test_a_payload_that_is_not_json_is_stored_by_its_size_and_damages_nothing(home: Home) -> None:
+    sha = "0" * 40
+    commit = f'"event":"post-commit","folder":"/a","sha":"{sha}","git_folder":"/a/.git"'
+    payloads = [
+        *(b"", b"[]", b"{", b"null", b"secret", b'{"session_id": "s"} x', b'"a', b"}", b"\x00", b"[" * 5000),
+        f'1,"commit":{{{commit}}}'.encode(),
+        b'{"session_id": "s"},"id":"f00","edits":1}',
+    ]
+    for payload in payloads:
+        write_line(home.spool, payload)
+        write_record(home.spool, claude_event("UserPromptSubmit", prompt="hi"))
+    assert home.sync() == len(payloads)
+    assert home.query("select name, count(*) from hook_event group by name order by name") == [
+        ("UserPromptSubmit", len(payloads)),
+        ("unreadable", len(payloads)),
+    ]
+    assert home.query("select count(*) from hook_commit") == [(0,)]
+    unreadable = [body["payload"] for body in stored_bodies(home)][: len(payloads)]
+    assert {tuple(payload) for payload in unreadable} == {("bytes",)}
+
+
+def test_a_line_that_an_earlier_version_reduced_is_stored_as_it_is(home: Home) -> None:
+    payload = claude_event("PostToolUse", tool_name="Write", tool_response={"filePath": "/a"})
+    parts = {"edits": [{"path": "/a", "kind": "create", "added": 3, "removed": 0}], "omitted": {"stdout": 9}}
+    line = json.dumps({"id": "12ab", "at": NOON, "payload": payload, **parts}, separators=(",", ":"))
+    home.spool.joinpath("events.jsonl").write_text(f'\n{line}\n\n{{"id":"34","at":{NOON},"unreadable":5}}\n')
+    assert home.sync() == 1
+    assert {"payload": payload, **parts} in stored_bodies(home)
+    assert home.row(CLAUDE_SESSION)["total_changes"] == 3
+
+
+def test_a_sync_holds_only_some_of_the_payloads_in_memory(home: Home) -> None:
+    home.sync()
+    content = "value = 1\n" * 100_000
+    for number in range(30):
+        write_record(home.spool, claude_event("PostToolUse", tool_name=str(number), content=content))
+    tracemalloc.start()
+    try:
+        assert home.sync() == 30
+        assert tracemalloc.get_traced_memory()[1] < 15_000_000
+    finally:
+        tracemalloc.stop()
+
+
 # --- any input -------------------------------------------------------------------------------------
 
 names = st.sampled_from(
@@ -465,9 +547,12 @@ records = st.fixed_dictionaries(
 )
 
 
-@given(line=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
-def test_any_line_is_a_record(line: bytes) -> None:
-    record, _ = parse_record(line)
+@given(
+    line=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()),
+    start=st.sampled_from([b"", b'{"id":"12ab","at":1,"payload":']),
+)
+def test_any_line_is_a_record(line: bytes, start: bytes) -> None:
+    record, _ = parse_event(start + line + b"}\n")
     assert json.loads(record.body)["payload"] is not None
 
 

@@ -5,6 +5,7 @@ changes          which units are new, changed or gone
 read_units       read changed units, one by one or in parallel
 parallel         worker processes, each with a shard of its own
 hooks            records of hooks, and commits that the git hook did not report
+hook_payloads    what the archive keeps of the payload of an event
 background_sync  hand a long sync over to another process
 sync_worker      that process
 watch            keep the archive up to date while the tools write

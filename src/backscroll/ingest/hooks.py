@@ -2,7 +2,7 @@
 
 The file that hooks append to is renamed before it is read. A record that is written at this moment is
 repeated by the hook in a new file, under the same id. A file is deleted after its records are stored. So a
-record can be read twice, but neither lost nor stored twice.
+record can be read twice, but neither lost nor stored twice. `hook_payloads` says what is stored of an event.
 
 Git runs no hook for merges, `git am` and `git rebase --apply`, and other programs run none at all. The reflog
 changes with every commit. A repository whose reflog has not changed costs one stat per checkout.
@@ -13,10 +13,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ import msgspec
 
 from backscroll import sources
 from backscroll.errors import RepositoryError
+from backscroll.ingest.hook_payloads import parse_payload
 from backscroll.model.hook import HookCommit, HookRecord
 from backscroll.model.message import Message
 from backscroll.model.store import HOOK_RECORDS
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 ACTIVE_FILE = "events.jsonl"  # as in hooks/event_recorder.py
 SETTLE_SECONDS = 10.0  # a file that ends with an incomplete line and is not older may still be written
-BATCH_LINES = 1000
-MAX_UNREADABLE_BYTES = 4096  # kept of a line that is not valid
+BATCH_BYTES = 4 * 1024 * 1024  # read at once, plus one line; a line has up to 64 MB
 UNREADABLE = "unreadable"
+_EVENT = re.compile(rb'\s*\{"id":"(?P<id>[0-9a-f]{1,64})","at":(?P<at>[0-9]{1,15}),"payload":')
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OVERLAP_SECONDS = 120  # clocks may differ, and the time of a commit is set before it is made
 
@@ -78,20 +78,25 @@ def _store(archive: Archive, file: Path) -> int:
     """Store the records of a file in batches, then delete it. Return the number of new, valid records."""
     count = 0
     exclusions = archive.units.exclusions
+    excluded: set[tuple[str | None, str | None]] = set()
     is_settled = time.time() - file.stat().st_mtime > SETTLE_SECONDS
     is_stored = True
     with file.open("rb") as lines:
-        while batch := list(islice(lines, BATCH_LINES)):
+        while batch := lines.readlines(BATCH_BYTES):
             # An incomplete line at the end is stored in a later sync, if it is still there.
             is_stored = is_settled or batch[-1].endswith(b"\n")
-            whole = batch if is_stored else batch[:-1]
-            commits = {line: commit for line in whole if (commit := _parse_commit(line)) is not None}
-            events = [line for line in whole if line.strip() and line not in commits]
-            records = _allowed(map(parse_record, events), exclusions)
+            commits: list[HookCommit] = []
+            events: list[tuple[HookRecord, dict[str, Any]]] = []
+            for line in batch if is_stored else batch[:-1]:
+                if (commit := _parse_commit(line)) is not None:
+                    commits.append(commit)
+                elif not line.isspace():
+                    events.append(parse_event(line))
+            records = _allowed(events, exclusions, excluded)
             archive.hooks.events.add(record for record in records if record.name == UNREADABLE)
             count += archive.hooks.events.add(record for record in records if record.name != UNREADABLE)
             count += archive.hooks.commits.add(
-                [one for one in commits.values() if not exclusions.is_excluded(Workspace(one.folder))]
+                [one for one in commits if not exclusions.is_excluded(Workspace(one.folder))]
             )
     if is_stored:
         file.unlink()
@@ -113,7 +118,7 @@ class _CommitRecord(msgspec.Struct):
 
 def _parse_commit(line: bytes) -> HookCommit | None:
     """Return the commit in a line of the spool; None if it is the record of something else."""
-    if b'"commit"' not in line:
+    if _EVENT.match(line):
         return None
     try:
         record = msgspec.json.decode(line, type=_CommitRecord)
@@ -132,50 +137,52 @@ def _parse_commit(line: bytes) -> HookCommit | None:
     )
 
 
-def parse_record(line: bytes) -> tuple[HookRecord, dict[str, Any]]:
-    """Return a line of the spool as a record, and its payload. An invalid line is a record of its own."""
-    try:
-        record = msgspec.json.decode(line)
-        id_, at, payload = record["id"], record["at"], record["payload"]
-        body = {"payload": payload, "edits": _edits(record), "omitted": record.get("omitted") or {}}
-        if not (isinstance(id_, str) and id_ and _is_time(at) and isinstance(payload, dict)):
-            raise TypeError
-    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
+def parse_event(line: bytes) -> tuple[HookRecord, dict[str, Any]]:
+    """Return a line of the spool as a record, and what is kept of its payload.
+
+    The payload is decoded on its own: one that is not JSON cannot change the rest of the record. An invalid
+    line is a record of its own.
+    """
+    found = _EVENT.match(line)
+    body = parse_payload(line[found.end() :].rstrip().removesuffix(b"}")) if found else None
+    if found is None or body is None or not _is_time(at := int(found["at"])):
         return _unreadable(line), {}
+    payload = body["payload"]
     name = payload.get("hook_event_name")
-    name = name if isinstance(name, str) and name else "unknown"
+    owner, session_id = _session(payload)
+    record = HookRecord(
+        id=found["id"].decode(),
+        at=at,
+        name=name if isinstance(name, str) and name else "unknown",
+        body=msgspec.json.encode(body),
+        source=owner.name if owner else None,
+        platform=owner.platform if owner else None,
+        session_id=session_id,
+    )
+    return record, payload
+
+
+def _session(payload: dict[str, Any]) -> tuple[Source, str] | tuple[None, None]:
     for source, hooks in _hook_sources():
-        session_id = hooks.hook_session(payload)
-        if session_id is not None:
-            return HookRecord(
-                id=id_,
-                at=at,
-                name=name,
-                body=msgspec.json.encode(body),
-                source=source.name,
-                platform=source.platform,
-                session_id=session_id,
-            ), payload
-    return HookRecord(id=id_, at=at, name=name, body=msgspec.json.encode(body)), payload
+        if (session_id := hooks.hook_session(payload)) is not None:
+            return source, session_id
+    return None, None
 
 
-def _edits(record: dict[str, Any]) -> list[Any]:
-    edits = record.get("edits")
-    return [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 48
+def _is_time(ms: int) -> bool:
+    return 0 < ms < 1 << 48
 
 
 def _unreadable(line: bytes) -> HookRecord:
-    """Return a record for a line that is not valid. Its id is a hash, so that it is stored once."""
-    text = line[:MAX_UNREADABLE_BYTES].decode("utf-8", "replace")
+    """Return a record for a line that is not valid. Its id is a hash, so that it is stored once.
+
+    Its text is not stored: it could be private.
+    """
     return HookRecord(
         id=blake2b(line, digest_size=12).hexdigest(),
         at=0,
         name=UNREADABLE,
-        body=msgspec.json.encode({"payload": {"line": text, "bytes": len(line)}}),
+        body=msgspec.json.encode({"payload": {"bytes": len(line)}}),
     )
 
 
@@ -186,25 +193,22 @@ def _hook_sources() -> Iterator[tuple[Source, Hooks]]:
 
 
 def _allowed(
-    records: Iterable[tuple[HookRecord, dict[str, Any]]], exclusions: Exclusions
+    records: list[tuple[HookRecord, dict[str, Any]]],
+    exclusions: Exclusions,
+    excluded: set[tuple[str | None, str | None]],
 ) -> list[HookRecord]:
-    """Return the records of sessions that are neither forgotten nor in an excluded workspace."""
-    kept: list[HookRecord] = []
-    excluded: set[tuple[str | None, str | None]] = set()
+    """Return the records of sessions that are neither forgotten nor in an excluded workspace.
+
+    Sessions in an excluded workspace are added to ``excluded``.
+    """
     owners = {source.name: hooks for source, hooks in _hook_sources()}
     for record, payload in records:
-        key = record.platform, record.session_id
         if record.source is not None and exclusions.is_excluded(
             owners[record.source].hook_workspace(payload)
         ):
-            excluded.add(key)
-        kept.append(record)
-    return [
-        record
-        for record in kept
-        if (record.platform, record.session_id) not in excluded
-        and (record.platform, record.session_id) not in exclusions.forgotten
-    ]
+            excluded.add((record.platform, record.session_id))
+    hidden = excluded | exclusions.forgotten
+    return [record for record, _ in records if (record.platform, record.session_id) not in hidden]
 
 
 def _write_fragments(archive: Archive, source: Source, session: SessionKey, folder: Path) -> None:

@@ -112,10 +112,14 @@ def test_a_file_that_is_not_an_archive_is_rejected(tmp_path: Path) -> None:
         Archive(path)
 
 
-def test_the_schema_version_is_the_number_of_migrations() -> None:
+def test_the_migrations_are_numbered_without_a_gap() -> None:
     names = sorted(file.name for file in MIGRATIONS.iterdir())
-    assert len(names) == SCHEMA_VERSION
-    assert [int(name[:4]) for name in names] == list(range(1, SCHEMA_VERSION + 1))
+    assert [name[:5] for name in names] == [f"{number:04}_" for number in range(1, SCHEMA_VERSION + 1)]
+
+
+def test_a_new_archive_has_the_version_of_the_last_migration(db: sqlite3.Connection) -> None:
+    last = max(int(file.name[:4]) for file in MIGRATIONS.iterdir())
+    assert db.execute("pragma user_version").fetchone()[0] == last == SCHEMA_VERSION
 
 
 def test_an_archive_of_a_development_version_is_rejected(tmp_path: Path) -> None:

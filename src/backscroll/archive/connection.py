@@ -3,6 +3,7 @@
 Times in internal tables are integer milliseconds since 1970-01-01 UTC.
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from backscroll.errors import ArchiveError
 MIN_SQLITE_VERSION = (3, 35, 0)
 APPLICATION_ID = 0x42534352  # "BSCR", in the header of the file
 MIGRATIONS = Path(__file__).with_name("migrations")
-SCHEMA_VERSION = 8  # number of files in MIGRATIONS; a constant, because listing a folder costs start-up time
+SCHEMA_VERSION = sum(name.endswith(".sql") for name in os.listdir(MIGRATIONS))  # noqa: PTH208 - 40 µs; glob 150
 BUSY_TIMEOUT_SECONDS = 30.0
 _CACHE_KB, _SHARD_CACHE_KB = 32 * 1024, 2 * 1024  # a shard is written once and hardly read
 _WAL_BYTES = 64 * 1024 * 1024  # size of the write-ahead log that starts a checkpoint

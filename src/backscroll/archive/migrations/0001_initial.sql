@@ -1,5 +1,5 @@
 -- Schema of the archive. docs/reference/schema.md explains every table and column.
--- A new migration is a file with the next number; raise SCHEMA_VERSION in archive/connection.py with it.
+-- A new migration is a file with the next number.
 --
 -- The two public tables (cursor_sessions, conversations) store times as ISO 8601 text in UTC.
 -- All other tables store times as integer milliseconds since 1970-01-01 UTC.

@@ -3,12 +3,12 @@
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from backscroll.archive.connection import now_ms, transaction
-from backscroll.model.value import Value
 
 
-class IndexJob(Value):
+class IndexJob(NamedTuple):
     """A session or subagent to index from a position on."""
 
     session_id: int  # conversations.number or subagent.id

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from backscroll.archive.errors import read_only_error
 from backscroll.model.sync import estimate_remaining_seconds
-from backscroll.model.value import Value
 from backscroll.readers.file_lock import try_lock_connection
 
 POLL_SECONDS = 0.05  # short enough for Ctrl-C to work while waiting
@@ -56,7 +56,7 @@ def is_locked(archive: Path) -> bool:
         return not is_held
 
 
-class SyncProgress(Value):
+class SyncProgress(NamedTuple):
     """Progress of a running sync."""
 
     pid: int
@@ -94,10 +94,10 @@ class ProgressFile:
         import json  # start-up time: most syncs end before they write
 
         elapsed = now - self._started
-        progress = self._progress.replace(elapsed_seconds=elapsed, done=done, total=total)
+        progress = self._progress._replace(elapsed_seconds=elapsed, done=done, total=total)
         temporary = self._path.with_name(f"sync.json.{os.getpid()}")
         with suppress(OSError):  # a full disk must not end the sync here
-            temporary.write_text(json.dumps([*vars(progress).values()]), "ascii")
+            temporary.write_text(json.dumps(progress), "ascii")
             temporary.replace(self._path)
             self._is_written = True
 

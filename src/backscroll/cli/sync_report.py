@@ -27,7 +27,7 @@ def report_document(
             "irregular": [problem.origin.path for problem in irregular],
             "archive": str(history.archive_path),
             "is_complete": history.is_complete,
-            "retention": [vars(retention) for retention in retentions],
+            "retention": [retention._asdict() for retention in retentions],
             "ledger": events_document(events),
         }
     )

@@ -10,15 +10,15 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from backscroll.errors import UsageError
-from backscroll.model.value import Value
 
 _DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
 _OTHER_FOLDER_VARIABLES = {"XDG_DATA_HOME", "ANDROID_ROOT"}  # if set, platformdirs decides
 
 
-class Machine(Value):
+class Machine(NamedTuple):
     """Home folder, environment variables and operating system. Tests create their own."""
 
     home: Path
@@ -62,7 +62,7 @@ def _default_home() -> Path:
     return user_data_path("backscroll", appauthor=False)
 
 
-class Settings(Value):
+class Settings(NamedTuple):
     """Values of ``config.toml`` in the archive folder."""
 
     exclude: tuple[str, ...] = ()  # patterns of workspaces that are not archived
@@ -136,7 +136,7 @@ def _journal_settings(
     return named, model, on_commit, unknown
 
 
-class NamedRoot(Value):
+class NamedRoot(NamedTuple):
     """Folder given as the root of a source."""
 
     source: str

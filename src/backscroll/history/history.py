@@ -582,4 +582,4 @@ def _listed_only(stores: Stores, source: Source, root: Path, retention: Retentio
         if fingerprint != "?"
     }
     expiring = tuple(one for one in retention.expiring if one not in unlisted)
-    return retention.replace(expiring=expiring) if expiring else None
+    return retention._replace(expiring=expiring) if expiring else None

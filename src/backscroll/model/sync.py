@@ -4,9 +4,7 @@ No structs: a sync without changes does not load msgspec.
 """
 
 from datetime import datetime
-from typing import Literal
-
-from backscroll.model.value import Value
+from typing import Literal, NamedTuple
 
 MIN_ESTIMATE_SECONDS = 3.0  # worker processes start in the first seconds, and little is read
 MIN_ESTIMATE_FRACTION = 0.02
@@ -24,7 +22,7 @@ def estimate_remaining_seconds(elapsed_seconds: float, done: int, total: int) ->
     return remaining if remaining <= MAX_ESTIMATE_SECONDS else None
 
 
-class SyncStatus(Value):
+class SyncStatus(NamedTuple):
     """State of the sync, seen from any process."""
 
     is_complete: bool  # the archive contains everything that the last sync found
@@ -59,7 +57,7 @@ class SyncReport:
         return self.new + self.grew + self.rewritten + self.came_back
 
 
-class Retention(Value):
+class Retention(NamedTuple):
     """Sessions that a tool is about to delete, and the settings change that prevents it."""
 
     days: int  # of inactivity until deletion
@@ -73,7 +71,7 @@ class Retention(Value):
 EventCode = Literal["vanished", "overwritten", "came_back"]
 
 
-class SessionEvent(Value):
+class SessionEvent(NamedTuple):
     """One event of a session."""
 
     session_ref: str

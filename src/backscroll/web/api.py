@@ -198,7 +198,7 @@ def _statistics(history: History, request: Request, values: _Values) -> dict[str
 
 
 def _status(history: History, request: Request, values: _Values) -> dict[str, Any]:
-    return dict(vars(history.background_sync.status()))
+    return history.background_sync.status()._asdict()
 
 
 def _choice(name: str, description: str, default: str | None, values: Iterable[str]) -> Parameter:

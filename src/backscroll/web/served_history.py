@@ -221,7 +221,7 @@ class ChangeFeed:
 
     def publish_sync(self) -> None:
         """Send that any session may have changed to all subscribers, from the sync thread."""
-        self._publish(_event("sync", vars(self._status())))
+        self._publish(_event("sync", self._status()._asdict()))
 
     def _publish(self, event: str) -> None:
         if self._token is not None:
@@ -250,7 +250,7 @@ class ChangeFeed:
         silent_seconds = 0.0
         is_complete = True
         # A change before the page was connected has been sent to others only.
-        yield _event("sync", vars(self._status())) if since != self.revision else ": connected\n\n"
+        yield _event("sync", self._status()._asdict()) if since != self.revision else ": connected\n\n"
         try:
             with sender, receiver:
                 while True:
@@ -264,7 +264,7 @@ class ChangeFeed:
                     silent_seconds += STATUS_SECONDS
                     status = self._status()
                     if not status.is_complete or not is_complete:
-                        yield _event("sync", vars(status))
+                        yield _event("sync", status._asdict())
                         silent_seconds = 0.0
                     is_complete = status.is_complete
                     if silent_seconds >= HEARTBEAT_SECONDS:

@@ -6,11 +6,11 @@ All processes write to the same log.
 import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from backscroll.archive.connection import from_ms, to_ms
 from backscroll.archive.session_key import SessionKey
 from backscroll.model.sync import EventCode, EventLog, SessionEvent
-from backscroll.model.value import Value
 
 # The last event of each kind for each session. 'vanished' counts while the session is gone, 'returned' while
 # it is not, 'overwritten' while a superseded fragment still has messages of it. SQLite uses the partial index
@@ -48,7 +48,7 @@ _SESSION_STATES = (
 )
 
 
-class SessionState(Value):
+class SessionState(NamedTuple):
     """The listed values of a session. Equal states look the same in a list."""
 
     id: int

@@ -3,9 +3,7 @@
 import re
 from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-from backscroll.model.value import Value
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from backscroll.model.stream import Opening
@@ -16,7 +14,7 @@ MIN_DISTINCTIVE_ID_CHARS = 8  # a shorter id may occur in any text by chance
 _NO_PATTERNS_HASH = bytes.fromhex("e4a6a0577479b2b4")  # precomputed: most users exclude nothing
 
 
-class Exclusions(Value):
+class Exclusions(NamedTuple):
     """Forgotten sessions, checked when a session begins, and excluded workspaces, checked when it ends."""
 
     forgotten: frozenset[tuple[str, str]] = frozenset()  # platform and id

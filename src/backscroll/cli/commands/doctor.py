@@ -146,7 +146,7 @@ def _document(audit: Audit, archive: _ArchiveState, retentions: list[Retention])
         "archive": archive.path,
         "archive_trouble": archive.error,
         "ledger": events_document(archive.events) if archive.events is not None else None,
-        "retention": [vars(retention) for retention in retentions],
+        "retention": [retention._asdict() for retention in retentions],
         "places": audit.places,
         "problems": [
             {

@@ -11,10 +11,9 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from backscroll.model.sync import Retention
-from backscroll.model.value import Value
 from backscroll.sources.claude_code.locations import find_old_sessions, list_all_folders, project_rows
 
 _DEFAULT_DAYS = 30
@@ -73,7 +72,7 @@ def _as_days(value: object) -> int | None:
 # Settings files
 
 
-class _Setting(Value):
+class _Setting(NamedTuple):
     """Value of the key in one file."""
 
     path: Path

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from backscroll.config import Machine
-from backscroll.model.value import Value
 from backscroll.readers.files import is_denied, is_utf8, lacks_database
 
 UNREADABLE_KIND = "unreadable"  # unit kind of a folder that cannot be listed
@@ -16,7 +16,7 @@ _WINDOWS_HOMES = Path("/mnt/c/Users")
 _is_file, _is_link = os.path.isfile, os.path.islink
 
 
-class WorkspaceStorage(Value):
+class WorkspaceStorage(NamedTuple):
     """Folder in which the editor stores the state of one workspace."""
 
     id: str

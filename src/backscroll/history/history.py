@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import backscroll.ingest.archive_admin
     import backscroll.ingest.audit
     import backscroll.ingest.background_sync
-    import backscroll.ingest.live
+    import backscroll.ingest.watch
     import backscroll.journal.journal
     import backscroll.search.search
     import backscroll.stats.statistics
@@ -85,7 +85,7 @@ class History:
     exports: backscroll.export.Exports  # sessions as files, and the secrets in them
     hooks: backscroll.history.hooks.Hooks  # events that the tools and git report
     journal: backscroll.journal.journal.Journal  # a record of commits and their conversations
-    live: backscroll.ingest.live.Live  # changes while the tools write
+    live: backscroll.ingest.watch.Live  # changes while the tools write
     resume: backscroll.history.resume.Resume  # in the tool, open files, hand over
     source_files: backscroll.ingest.audit.SourceFiles  # audit of the tools' files
     statistics: backscroll.stats.statistics.Statistics  # counts, tokens and costs

@@ -6,10 +6,8 @@ read_units       read changed units, one by one or in parallel
 parallel         worker processes, each with a shard of its own
 hooks            records of hooks, and commits that the git hook did not report
 hook_payloads    what the archive keeps of the payload of an event
-background_sync  hand a long sync over to another process
-sync_worker      that process
-watch            keep the archive up to date while the tools write
-live             changes of sessions, and new messages of one session
+background_sync  hand a long sync over to another process; what runs there
+watch            keep the archive up to date while the tools write; changes of sessions, messages of one
 audit            count every record without storing anything
 archive_admin    status, verification, erasure, rebuild, extraction
 originals        rebuild sessions and index from archived originals, or write the originals to files

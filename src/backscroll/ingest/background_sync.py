@@ -9,18 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 import backscroll
 from backscroll.archive.running_sync import ProgressFile, is_locked
+from backscroll.config import named_roots, this_machine
+from backscroll.errors import BackscrollError
 from backscroll.ingest.sync import sync
 from backscroll.model.sync import SyncStatus
-
-if TYPE_CHECKING:
-    from backscroll.stores.stores import Stores
-
+from backscroll.stores.stores import Stores
 
 MAX_FOREGROUND_BYTES = 32 * 1024 * 1024  # about half a second; more is read by a background process
 WAIT_SECONDS = 1.0
@@ -30,12 +29,18 @@ STOP_TIMEOUT_SECONDS = 10.0
 MAX_LOG_BYTES = 64 * 1024
 POLL_SECONDS = 0.02
 FOLLOW_SECONDS = 0.1
+# Of the background process.
+NORMAL_PRIORITY_SECONDS = 3.0
+NICENESS = 10
+_IOPRIO_SET_SYSCALLS = {"x86_64": 251, "aarch64": 30}
+_IOPRIO_WHO_PROCESS = 1
+_LOWEST_BEST_EFFORT = (2 << 13) | 7  # class "best effort", level 7
 
 # The process starts in another folder, where a relative path in PYTHONPATH would not lead to this package.
 _WORKER_CODE = (
     f"import sys; folder = {str(Path(backscroll.__file__).absolute().parents[1])!r};"
     " folder in sys.path or sys.path.insert(0, folder);"
-    " from backscroll.ingest.sync_worker import main; sys.exit(main())"
+    " from backscroll.ingest.background_sync import run_worker; sys.exit(run_worker())"
 )
 
 # If the process is stopped, the resource tracker of multiprocessing frees its semaphores and would log that.
@@ -190,3 +195,59 @@ class BackgroundSync:
         return (self._process is not None and self._process.poll() is None) or is_locked(
             self._stores.archive_path
         )
+
+
+def run_worker() -> int:
+    """Run in the background process: sync the archive ``sys.argv[1]`` from the roots in the other arguments.
+
+    It logs to ``sync.log`` in the archive's folder and can be killed at any time. Its priority is low, except
+    in the first seconds: a command waits for the newest sessions.
+    """
+    home, *roots = sys.argv[1:]
+    machine = this_machine()
+    stores = Stores(named_roots(roots, machine), Path(home), machine)
+    _log("started")
+    try:
+        report = sync(stores, _Priority().step, is_background=True)
+    except (BackscrollError, OSError) as error:
+        _log(f"failed: {error}")
+        return 1
+    finally:
+        stores.close()
+    assert report is not None
+    _log(f"complete; units read: {report.changed:,}")
+    return 0
+
+
+def _log(message: str) -> None:
+    sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {os.getpid()} {message}\n")
+    sys.stderr.flush()
+
+
+class _Priority:
+    """Lowers the priority of this process and of its workers after the first seconds."""
+
+    def __init__(self) -> None:
+        self._normal_until = time.monotonic() + NORMAL_PRIORITY_SECONDS
+        self._is_low = False
+
+    def step(self, done: int, total: int) -> None:
+        if self._is_low or time.monotonic() < self._normal_until:
+            return
+        self._is_low = True
+        from multiprocessing import active_children  # start-up: only this process needs it
+
+        for pid in (0, *(child.pid for child in active_children() if child.pid is not None)):
+            _lower_priority(pid)
+
+
+def _lower_priority(pid: int) -> None:
+    import ctypes  # start-up, as above
+    import platform
+
+    with suppress(OSError, AttributeError):  # not on Windows, where the process starts with a low priority
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+    number = _IOPRIO_SET_SYSCALLS.get(platform.machine()) if sys.platform == "linux" else None
+    if number is not None:
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).syscall(number, _IOPRIO_WHO_PROCESS, pid, _LOWEST_BEST_EFFORT)

@@ -20,7 +20,7 @@ from backscroll.render.json import json_chunks, json_lines
 from backscroll.render.markdown import markdown
 from backscroll.render.plain_text import plain_text
 from backscroll.render.turns import Subagent, TranscriptItem, transcript_items
-from backscroll.stores.arguments import check_choice
+from backscroll.stores.lookup import check_choice
 from backscroll.stores.stores import Stores
 
 INDEX_FILE = "index.html"

@@ -16,7 +16,7 @@ from backscroll.errors import UsageError
 from backscroll.history.history import History
 from backscroll.index.store import Index
 from backscroll.ingest import background_sync
-from backscroll.stores.index_access import IndexAccess
+from backscroll.stores.indexer import IndexAccess
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import Shell
 from tests.cli.syncing_process import SYNC_WITH_POOL, syncing_process

@@ -23,8 +23,7 @@ from backscroll.model.commit import (
 )
 from backscroll.model.message import Edit
 from backscroll.model.session import PaginatedResult, Pagination
-from backscroll.stores.arguments import AnyPath, check_page
-from backscroll.stores.lookup import find_session
+from backscroll.stores.lookup import AnyPath, check_page, find_session
 from backscroll.stores.stores import Stores
 
 Progress = Callable[[int, int], None]  # units of work done, and in total

@@ -36,8 +36,13 @@ from backscroll.model.backup import (
 )
 from backscroll.model.session import Filter, SessionSummary
 from backscroll.sources import named
-from backscroll.stores.arguments import AnyPath
-from backscroll.stores.lookup import find_session, find_session_to_change, find_top_session, find_workspace
+from backscroll.stores.lookup import (
+    AnyPath,
+    find_session,
+    find_session_to_change,
+    find_top_session,
+    find_workspace,
+)
 from backscroll.stores.stores import Stores
 from backscroll.transfer.restore import restore_archived
 

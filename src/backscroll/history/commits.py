@@ -14,7 +14,7 @@ from backscroll.model.commit import SurvivalBy, SurvivalRow
 from backscroll.model.session import Filter
 from backscroll.pricing.prices import with_own
 from backscroll.stats.costs import SessionCost, session_costs
-from backscroll.stores.arguments import AnyPath
+from backscroll.stores.lookup import AnyPath
 
 
 class CommitsAndCosts(Commits):

@@ -16,8 +16,16 @@ from backscroll.config import Machine, NamedRoot, Settings, this_machine
 from backscroll.errors import BackscrollError
 from backscroll.ingest.sync import sync
 from backscroll.readers.files import is_entry_denied
-from backscroll.stores.arguments import AnyPath, check_choice, check_filter, check_page
-from backscroll.stores.lookup import find_session, find_session_to_change, find_subagent, find_workspace
+from backscroll.stores.lookup import (
+    AnyPath,
+    check_choice,
+    check_filter,
+    check_page,
+    find_session,
+    find_session_to_change,
+    find_subagent,
+    find_workspace,
+)
 from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from backscroll.model.journal import (
 from backscroll.model.session import SessionSummary
 from backscroll.redact.redactor import Redactor
 from backscroll.search.search import Search
-from backscroll.stores.arguments import check_choice
-from backscroll.stores.lookup import find_session
+from backscroll.stores.lookup import check_choice, find_session
 from backscroll.stores.stores import Stores
 
 Progress = Callable[[int, int], None]  # commits done, and in total

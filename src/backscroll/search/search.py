@@ -70,7 +70,7 @@ from backscroll.search.pattern_search import (
     search_pattern,
     verify,
 )
-from backscroll.stores.arguments import check_choice, check_page
+from backscroll.stores.lookup import check_choice, check_page
 from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from backscroll.stats.calendar import midnight
 from backscroll.stats.costs import explain
 from backscroll.stats.totals import add_up, add_up_series, messages_by_hour
 from backscroll.stats.year_review import review
-from backscroll.stores.arguments import check_choice
-from backscroll.stores.lookup import find_session
+from backscroll.stores.lookup import check_choice, find_session
 from backscroll.stores.stores import Stores
 
 

@@ -16,36 +16,11 @@ from backscroll.model.search import ANNOTATIONS_POSITION, annotations_text, path
 from backscroll.model.session import SessionSummary
 
 FRAME_CHARS = 1024 * 1024  # documents are written in frames of about this size
-
-
 _to_json = msgspec.json.Encoder().encode
-
-
 _pack = msgspec.msgpack.Encoder().encode
-
-
 _unpack = msgspec.msgpack.Decoder(list[EncodedMessage]).decode
-
-
 Frame = tuple[int, int]  # offset in the file, and bytes
-
-
 Frames = dict[int, list[Frame]]  # by fragment id
-
-
-def _text(message: Message) -> str | bytes:
-    """Return the searchable text as UTF-8. Faster than `searchable_text`: strings cache their UTF-8 form."""
-    tool = message.tool
-    try:
-        if tool is None:
-            return message.content.encode()
-        parts = [tool.name.encode()]
-        for name, value in tool.params.items():
-            parts += (name.encode(), value.encode() if type(value) is str else _to_json(value))
-        parts += (message.content.encode(), tool.result.encode() if tool.result else b"")
-        return b"\n".join(parts)
-    except UnicodeEncodeError:
-        return searchable_text(message)
 
 
 def message_document(position: int, message: Message) -> IndexMessage:
@@ -64,6 +39,21 @@ def message_document(position: int, message: Message) -> IndexMessage:
         is_error=message.role == "error" or (tool is not None and tool.is_error),
         is_edit=bool(tool and tool.edits),
     )
+
+
+def _text(message: Message) -> str | bytes:
+    """Return the searchable text as UTF-8. Faster than `searchable_text`: strings cache their UTF-8 form."""
+    tool = message.tool
+    try:
+        if tool is None:
+            return message.content.encode()
+        parts = [tool.name.encode()]
+        for name, value in tool.params.items():
+            parts += (name.encode(), value.encode() if type(value) is str else _to_json(value))
+        parts += (message.content.encode(), tool.result.encode() if tool.result else b"")
+        return b"\n".join(parts)
+    except UnicodeEncodeError:
+        return searchable_text(message)
 
 
 def annotations_document(summary: SessionSummary) -> IndexMessage | None:

@@ -1,15 +1,17 @@
-"""Index what the archive has queued, and erase forgotten sessions from archive and index."""
+"""The index of an archive: query it, write what the archive has queued, erase forgotten sessions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.pending_work import IndexJob
+from backscroll.errors import ArchiveError
 from backscroll.index.background import BackgroundTask
 from backscroll.index.documents import EncodedMessage, IndexSession, encode_message, prose_in, window_start
 from backscroll.index.store import Index, IndexDamagedError
@@ -23,17 +25,79 @@ if TYPE_CHECKING:
     from backscroll.archive.maintenance.forget import ForgetResult
     from backscroll.index.writer import Writer
 
-
 SMALL_JOB_COUNT = 3  # fewer sessions are written as fast by one thread as by two
 LOOKUP_BATCH_SIZE = 500  # sessions
 MAX_COMMIT_SESSIONS = 4000  # limits the loss if a long run is interrupted
 MAX_COMMIT_BYTES = 96 * 1024 * 1024  # the same; each commit leaves a segment that must be merged
+T = TypeVar("T")
+
+
+class IndexAccess:
+    """The index of an archive. It is built when missing, and rebuilt when damaged."""
+
+    def __init__(self, archive: Archive, path: Path) -> None:
+        self._archive = archive
+        self._path = path
+        self.index = Index(path)
+
+    def update(self) -> bool:
+        """Index what the archive has queued. Return False if another process is writing the index.
+
+        Raises `ArchiveError` if the index cannot be written.
+        """
+        try:
+            return update(self._archive, self.index)
+        except (OSError, IndexDamagedError) as error:
+            raise ArchiveError(
+                f"The index {self._path} cannot be written: {error}. The archive is intact."
+                " Free disk space or check the permissions.",
+                self._path,
+                hint="Then run 'backscroll sync'.",
+                is_readable=True,
+            ) from error
+
+    def query(self, run: Callable[[Index], T]) -> T:
+        """Run a query. A missing index is built first. A damaged index is rebuilt and queried again."""
+        if not self.index.is_usable():
+            self.update()
+        try:
+            return run(self.index)
+        except IndexDamagedError:
+            self.index.rebuild()
+            self.update()
+            return run(self.index)
 
 
 def update(archive: Archive, index: Index) -> bool:
     """Index everything that is queued. Return False if another process is writing the index."""
     with Indexer(archive, index) as indexer:
         return indexer.catch_up()
+
+
+def forget(archive: Archive, index: Index, summary: SessionSummary) -> "ForgetResult":
+    """Erase a session from archive and index. The tool's own files are not changed."""
+    return replace(archive.maintenance.forget(summary), is_erased=erase(archive, index))
+
+
+def erase(archive: Archive, index: Index) -> bool:
+    """Remove forgotten sessions from the index and from free pages. Return False if the archive is in use.
+
+    If this is interrupted, the next sync completes it.
+    """
+    if archive.pending_erasure.is_index_pending:
+        if not _purge(archive, index):
+            index.rebuild()  # a new index never contained the text
+            update(archive, index)
+        archive.pending_erasure.mark_index_done()
+    return archive.maintenance.vacuum()
+
+
+def _purge(archive: Archive, index: Index) -> bool:
+    """Purge deleted documents from the index. Return False if the index must be rebuilt."""
+    try:
+        return update(archive, index) and index.purge_deleted()
+    except (IndexDamagedError, OSError):
+        return False
 
 
 class _SpooledSession(NamedTuple):
@@ -234,29 +298,3 @@ def _documents(numbered: Iterable[tuple[int, Message]]) -> Iterator[EncodedMessa
     for position, message in numbered:
         if message.copied_from is None:
             yield encode_message(message_document(position, message))
-
-
-def forget(archive: Archive, index: Index, summary: SessionSummary) -> "ForgetResult":
-    """Erase a session from archive and index. The tool's own files are not changed."""
-    return replace(archive.maintenance.forget(summary), is_erased=erase(archive, index))
-
-
-def erase(archive: Archive, index: Index) -> bool:
-    """Remove forgotten sessions from the index and from free pages. Return False if the archive is in use.
-
-    If this is interrupted, the next sync completes it.
-    """
-    if archive.pending_erasure.is_index_pending:
-        if not _purge(archive, index):
-            index.rebuild()  # a new index never contained the text
-            update(archive, index)
-        archive.pending_erasure.mark_index_done()
-    return archive.maintenance.vacuum()
-
-
-def _purge(archive: Archive, index: Index) -> bool:
-    """Purge deleted documents from the index. Return False if the index must be rebuilt."""
-    try:
-        return update(archive, index) and index.purge_deleted()
-    except (IndexDamagedError, OSError):
-        return False

@@ -1,9 +1,13 @@
-"""Find a session by ref, and a workspace by name."""
+"""Arguments of callers: find the session of a ref and the workspace of a name, and check the others.
+
+Type hints are not checked at run time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, Any, get_args
 
 from backscroll import model, sources
 from backscroll.errors import SessionNotFoundError, UsageError, WorkspaceNotFoundError
@@ -11,13 +15,16 @@ from backscroll.model.text import one_line
 
 if TYPE_CHECKING:
     from backscroll.archive.archive import Archive
-    from backscroll.model.session import SessionSummary
+    from backscroll.model.session import Filter, SessionSummary
     from backscroll.model.workspace import WorkspaceSummary
 
 _MAX_INDEX_DIGITS = 18
 _MAX_TITLE_CHARS = 100
 _MAX_PATH_CHARS = 300
 _MAX_SUGGESTIONS = 5
+AnyPath = str | PathLike[str]
+_MAX_PAGE_SIZE = 1000
+_MAX_OFFSET = 2**63 - 1  # of SQLite
 
 
 def find_session(archive: Archive, ref: str) -> SessionSummary:
@@ -52,32 +59,6 @@ def find_session(archive: Archive, ref: str) -> SessionSummary:
         return oldest
     names = "\n".join(f"  {one.ref}  {one_line(one.title or '', _MAX_TITLE_CHARS)}".rstrip() for one in found)
     raise SessionNotFoundError(f"{ref!r} matches several sessions. Use a longer prefix:\n{names}", ref)
-
-
-def _may_be_index(ref: str) -> bool:
-    """Return whether a ref can be an index. An index has no leading zero; an id may have one."""
-    return ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _MAX_INDEX_DIGITS
-
-
-def _has_parent(summary: SessionSummary, prefix: str) -> bool:
-    return summary.parent_ref is not None and summary.parent_ref.partition(":")[2].startswith(prefix)
-
-
-def _find_subagents(archive: Archive, parent: str, name: str) -> list[SessionSummary]:
-    """Return the subagents of a session whose ids continue the id of the session with this name."""
-    sessions = [summary for summary in archive.sessions.find(parent) if summary.parent_ref is None]
-    return [
-        subagent
-        for session in sessions
-        for subagent, _ in archive.sessions.subagents(session)
-        if name and subagent.id.startswith(f"{session.id}-{name}")
-    ]
-
-
-def _age(summary: SessionSummary) -> tuple[bool, str]:
-    """Sort key: sessions before subagents, older before newer."""
-    created = summary.created_at.isoformat() if summary.created_at is not None else "~"
-    return summary.parent_ref is not None, created
 
 
 def find_session_to_change(archive: Archive, ref: str) -> SessionSummary:
@@ -125,6 +106,56 @@ def find_workspace(archive: Archive, name: str) -> list[str]:
     if lines:
         raise WorkspaceNotFoundError(f"{reason} Similar workspaces:{lines}", name)
     raise WorkspaceNotFoundError(reason, name, hint="Run 'backscroll list' to see all sessions.")
+
+
+def check_page(limit: int, offset: int) -> None:
+    """Raise `UsageError` if the limit or the offset of a page is out of range."""
+    if not 1 <= limit <= _MAX_PAGE_SIZE:
+        raise UsageError(f"The limit must be between 1 and {_MAX_PAGE_SIZE}, not {limit}.")
+    if not 0 <= offset <= _MAX_OFFSET:
+        raise UsageError(f"The offset must be between 0 and {_MAX_OFFSET}, not {offset}.")
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:
+    """Raise `UsageError` if a value is none of the choices: a collection or a `Literal`."""
+    allowed = choices if isinstance(choices, Collection) else get_args(choices)
+    if value not in allowed:
+        raise UsageError(f"{value!r} is not a valid {name}. Use one of: {', '.join(allowed)}.")
+
+
+def check_filter(filter: Filter | None) -> Filter:
+    """Return the filter, or one without conditions. Raises `UsageError` for an unknown source."""
+    if filter is None:
+        return model.Filter()
+    if filter.source is not None and filter.source not in sources.names():
+        sources.named(filter.source)  # raises UsageError with the known names
+    return filter
+
+
+def _may_be_index(ref: str) -> bool:
+    """Return whether a ref can be an index. An index has no leading zero; an id may have one."""
+    return ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _MAX_INDEX_DIGITS
+
+
+def _has_parent(summary: SessionSummary, prefix: str) -> bool:
+    return summary.parent_ref is not None and summary.parent_ref.partition(":")[2].startswith(prefix)
+
+
+def _find_subagents(archive: Archive, parent: str, name: str) -> list[SessionSummary]:
+    """Return the subagents of a session whose ids continue the id of the session with this name."""
+    sessions = [summary for summary in archive.sessions.find(parent) if summary.parent_ref is None]
+    return [
+        subagent
+        for session in sessions
+        for subagent, _ in archive.sessions.subagents(session)
+        if name and subagent.id.startswith(f"{session.id}-{name}")
+    ]
+
+
+def _age(summary: SessionSummary) -> tuple[bool, str]:
+    """Sort key: sessions before subagents, older before newer."""
+    created = summary.created_at.isoformat() if summary.created_at is not None else "~"
+    return summary.parent_ref is not None, created
 
 
 def _similar_paths(name: str, workspaces: Iterable[WorkspaceSummary]) -> list[str]:

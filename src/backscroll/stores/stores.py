@@ -1,8 +1,8 @@
-"""The archive and the index of one home."""
+"""One home opened: its archive, index and change log, the roots of the tools, and the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +12,15 @@ from backscroll.archive.archive import Archive
 from backscroll.archive.errors import read_only_error
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
-from backscroll.errors import UsageError
+from backscroll.errors import ToolRunningError, UsageError
 from backscroll.readers.files import escape_name, is_utf8
 
 if TYPE_CHECKING:
     from backscroll.changes.change_log import ChangeLog
+    from backscroll.model.change import Change
     from backscroll.sources import Source
-    from backscroll.stores.index_access import IndexAccess
+    from backscroll.sources.capabilities import SessionWriter
+    from backscroll.stores.indexer import IndexAccess
 
 
 class Stores:
@@ -64,7 +66,7 @@ class Stores:
 
     @cached_property
     def index(self) -> IndexAccess:
-        from backscroll.stores.index_access import IndexAccess  # start-up: `sync` without changes skips it
+        from backscroll.stores.indexer import IndexAccess
 
         return IndexAccess(self.archive, self.index_path)
 
@@ -84,10 +86,12 @@ class Stores:
 
     @property
     def change_log(self) -> ChangeLog:
-        """The record of all changes of the tools' stores, next to the archive."""
-        from backscroll.stores.change_log import open_change_log  # start-up: few commands change a store
+        """The record of all changes of the tools' stores. Nothing is undone while a process holds it."""
+        from backscroll.changes.change_log import ChangeLog  # start-up: few commands change a store
 
-        return open_change_log(self.archive_path.with_name("changes"), self.roots)
+        return ChangeLog(
+            self.archive_path.with_name("changes"), lambda change: _check_change(change, self.roots())
+        )
 
     @property
     def is_open(self) -> bool:
@@ -119,3 +123,23 @@ class Stores:
                         " Create a link with another name and pass that one."
                     )
                 yield source, path
+
+
+def check_processes(writer: SessionWriter, root: Path, session_ids: Collection[str]) -> None:
+    """Raise `ToolRunningError` if a process holds what would be changed."""
+    blocking = writer.blocking_processes(root, session_ids)
+    if blocking:
+        raise ToolRunningError(blocking[0].reason, blocking[0].pid)
+
+
+def _check_change(change: Change, roots: Iterable[tuple[Source, Path]]) -> None:
+    """Raise `ToolRunningError` if a process holds a file or database of a change."""
+    ids: dict[str, list[str]] = {}
+    for ref in change.sessions:
+        source_name, _, session_id = ref.partition(":")
+        ids.setdefault(source_name, []).append(session_id)
+    for source, root in roots:
+        is_changed = any(Path(path).is_relative_to(root) for path in change.paths)
+        writer = source.writer() if is_changed else None
+        if writer is not None:
+            check_processes(writer, root, ids.get(source.name, []))

@@ -31,7 +31,7 @@ from backscroll.model.transfer import (
     StoredSession,
 )
 from backscroll.sources import named
-from backscroll.stores.change_log import check_processes
+from backscroll.stores.stores import check_processes
 from backscroll.transfer.safety import (
     changed_paths,
     check_target,

@@ -13,7 +13,7 @@ from backscroll.model.backup import RestoredFile, RestoreResult
 from backscroll.model.session import SessionSummary
 from backscroll.model.transfer import PlannedSession, RestoreSessionResult
 from backscroll.sources import named
-from backscroll.stores.change_log import check_processes
+from backscroll.stores.stores import check_processes
 from backscroll.transfer.safety import changed_paths, content_of, read_content
 from backscroll.transfer.stored_sessions import archived_session, writer_of
 

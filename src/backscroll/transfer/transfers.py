@@ -20,8 +20,7 @@ from backscroll.model.transfer import (
 )
 from backscroll.model.workspace import MovedWorkspaces
 from backscroll.sources import named
-from backscroll.stores.arguments import check_choice
-from backscroll.stores.lookup import find_session_to_change, find_top_session, find_workspace
+from backscroll.stores.lookup import check_choice, find_session_to_change, find_top_session, find_workspace
 from backscroll.stores.stores import Stores
 from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
 from backscroll.transfer.moved_workspaces import find_moved

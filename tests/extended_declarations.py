@@ -28,9 +28,9 @@ _TEXT = session.FilterText("Only sessions in this mood.", is_for_assistants=True
 session.SessionSummary = _extend(session.SessionSummary, "mood", str | None, "calm")  # type: ignore[misc]
 session.Filter = _extend(session.Filter, "mood", Annotated[str | None, _TEXT], None)  # type: ignore[misc]
 
-from backscroll.archive.query import filters  # noqa: E402
+from backscroll.archive.query import sessions  # noqa: E402
 
-_where_clause = filters.where_clause
+_where_clause = sessions.where_clause
 
 
 def _with_mood(db: sqlite3.Connection, filter_: Any, **options: bool) -> tuple[str, dict[str, Any]]:
@@ -40,7 +40,7 @@ def _with_mood(db: sqlite3.Connection, filter_: Any, **options: bool) -> tuple[s
     return f"{condition} and instr(first_message_preview, :mood)", parameters | {"mood": filter_.mood}
 
 
-filters.where_clause = _with_mood
+sessions.where_clause = _with_mood
 
 from starlette.testclient import TestClient  # noqa: E402
 

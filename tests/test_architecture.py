@@ -36,9 +36,12 @@ PACKAGE = Path(backscroll.__file__).parent
 BUILDERS = Path(__file__).parent / "builders"
 # What else names a tool, and why.
 NAMED_OUTSIDE = {
-    "archive/derive/cursor_windows.py": {"cursor"},  # the unified schema has windows of this platform
-    "archive/maintenance/legacy_import.py": {"cursor", "claude-code", "claude_code"},
-    "archive/maintenance/legacy_upgrade.py": {"cursor", "claude_code"},  # the other program's two platforms
+    "archive/derive/windows.py": {"cursor"},  # the unified schema has windows of this platform
+    "archive/maintenance/legacy.py": {
+        "cursor",
+        "claude-code",
+        "claude_code",
+    },  # of another program
     "resume.py": {"cursor"},  # the command of an editor
     "tui/transcript.py": {"cursor"},  # of the terminal
 }

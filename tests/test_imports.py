@@ -66,5 +66,5 @@ def test_a_sync_without_changes_loads_no_heavy_module(tmp_path: Path) -> None:
     assert not (heavy | {"msgspec"}) & loaded
     assert not {name for name in loaded if "zstd" in name}
     assert not {"message", "stream"} & {name.removeprefix("backscroll.model.") for name in loaded}
-    unneeded = {"schema", "write.unit_rows", "query.messages"}
+    unneeded = {"schema", "write.units", "query.messages"}
     assert not unneeded & {name.removeprefix("backscroll.archive.") for name in loaded}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from backscroll.archive.archive import Archive
-from backscroll.archive.maintenance.legacy_import import LegacyImport, import_legacy
-from backscroll.archive.maintenance.legacy_upgrade import upgrade_legacy
+from backscroll.archive.maintenance.legacy import LegacyImport, import_legacy, upgrade_legacy
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model.session import Filter, SessionSummary

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from backscroll.archive.archive import Archive
-from backscroll.archive.maintenance import legacy_upgrade
-from backscroll.archive.maintenance.legacy_upgrade import UpgradePlan, UpgradeResult, upgrade_legacy
+from backscroll.archive.maintenance import legacy
+from backscroll.archive.maintenance.legacy import UpgradePlan, UpgradeResult, upgrade_legacy
 from backscroll.errors import (
     DatabaseLockedError,
     DatabaseNotFoundError,
@@ -45,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _short_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(legacy_upgrade, "_BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(legacy, "_BUSY_TIMEOUT_SECONDS", 0.05)
 
 
 def backups(path: Path) -> list[Path]:
@@ -226,7 +226,7 @@ def test_a_second_upgrade_changes_nothing(path: Path) -> None:
 
 def test_two_backups_in_the_same_second_have_different_names(path: Path) -> None:
     write_legacy(path, [conversation()])
-    assert legacy_upgrade.create_backup(path) != legacy_upgrade.create_backup(path)
+    assert legacy.create_backup(path) != legacy.create_backup(path)
     assert len(backups(path)) == 2
 
 
@@ -422,7 +422,7 @@ def test_a_full_disk_leaves_the_database_unchanged(path: Path, monkeypatch: pyte
     write_legacy(path, generate_conversations(2000))
     before = path.read_bytes()
 
-    open_existing = legacy_upgrade.open_existing
+    open_existing = legacy.open_existing
 
     def open_with_page_limit(path: Path, **options: Any) -> sqlite3.Connection:
         db = open_existing(path, **options)
@@ -430,7 +430,7 @@ def test_a_full_disk_leaves_the_database_unchanged(path: Path, monkeypatch: pyte
         db.execute(f"pragma max_page_count = {pages + 40}")
         return db
 
-    monkeypatch.setattr(legacy_upgrade, "open_existing", open_with_page_limit)
+    monkeypatch.setattr(legacy, "open_existing", open_with_page_limit)
     with pytest.raises(DestinationError, match=r"full\. It was not changed; the backup is "):
         upgrade_legacy(path)
     assert path.read_bytes() == before
@@ -456,13 +456,13 @@ def test_a_wrong_result_is_rolled_back(
     note = "create table note (of text references conversations(id)); insert into note values ('id-1');"
     write_legacy(path, [conversation(1), conversation(2)], script=note)
     before = dump(path)
-    replace = legacy_upgrade._replace
+    replace = legacy._replace
 
     def corrupt_and_replace(db: sqlite3.Connection, plan: UpgradePlan) -> None:
         corrupt(db, plan)
         replace(db, plan)
 
-    monkeypatch.setattr(legacy_upgrade, "_replace", corrupt_and_replace)
+    monkeypatch.setattr(legacy, "_replace", corrupt_and_replace)
     with pytest.raises(DatabaseUnreadableError, match=r"would .*It was not changed"):
         upgrade_legacy(path)
     assert dump(path) == before
@@ -471,14 +471,14 @@ def test_a_wrong_result_is_rolled_back(
 def test_a_plan_that_omits_a_row_is_rejected(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_legacy(path, [conversation(1), conversation(2)])
     before = dump(path)
-    original_plan = legacy_upgrade.plan
+    original_plan = legacy.plan
 
     def plan_without_a_row(db: sqlite3.Connection) -> UpgradePlan:
         plan = original_plan(db)
         plan.row_keys.pop()
         return plan
 
-    monkeypatch.setattr(legacy_upgrade, "plan", plan_without_a_row)
+    monkeypatch.setattr(legacy, "plan", plan_without_a_row)
     with pytest.raises(DatabaseUnreadableError, match="1 row would have been changed"):
         upgrade_legacy(path)
     assert dump(path) == before
@@ -487,14 +487,14 @@ def test_a_plan_that_omits_a_row_is_rejected(path: Path, monkeypatch: pytest.Mon
 _HANGING_SCRIPT = """
 import sys, time
 from pathlib import Path
-from backscroll.archive.maintenance import legacy_upgrade
+from backscroll.archive.maintenance import legacy
 
 def hang(*_):
     print("here", flush=True)
     time.sleep(60)
 
-setattr(legacy_upgrade, sys.argv[2], hang)
-legacy_upgrade.upgrade_legacy(Path(sys.argv[1]))
+setattr(legacy, sys.argv[2], hang)
+legacy.upgrade_legacy(Path(sys.argv[1]))
 """
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll.archive.errors import decode_errors
+from backscroll.archive.connection import decode_errors
 from backscroll.archive.storage.codec import (
     compress,
     decode_chunk,

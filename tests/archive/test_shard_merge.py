@@ -11,8 +11,7 @@ import pytest
 from backscroll.archive.archive import Archive
 from backscroll.archive.connection import connect
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.shard_merge import reduced_page_cache
-from backscroll.archive.write.units import UnitStore
+from backscroll.archive.write.units import UnitStore, reduced_page_cache
 from backscroll.ingest import parallel, read_units
 from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.ingest.sync import read_changes

@@ -9,8 +9,8 @@ from pathlib import Path
 HOLD_LOCK = """
 import sys, time
 from pathlib import Path
-from backscroll.archive.running_sync import sync_lock
-from backscroll.archive.running_sync import ProgressFile
+from backscroll.archive.sync_state import sync_lock
+from backscroll.archive.sync_state import ProgressFile
 archive = Path(sys.argv[1])
 with sync_lock(archive, None):
     file = ProgressFile(archive, is_background=True)
@@ -26,8 +26,8 @@ SYNC_WITH_POOL = """
 import sys, time
 from multiprocessing import get_context, resource_tracker
 from pathlib import Path
-from backscroll.archive.running_sync import sync_lock
-from backscroll.archive.running_sync import ProgressFile
+from backscroll.archive.sync_state import sync_lock
+from backscroll.archive.sync_state import ProgressFile
 home = Path(sys.argv[1])
 queue = get_context("spawn").Queue()
 (home / "tracker").write_text(str(resource_tracker._resource_tracker._pid))

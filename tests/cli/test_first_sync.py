@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive.archive import Archive
-from backscroll.archive.running_sync import is_locked, sync_lock
+from backscroll.archive.sync_state import is_locked, sync_lock
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history.history import History

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 
 from backscroll.archive import connection
-from backscroll.archive.running_sync import sync_lock
+from backscroll.archive.sync_state import sync_lock
 from backscroll.history.history import History
 from backscroll.mcp.call import Call, CallCancelledError, CallWorkers, ServerOptions
 from backscroll.mcp.server import McpServer

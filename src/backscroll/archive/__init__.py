@@ -1,7 +1,7 @@
 """The SQLite archive. It keeps everything that was read, also after the tools delete it.
 
 archive.py       Archive: open and close; its parts are attributes
-connection.py    open the database, transactions, times as milliseconds
+connection.py    open the database, transactions, times as milliseconds, SQLite errors as `ArchiveError`
 migrations/      the schema
 write/           store one unit in one transaction
 derive/          assemble sessions from fragments
@@ -11,8 +11,6 @@ maintenance/     verify, compact, forget, copy, upgrade and import of older data
 annotations.py   tags, stars, notes and titles of users
 commits.py       derived tables that link commits and sessions
 hooks.py         events that hooks recorded, and commits that the git hook reported
-pending_work.py  index jobs, an incomplete sync, an unfinished erasure
-running_sync.py  the sync lock, and the progress of a running sync
+sync_state.py    the lock and progress of a sync, and what the next one must complete
 session_key.py   SessionKey: platform and id
-errors.py        SQLite errors as `ArchiveError`
 """

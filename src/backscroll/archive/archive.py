@@ -9,12 +9,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backscroll import model
-from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, ReadOnlyConnection, connect, transaction
-from backscroll.archive.derive.idle_sessions import close_idle_sessions
-from backscroll.archive.errors import is_busy
-from backscroll.archive.pending_work import IndexQueue, PendingErasure, SyncState
-from backscroll.archive.running_sync import sync_lock
+from backscroll.archive.connection import (
+    BUSY_TIMEOUT_SECONDS,
+    ReadOnlyConnection,
+    connect,
+    is_busy,
+    transaction,
+)
+from backscroll.archive.derive.windows import close_idle_sessions
 from backscroll.archive.session_key import SessionKey
+from backscroll.archive.sync_state import IndexQueue, PendingErasure, SyncState, sync_lock
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import Fingerprints
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from backscroll import model, sources
-from backscroll.archive.errors import is_archive_failure, to_archive_error
+from backscroll.archive.connection import is_archive_failure, to_archive_error
 from backscroll.config import Machine, NamedRoot, Settings, this_machine
 from backscroll.errors import BackscrollError
 from backscroll.ingest.sync import sync

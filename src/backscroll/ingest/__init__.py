@@ -10,5 +10,6 @@ background_sync  hand a long sync over to another process; what runs there
 watch            keep the archive up to date while the tools write; changes of sessions, messages of one
 audit            count every record without storing anything
 archive_admin    status, verification, erasure, rebuild, extraction
+repair           keep what can be read of a damaged archive, and read the rest again
 originals        rebuild sessions and index from archived originals, or write the originals to files
 """

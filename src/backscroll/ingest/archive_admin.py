@@ -6,8 +6,7 @@ from pathlib import Path
 
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult
-from backscroll.archive.maintenance.legacy_import import LegacyImport, import_legacy
-from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
+from backscroll.archive.maintenance.legacy import LegacyImport, UpgradeResult, import_legacy, upgrade_legacy
 from backscroll.archive.maintenance.maintenance import Status
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.ingest.originals import Extracted, Rebuilt, extract, rebuild

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 
 import backscroll
-from backscroll.archive.running_sync import ProgressFile, is_locked
+from backscroll.archive.sync_state import ProgressFile, is_locked
 from backscroll.config import named_roots, this_machine
 from backscroll.errors import BackscrollError
 from backscroll.ingest.sync import sync

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.maintenance.repair import PartialFragment, Salvage, SessionBefore, salvage
-from backscroll.archive.running_sync import sync_lock
+from backscroll.archive.sync_state import sync_lock
 from backscroll.errors import ArchiveError, SessionNotFoundError
 from backscroll.ingest.originals import parse_originals
 from backscroll.ingest.sync import sync

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.archive.errors import is_archive_failure, is_busy, to_archive_error
-from backscroll.archive.running_sync import ProgressFile
+from backscroll.archive.connection import is_archive_failure, is_busy, to_archive_error
+from backscroll.archive.sync_state import ProgressFile
 from backscroll.ingest.changes import ChangedUnit, find_changes
 from backscroll.model.sync import SyncReport
 from backscroll.readers.files import is_folder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
-from backscroll.archive.pending_work import IndexJob
+from backscroll.archive.sync_state import IndexJob
 from backscroll.errors import ArchiveError
 from backscroll.index.background import BackgroundTask
 from backscroll.index.documents import EncodedMessage, IndexSession, encode_message, prose_in, window_start

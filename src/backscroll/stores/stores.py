@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from backscroll import sources
 from backscroll.archive.archive import Archive
-from backscroll.archive.errors import read_only_error
+from backscroll.archive.connection import read_only_error
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
 from backscroll.errors import ToolRunningError, UsageError

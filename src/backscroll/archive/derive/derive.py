@@ -6,7 +6,7 @@ call that started a subagent, token usage and where it counts.
 
 The temporary tables `changed` (fragments), `shared` (records that other fragments contain too) and `repeated`
 (responses that other fragments contain too) are input for all steps. `recopied` has the messages with a new
-owner: see `index_changes`.
+owner: see `session_rows.track_copy_changes`.
 """
 
 import sqlite3
@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive import index_changes
+from backscroll.archive.derive import session_rows
 from backscroll.archive.derive.copies import mark_copies_with_new_ids, mark_duplicate_messages
-from backscroll.archive.derive.cursor_windows import update_windows
 from backscroll.archive.derive.session_rows import write_sessions
 from backscroll.archive.derive.usage import assign_response_owner
+from backscroll.archive.derive.windows import update_windows
 from backscroll.archive.maintenance.compact import incremental_vacuum
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import delta_compress_repeats
@@ -60,7 +60,7 @@ _AFFECTED_SESSIONS = (
 def derive_sessions(db: sqlite3.Connection, changed: Iterable[int], now: datetime) -> set[SessionKey]:
     """Derive every session affected by changed fragments. Return their keys."""
     with transaction(db):
-        index_changes.track_copy_changes(db)
+        session_rows.track_copy_changes(db)
         sessions = _affected_sessions(db, changed)
         mark_duplicate_messages(db)
         assign_response_owner(db)

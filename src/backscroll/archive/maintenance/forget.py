@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from backscroll.archive.annotations import delete_annotations
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive.cursor_windows import mark_windows_changed, update_windows
+from backscroll.archive.derive.windows import mark_windows_changed, update_windows
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents, rebase_unit_dependents
 from backscroll.archive.storage.raw_rows import compact_chunk, delete_rows

@@ -10,18 +10,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.archive.connection import ReadOnlyConnection, transaction
+from backscroll.archive.connection import ReadOnlyConnection, decode_errors, transaction
 from backscroll.archive.derive.copies import mark_undone_copies, undone_copies_of
-from backscroll.archive.errors import decode_errors
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session, keep_sessions
 from backscroll.archive.maintenance.relocation import NewRoot, relocate_units
-from backscroll.archive.pending_work import PendingErasure
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.raw_rows import verify_rows
+from backscroll.archive.sync_state import PendingErasure
 from backscroll.model.message import Origin
 from backscroll.model.problem import Problem, SourceCounts
 from backscroll.model.session import SessionSummary

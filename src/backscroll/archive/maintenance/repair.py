@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from backscroll.archive.connection import connect, transaction
+from backscroll.archive.connection import connect, decode_errors, transaction
 from backscroll.archive.derive.fragments import decode_closing
-from backscroll.archive.errors import decode_errors
 from backscroll.archive.maintenance.maintenance import verify_fragment
 from backscroll.archive.storage.codec import compress, decode_messages, recompress_chunk
 from backscroll.archive.storage.delta import BodyReader

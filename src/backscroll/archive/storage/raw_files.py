@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from backscroll.archive.errors import decode_errors
+from backscroll.archive.connection import decode_errors
 from backscroll.archive.storage.codec import Chunk, compress
 from backscroll.archive.storage.delta import BodyReader, encode_message_delta, rebase_unit_dependents
 from backscroll.errors import ArchiveError, DestinationError

@@ -1,40 +1,31 @@
-"""Units: look up known ones, store new ones in one transaction, and parse stored originals again."""
+"""Units: look up known ones, store one in one transaction, merge those that parallel readers stored."""
 
 import os
 import sqlite3
 import sys
 import time
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import sha256
 from pathlib import Path
-
-import msgspec
-from msgspec import Struct, field
+from typing import NamedTuple
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive.fragments import decode_closing, retain_title
-from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.maintenance import forget
-from backscroll.archive.maintenance.relocation import apply_folder_maps
 from backscroll.archive.query.originals import Original
-from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage import raw_files
-from backscroll.archive.storage.codec import decode_chunk
-from backscroll.archive.storage.delta import read_messages, rebase_fragment_dependents
-from backscroll.archive.storage.raw_files import SEGMENT_BYTES, RawDeltaBase, delta_compress_file
+from backscroll.archive.storage.raw_files import SEGMENT_BYTES, RawDeltaBase
 from backscroll.archive.storage.raw_rows import store_rows
 from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write import unit_rows
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.shard_merge import merge_shards, reduced_page_cache
-from backscroll.archive.write.superseded import retain_deleted_sessions, retain_removed_messages
+from backscroll.archive.write.rewrites import replace_from_original, retain_removed_messages
 from backscroll.archive.write.unit_rows import KnownUnit, prefix_hash, stat_or_none
 from backscroll.archive.write.unit_writer import MessageObserver, UnitWriter
 from backscroll.model.message import Origin
 from backscroll.model.problem import Fault, Problem
 from backscroll.model.store import single_session_kinds
-from backscroll.model.stream import Checkpoint, Closing, Item, RawRow
+from backscroll.model.stream import Checkpoint, Item, RawRow
 from backscroll.model.unit import Unit
 from backscroll.readers.read_faults import read_fault
 
@@ -164,7 +155,7 @@ class UnitStore:
 
         A source may have become better at reading it. `items` are what it reads now.
         """
-        return _replace_from_original(self._db, original, items, file, may_be_incomplete=may_be_incomplete)
+        return replace_from_original(self._db, original, items, file, may_be_incomplete=may_be_incomplete)
 
     def bulk_merge(self) -> AbstractContextManager[None]:
         """Limit SQLite's page cache while shards are merged, to leave memory to the readers."""
@@ -342,161 +333,179 @@ def _prefix_hash_or_none(path: str, size: int) -> bytes | None:
         return None
 
 
-class _LessContentError(Exception):
-    """The new fragments contain less than the old ones."""
+SYNC_CACHE_KB = 8 * 1024  # between merges, while the readers need the memory
+# While rows are inserted, most pages of the indexes on hashes stay in memory. Otherwise every row reads one
+# page and evicts another that must be written first.
+MERGE_CACHE_KB = 24 * 1024
+SHARD_CACHE_KB = 256  # a shard is read once, in order
+_UNIT_TABLES = (
+    "fragment",
+    "title_hint",
+    "subagent_evidence",
+    "problem",
+    "source_event",
+    "raw_segment",
+    "excluded_unit",
+    "raw_row",
+)
+_FRAGMENT_TABLES = (
+    "message",
+    "message_chunk",
+    "message_update",
+    "response",
+    "edit",
+    "subagent_link",
+    "reported_usage",
+    "last_record",
+)
+_STRING_COLUMNS = {
+    "message": (
+        "kind_string_id",
+        "tool_string_id",
+        "model_string_id",
+        "agent_string_id",
+        "forked_from_string_id",
+        "copied_from_string_id",
+    ),
+    "response": ("model_string_id", "speed_string_id"),
+    "reported_usage": ("model_string_id",),
+}
 
 
-def _replace_from_original(
-    db: sqlite3.Connection, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
-) -> bool:
-    """Replace the current fragments of a unit. Superseded fragments stay.
+class _Shard(NamedTuple):
+    """An attached shard and the offsets that are added to its ids."""
 
-    `may_be_incomplete` means that files next to the original no longer exist. New fragments are then rejected
-    if they lack content of these files, or, for rows of a database, if they contain less than the old ones.
-    Return False if they were rejected or the original is unreadable.
+    name: str
+    units: int
+    fragments: int
+    blob_chunks: int
+
+
+def merge_shards(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
+    """Merge up to eight shards, all or none. Return the offset added to each shard's fragment ids.
+
+    A shard is a small archive that a reader process writes. Copying rows is far cheaper than parsing, so one
+    writer keeps up with many readers. Several shards are merged together, table by table: indexes on hashes
+    are written in random order, and with more rows at once each index page is written fewer times.
+
+    Raise `sqlite3.IntegrityError` if another process stored one of their units, or forgot one of their
+    sessions, in the meantime.
     """
-    unit_id = original.id
+    with _page_cache(db, MERGE_CACHE_KB), _attached(db, shards) as names:
+        db.execute("begin immediate")
+        try:
+            found = _offsets(db, names)
+            _copy(db, found)
+        except BaseException:
+            if db.in_transaction:
+                db.execute("rollback")
+            raise
+        db.execute("commit")
+    return [shard.fragments for shard in found]
+
+
+def reduced_page_cache(db: sqlite3.Connection) -> AbstractContextManager[None]:
+    """Limit SQLite's page cache during a sync with many readers."""
+    return _page_cache(db, SYNC_CACHE_KB)
+
+
+@contextmanager
+def _page_cache(db: sqlite3.Connection, size_kb: int) -> Iterator[None]:
+    (before,) = db.execute("pragma main.cache_size").fetchone()
+    db.execute(f"pragma main.cache_size = -{size_kb}")
     try:
-        with transaction(db):
-            before = _content_sizes(db, unit_id) if may_be_incomplete else {}
-            sessions = db.execute(
-                "select distinct platform, session_external_id from fragment_session where unit_id = ?",
-                [unit_id],
-            ).fetchall()
-            replaced = db.execute(
-                "select id, external_id, parent_external_id, store, closing from fragment"
-                " where unit_id = ? and status = 'current'",
-                [unit_id],
-            ).fetchall()
-            rebase_fragment_dependents(db, [fragment_id for fragment_id, *_ in replaced])
-            db.execute("delete from fragment where unit_id = ? and status = 'current'", [unit_id])
-            for table in ("subagent_evidence", "problem"):
-                db.execute(f"delete from {table} where unit_id = ?", [unit_id])  # noqa: S608 - names are ours
-            # After a rewrite, a title hint may come from an earlier version that is no longer complete.
-            was_rewritten = "exists (select 1 from fragment where unit_id = :unit and status <> 'current')"
+        yield
+    finally:
+        db.execute(f"pragma main.cache_size = {before}")
+
+
+@contextmanager
+def _attached(db: sqlite3.Connection, shards: Sequence[Path]) -> Iterator[list[str]]:
+    """Attach shards and yield their schema names."""
+    names: list[str] = []
+    try:
+        for index, path in enumerate(shards):
+            db.execute(f"attach database ? as shard{index}", [str(path)])
+            names.append(f"shard{index}")
+            db.execute(f"pragma shard{index}.cache_size = -{SHARD_CACHE_KB}")
+        db.execute("pragma foreign_keys = off")  # rows that refer to each other are copied together
+        yield names
+    finally:
+        db.execute("pragma foreign_keys = on")
+        for name in names:
+            db.execute(f"detach database {name}")
+
+
+def _offsets(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
+    """Assign each shard a range of ids after those of the archive and of the shards before it."""
+    found: list[_Shard] = []
+    units, fragments, blob_chunks = _max_ids(db, "main")
+    for name in names:
+        forgotten = (
+            f"select 1 from main.forgotten_session s join {name}.fragment f on f.platform = s.platform"  # noqa: S608
+            " and s.external_id = coalesce(f.parent_external_id, f.external_id) limit 1"
+        )
+        if db.execute(forgotten).fetchone() is not None:
+            raise sqlite3.IntegrityError("a session was forgotten while it was read")
+        found.append(_Shard(name, units, fragments, blob_chunks))
+        more = _max_ids(db, name)
+        units, fragments, blob_chunks = units + more[0], fragments + more[1], blob_chunks + more[2]
+    return found
+
+
+def _max_ids(db: sqlite3.Connection, schema: str) -> tuple[int, int, int]:
+    """Return the greatest ids of units, fragments and blob chunks."""
+    units, fragments, blob_chunks = (
+        int(db.execute(f"select coalesce(max(id), 0) from {schema}.{table}").fetchone()[0])  # noqa: S608
+        for table in ("unit", "fragment", "blob_chunk")
+    )
+    return units, fragments, blob_chunks
+
+
+def _copy(db: sqlite3.Connection, shards: Sequence[_Shard]) -> None:
+    for shard in shards:
+        _map_strings(db, shard.name)
+    for table in ("unit", "blob_chunk", *_UNIT_TABLES, *_FRAGMENT_TABLES):
+        columns = [name for _, name, *_ in db.execute(f"pragma main.table_info({table})")]
+        for shard in shards:
+            changed = _changed_columns(table, shard)
+            values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
+            # A conflict rolls back the whole merge, so SQLite needs no statement journal.
             db.execute(
-                f"delete from title_hint where unit_id = :unit and not {was_rewritten}",  # noqa: S608
-                {"unit": unit_id},
+                f"insert or rollback into main.{table} select {values} from {shard.name}.{table}"  # noqa: S608
             )
-            writer = UnitWriter(db, unit_id, original.platform)
-            writer.write(items)
-            if not writer.was_read:
-                raise _LessContentError
-            if may_be_incomplete and _has_less(_content_sizes(db, unit_id), before, is_file=not original.key):
-                raise _LessContentError
-            apply_folder_maps(db, unit_id)
-            for _, *key, closing in replaced:
-                _retain_title(db, [unit_id, *key], closing)
-            retain_deleted_sessions(db, unit_id)
-            delta_compress_file(db, unit_id)
-            unit_rows.save_reparsed_unit(db, unit_id, writer.record_counts, file)
-            for platform, session_id in sessions:
-                delete_empty_session(db, SessionKey(platform, session_id))
-    except _LessContentError:
-        return False
-    return True
 
 
-def _retain_title(db: sqlite3.Connection, key: list[object], closing: bytes) -> None:
-    """Keep the title of a replaced fragment. It may come from an earlier version of the original."""
-    new = db.execute(
-        "select id from fragment where unit_id = ? and external_id = ? and parent_external_id is ?"
-        " and store = ? and status = 'current'",
-        key,
-    ).fetchone()
-    if new is not None:
-        retain_title(db, closing, new[0])
+def _changed_columns(table: str, shard: _Shard) -> dict[str, str]:
+    """Return the SQL expressions of the columns that change when a row is copied."""
+    if table == "unit":
+        return {"id": f"id + {shard.units}"}
+    if table == "blob_chunk":
+        return {"id": f"id + {shard.blob_chunks}"}
+    if table in _FRAGMENT_TABLES:
+        new_id = f"select new_id from string_map_{shard.name} where old_id ="  # noqa: S608 - names are ours
+        strings = {
+            name: f"iif({name} is null, null, ({new_id} {name}))" for name in _STRING_COLUMNS.get(table, ())
+        }
+        return {"fragment_id": f"fragment_id + {shard.fragments}", **strings}
+    changed = {"unit_id": f"unit_id + {shard.units}"}
+    if table == "fragment":
+        changed["id"] = f"id + {shard.fragments}"
+    elif table in ("source_event", "raw_row"):
+        changed |= {"id": "null", "blob_chunk_id": f"blob_chunk_id + {shard.blob_chunks}"}
+    elif table == "raw_segment":
+        changed["delta_base_fragment_id"] = f"delta_base_fragment_id + {shard.fragments}"
+    return changed
 
 
-class _MessageSizes(Struct):
-    """Amounts of content in the messages of a fragment."""
-
-    chars: int = 0
-    fact_count: int = 0  # known models, times, branches and attachment fields
-    # By message id: what may be stored in other files, which are results and attachments.
-    from_files: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-
-class _ContentSize(Struct, frozen=True):
-    """Amounts of content that must not decrease when a fragment is replaced."""
-
-    messages: _MessageSizes
-    has_title: bool
-    has_workspace: bool
-    subagent_facts: int
-    metadata_keys: int
-    evidence: int
-
-    def has_less_than(self, before: "_ContentSize", *, is_file: bool) -> bool:
-        """Return whether content is missing.
-
-        The messages of a file are all in it: if the reader no longer emits one, it was a duplicate.
-        """
-        new, old = self.messages, before.messages
-        if is_file:
-            is_less = any(
-                new.from_files[id_][0] < chars or new.from_files[id_][1] < fact_count
-                for id_, (chars, fact_count) in old.from_files.items()
-                if id_ in new.from_files
-            )
-        else:
-            is_less = new.chars < old.chars or new.fact_count < old.fact_count
-        pairs = zip(msgspec.structs.astuple(self)[1:], msgspec.structs.astuple(before)[1:], strict=True)
-        return is_less or any(now < then for now, then in pairs)
-
-
-_ContentSizes = dict[tuple[str, str | None], _ContentSize]  # by external id and parent
-
-
-def _content_sizes(db: sqlite3.Connection, unit_id: int) -> _ContentSizes:
-    sizes: _ContentSizes = {}
-    query = "select count(*) from subagent_evidence where unit_id = ?"
-    (evidence,) = db.execute(query, [unit_id]).fetchone()
-    for fragment_id, external_id, parent_id, body in db.execute(
-        "select id, external_id, parent_external_id, closing from fragment"
-        " where unit_id = ? and status = 'current'",
-        [unit_id],
-    ).fetchall():
-        closing = decode_closing(body) or Closing()
-        sizes[external_id, parent_id] = _ContentSize(
-            _message_sizes(db, fragment_id),
-            closing.title is not None,
-            closing.workspace is not None,
-            sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent)),
-            len(closing.metadata),
-            evidence,
-        )
-    return sizes
-
-
-def _message_sizes(db: sqlite3.Connection, fragment_id: int) -> _MessageSizes:
-    updates = {
-        position: decode_chunk(body)[0]
-        for position, body in db.execute(
-            "select position, body from message_update where fragment_id = ?", [fragment_id]
-        )
-    }
-    sizes = _MessageSizes()
-    chunks = "select position, body from message_chunk where fragment_id = ?"
-    for first, body in db.execute(chunks, [fragment_id]):
-        for position, message in enumerate(read_messages(db, body), start=first):
-            message = updates.get(position, message)
-            result_chars = len((message.tool and message.tool.result) or "")
-            sizes.chars += len(message.content) + result_chars
-            known = [
-                value
-                for attachment in message.attachments
-                for value in msgspec.structs.astuple(attachment)
-                if value is not None
-            ]
-            if result_chars or known:
-                sizes.from_files[message.id] = result_chars, len(known)
-            facts = (message.model, message.timestamp, message.git_branch)
-            sizes.fact_count += len(known) + sum(fact is not None for fact in facts)
-    return sizes
-
-
-def _has_less(now: _ContentSizes, before: _ContentSizes, *, is_file: bool) -> bool:
-    return any(
-        key not in now or now[key].has_less_than(size, is_file=is_file) for key, size in before.items()
+def _map_strings(db: sqlite3.Connection, shard: str) -> None:
+    """Add a shard's strings to the archive and map their ids in a temporary table."""
+    db.execute(f"insert or ignore into main.string (text) select text from {shard}.string")  # noqa: S608
+    db.execute(
+        f"create temp table if not exists string_map_{shard} (old_id integer primary key, new_id integer)"
+    )
+    db.execute(f"delete from string_map_{shard}")  # noqa: S608
+    db.execute(
+        f"insert into string_map_{shard} select s.id, m.id"  # noqa: S608
+        f" from {shard}.string s join main.string m on m.text = s.text"
     )

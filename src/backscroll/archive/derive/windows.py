@@ -1,9 +1,15 @@
-"""Rows of Cursor windows (`cursor_sessions`), derived from the sessions in them."""
+"""Rows of Cursor windows (`cursor_sessions`), and the end of idle sessions and windows.
+
+A window is derived from the sessions in it. A session ends when it has had no activity for ten minutes.
+"""
 
 import sqlite3
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
+from backscroll.archive.connection import transaction
 from backscroll.archive.session_key import SessionKey
+from backscroll.model.dates import iso
 
 WINDOW_PLATFORM = "cursor"  # the unified schema requires a window for this platform, and for no other
 _UPDATE = (
@@ -41,6 +47,7 @@ _DELETE_EMPTY = (
     "  and id in (select id from changed_window))"
 )
 _CREATE = "create temp table if not exists changed_window (id text primary key)"
+LIVE_TIMEOUT = timedelta(minutes=10)
 
 
 def mark_windows_changed(db: sqlite3.Connection, sessions: Iterable[SessionKey]) -> None:
@@ -51,11 +58,6 @@ def mark_windows_changed(db: sqlite3.Connection, sessions: Iterable[SessionKey])
         " where platform = ? and external_id = ? and session_id is not null",
         sessions,
     )
-
-
-def end_idle_windows(db: sqlite3.Connection) -> None:
-    """Set the end of windows without a live session."""
-    db.execute(_END_IDLE)
 
 
 def update_windows(db: sqlite3.Connection, *, is_erasing: bool = False) -> None:
@@ -71,3 +73,19 @@ def update_windows(db: sqlite3.Connection, *, is_erasing: bool = False) -> None:
     db.executemany(_EXTEND_IMPORTED, changed)
     db.execute(_DELETE_EMPTY, {"is_erasing": is_erasing})
     db.execute("delete from changed_window")
+
+
+def close_idle_sessions(db: sqlite3.Connection, now: datetime) -> None:
+    """Set the end of sessions that were live when they were read and have been idle since."""
+    is_idle = "ended_at is null and updated_at < ?"
+    limit = [iso(now - LIVE_TIMEOUT)]
+    # Check first: a reader without changes must not take the write lock.
+    if db.execute(f"select 1 from conversations where {is_idle} limit 1", limit).fetchone():  # noqa: S608
+        with transaction(db):
+            db.execute(f"update conversations set ended_at = updated_at where {is_idle}", limit)  # noqa: S608
+            end_idle_windows(db)
+
+
+def end_idle_windows(db: sqlite3.Connection) -> None:
+    """Set the end of windows without a live session."""
+    db.execute(_END_IDLE)

@@ -11,7 +11,7 @@ import pytest
 from backscroll.archive.archive import Archive
 from backscroll.archive.connection import connect
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.units import UnitStore, reduced_page_cache
+from backscroll.archive.write.units import UnitStore
 from backscroll.ingest import parallel, read_units
 from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.ingest.sync import read_changes
@@ -160,7 +160,7 @@ def test_finished_shards_are_not_read_again_when_the_readers_die(
 def test_the_page_cache_size_is_restored_after_the_merge(tmp_path: Path) -> None:
     db = connect(tmp_path / "archive.db")
     (before,) = db.execute("pragma cache_size").fetchone()
-    with pytest.raises(KeyboardInterrupt), reduced_page_cache(db):
+    with pytest.raises(KeyboardInterrupt), UnitStore(db, Exclusions(), is_shard=False).bulk_merge():
         (meanwhile,) = db.execute("pragma cache_size").fetchone()
         assert -meanwhile < -before
         raise KeyboardInterrupt

@@ -134,19 +134,87 @@ class UnitStore:
         """
         if self._strings is None or not self._is_shard:
             self._strings = StringTable(self._db)
-        return _put_unit(
-            self._db,
-            self.exclusions,
-            self._strings,
-            unit,
-            platform,
-            items,
-            event=event,
-            is_appended=is_appended,
-            keeps_file=keeps_file,
-            observer=observer,
-            rows=rows,
-        )
+        db, strings, exclusions = self._db, self._strings, self.exclusions
+        try:
+            with transaction(db):
+                if forget.is_forgotten_unit(db, unit.path, unit.key):
+                    return True
+                unit_id, is_new = unit_rows.register_unit(db, unit, platform)
+                if is_appended:
+                    unit_rows.discard_truncated_line(db, unit_id)
+                elif not is_new:
+                    unit_rows.mark_superseded(db, unit_id)
+                delta_base = RawDeltaBase(db, unit.path)
+                writer = UnitWriter(
+                    db,
+                    unit_id,
+                    platform,
+                    is_appended=is_appended,
+                    exclusions=exclusions,
+                    observer=observer,
+                    delta_base=delta_base if keeps_file else None,
+                    strings=strings,
+                )
+                path = Path(unit.path)
+                snapshot = _FileSnapshot(path, unit.size) if keeps_file else None
+                writer.write(items)
+                if not writer.was_read:
+                    raise _UnreadableError
+                if writer.has_forgotten and forget.delete_forgotten_originals(db, unit_id, unit.kind):
+                    return True
+                counts = writer.record_counts
+                is_storable = not writer.has_forgotten and not writer.has_excluded
+                if not is_new:
+                    removed = retain_removed_messages(db, unit_id, is_appended=is_appended)
+                    if removed and not is_appended:
+                        event = "overwritten"
+                content = b""
+                if keeps_file and is_storable:
+                    content = raw_files.store_file(
+                        db,
+                        unit_id,
+                        path,
+                        delta_base,
+                        is_new=is_new,
+                        is_appended=is_appended,
+                        end=unit.size or sys.maxsize,
+                        content=counts.file_content if is_new else b"",
+                    )
+                if writer.has_excluded and unit.kind in single_session_kinds():
+                    counts.checkpoint = None  # when the exclusion ends, the unit is read from the start
+                # Part of a file that grew may have been excluded before. A new unit has no such row.
+                if writer.has_excluded or not (is_appended or is_new):
+                    unit_rows.set_excluded(
+                        db, unit_id, exclusions.patterns_hash if writer.has_excluded else None
+                    )
+                needs_retry = is_storable and not store_rows(db, unit_id, rows, is_new=is_new)
+                unit_rows.save_unit(
+                    db,
+                    unit_id,
+                    unit,
+                    counts,
+                    event=event,
+                    is_appended=is_appended,
+                    needs_retry=needs_retry,
+                    delta_base=delta_base,
+                    content=content,
+                )
+                if snapshot is not None and not snapshot.is_unchanged(may_grow=counts.checkpoint is not None):
+                    raise _UnreadableError
+        except (_UnreadableError, OSError) as error:
+            # Locked, unreadable or changing: what was stored before stays, and the next sync tries again.
+            strings.reset()
+            fault = Fault("changed-while-reading", "changed while it was read; the next sync reads it again")
+            if isinstance(error, OSError):
+                fault = read_fault(error)
+            with transaction(db):
+                unit_id, _ = unit_rows.register_unit(db, unit, platform)
+                problems = [] if writer.was_read else writer.problems
+                unit_rows.mark_for_retry(
+                    db, unit_id, problems or [Problem(Origin(unit.path, "file"), *fault)]
+                )
+            return False
+        return True
 
     def replace_from_original(
         self, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
@@ -159,7 +227,7 @@ class UnitStore:
 
     def bulk_merge(self) -> AbstractContextManager[None]:
         """Limit SQLite's page cache while shards are merged, to leave memory to the readers."""
-        return reduced_page_cache(self._db)
+        return _page_cache(self._db, SYNC_CACHE_KB)
 
     def merge_shards(self, shards: Sequence[Path]) -> list[int]:
         """Merge shards that other processes wrote. Return the offset added to each shard's fragment ids."""
@@ -198,99 +266,6 @@ class UnitStore:
 
 class _UnreadableError(Exception):
     """A unit could not be read, or changed while it was read."""
-
-
-def _put_unit(
-    db: sqlite3.Connection,
-    exclusions: Exclusions,
-    strings: StringTable,
-    unit: Unit,
-    platform: str,
-    items: Iterable[Item],
-    *,
-    event: str,
-    is_appended: bool,
-    keeps_file: bool,
-    observer: MessageObserver | None,
-    rows: Iterable[RawRow],
-) -> bool:
-    """Store a unit; see `UnitStore.put`."""
-    try:
-        with transaction(db):
-            if forget.is_forgotten_unit(db, unit.path, unit.key):
-                return True
-            unit_id, is_new = unit_rows.register_unit(db, unit, platform)
-            if is_appended:
-                unit_rows.discard_truncated_line(db, unit_id)
-            elif not is_new:
-                unit_rows.mark_superseded(db, unit_id)
-            delta_base = RawDeltaBase(db, unit.path)
-            writer = UnitWriter(
-                db,
-                unit_id,
-                platform,
-                is_appended=is_appended,
-                exclusions=exclusions,
-                observer=observer,
-                delta_base=delta_base if keeps_file else None,
-                strings=strings,
-            )
-            path = Path(unit.path)
-            snapshot = _FileSnapshot(path, unit.size) if keeps_file else None
-            writer.write(items)
-            if not writer.was_read:
-                raise _UnreadableError
-            if writer.has_forgotten and forget.delete_forgotten_originals(db, unit_id, unit.kind):
-                return True
-            counts = writer.record_counts
-            is_storable = not writer.has_forgotten and not writer.has_excluded
-            if not is_new:
-                removed = retain_removed_messages(db, unit_id, is_appended=is_appended)
-                if removed and not is_appended:
-                    event = "overwritten"
-            content = b""
-            if keeps_file and is_storable:
-                content = raw_files.store_file(
-                    db,
-                    unit_id,
-                    path,
-                    delta_base,
-                    is_new=is_new,
-                    is_appended=is_appended,
-                    end=unit.size or sys.maxsize,
-                    content=counts.file_content if is_new else b"",
-                )
-            if writer.has_excluded and unit.kind in single_session_kinds():
-                counts.checkpoint = None  # when the exclusion ends, the unit is read from the start
-            # Part of a file that grew may have been excluded before. A new unit has no such row.
-            if writer.has_excluded or not (is_appended or is_new):
-                unit_rows.set_excluded(db, unit_id, exclusions.patterns_hash if writer.has_excluded else None)
-            needs_retry = is_storable and not store_rows(db, unit_id, rows, is_new=is_new)
-            unit_rows.save_unit(
-                db,
-                unit_id,
-                unit,
-                counts,
-                event=event,
-                is_appended=is_appended,
-                needs_retry=needs_retry,
-                delta_base=delta_base,
-                content=content,
-            )
-            if snapshot is not None and not snapshot.is_unchanged(may_grow=counts.checkpoint is not None):
-                raise _UnreadableError
-    except (_UnreadableError, OSError) as error:
-        # Locked, unreadable or changing: what was stored before stays, and the next sync tries again.
-        strings.reset()
-        fault = Fault("changed-while-reading", "changed while it was read; the next sync reads it again")
-        if isinstance(error, OSError):
-            fault = read_fault(error)
-        with transaction(db):
-            unit_id, _ = unit_rows.register_unit(db, unit, platform)
-            problems = [] if writer.was_read else writer.problems
-            unit_rows.mark_for_retry(db, unit_id, problems or [Problem(Origin(unit.path, "file"), *fault)])
-        return False
-    return True
 
 
 class _FileSnapshot:
@@ -402,11 +377,6 @@ def merge_shards(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
             raise
         db.execute("commit")
     return [shard.fragments for shard in found]
-
-
-def reduced_page_cache(db: sqlite3.Connection) -> AbstractContextManager[None]:
-    """Limit SQLite's page cache during a sync with many readers."""
-    return _page_cache(db, SYNC_CACHE_KB)
 
 
 @contextmanager

@@ -212,7 +212,7 @@ def test_a_filter_ranks_sessions_that_are_far_down_without_it(index: Index) -> N
 def test_synonyms_of_one_search_do_not_affect_another(index: Index) -> None:
     index.write([message("the picture is slow", 1), message("nothing at all", 2)])
     query = parse("photo gallery")
-    with_synonyms = index.start_search(query, limit=5, synonyms=lambda word: ("picture",))
+    with_synonyms = index.search(query, limit=5, synonyms=lambda word: ("picture",))
     assert [hit.session for hit in with_synonyms.hits] == [1]
     assert found(index, "photo gallery") == []
 

@@ -13,7 +13,6 @@
     ranking.py     order, grouping by session, paging
     counts.py      number of messages and sessions that match
     highlights.py  query words in the text of a hit, and the line to show
-    background.py  a function call in a thread
 
 The index stores no message text and is derived from the archive: `Index.rebuild` discards it at any time.
 """

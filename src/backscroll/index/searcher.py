@@ -12,7 +12,8 @@ Sessions with the only word of a query in their title precede the others.
 
 Tantivy scores by BM25, with a higher weight for prose than for tool text. The hits then pass through
 `rank_block` (recency), `first_per_session` (grouping) and `take_page`. Ranking works on blocks of fixed
-size, so that pages are consistent. Counting runs in the background.
+size, so that pages are consistent. Nothing runs in a second thread: counting takes a tenth of a search, and
+handing over the interpreter lock takes longer.
 """
 
 import math
@@ -25,7 +26,6 @@ import tantivy
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.index.background import BackgroundTask
 from backscroll.index.compile import CompiledQuery, QueryPart, Synonyms, in_sessions
 from backscroll.index.counts import Counts, count_by_session, count_messages
 from backscroll.index.query import Query
@@ -72,43 +72,6 @@ class HitPage(Struct, frozen=True):
     with_inflections: bool = False  # words match in other forms too
 
 
-class PendingSearch:
-    """A page of hits for which counting may still run in the background."""
-
-    def __init__(
-        self,
-        hits: list[Hit],
-        counts: "Counts | BackgroundTask[Counts]",
-        *,
-        is_relaxed: bool = False,
-        with_inflections: bool = False,
-    ) -> None:
-        self.hits = hits
-        self.is_relaxed = is_relaxed
-        self.with_inflections = with_inflections
-        self._counts = counts
-
-    def finish(self) -> HitPage:
-        """Wait for the counts and return the page with them."""
-        counts = self._counts.result() if isinstance(self._counts, BackgroundTask) else self._counts
-        complete = counts.complete_sessions
-        hits = [
-            replace(
-                hit,
-                match_count=counts.of(hit.session),
-                matches_all=not self.is_relaxed if complete is None else hit.session in complete,
-            )
-            for hit in self.hits
-        ]
-        return HitPage(
-            hits,
-            counts.total,
-            counts.total if counts.row_count is None else counts.row_count,
-            is_relaxed=self.is_relaxed,
-            with_inflections=self.with_inflections,
-        )
-
-
 class TooManyTermsError(Exception):
     """A pattern matches more terms of the dictionary than Tantivy expands."""
 
@@ -118,7 +81,7 @@ class _FirstBlock(Struct, frozen=True):
 
     query: tantivy.Query
     rows: list[Row]
-    counts: Counts | BackgroundTask[Counts]
+    counts: Counts
     with_inflections: bool = False
     in_title: tuple[Hit, ...] = ()  # the best message of each session that has the word in its title
 
@@ -128,7 +91,7 @@ class _SessionRanking(Struct, frozen=True):
 
     hits: list[Hit]
     query: tantivy.Query  # every word or, if no message has them, some of the words
-    counts: BackgroundTask[Counts] | None  # of messages with every word
+    counts: Counts  # of messages with every word
     with_every_word: frozenset[int]  # sessions that have every word, in any messages
     is_relaxed: bool
     with_inflections: bool
@@ -142,7 +105,7 @@ class Snapshot:
         # Compiling one query asks several times for the same words.
         self.has_word = lru_cache(maxsize=_CACHED_WORDS)(partial(_has_word, searcher))
         self._first_blocks = LRUCache[tuple[Query, SearchBy], _FirstBlock](_CACHED_QUERIES)
-        self._rankings = LRUCache[tuple[Query, Synonyms], _SessionRanking](_CACHED_QUERIES)
+        self._rankings = LRUCache[tuple[Query, Synonyms, bool], _SessionRanking](_CACHED_QUERIES)
 
     def search(
         self,
@@ -155,24 +118,39 @@ class Snapshot:
         match_any: bool = False,
         with_counts: bool = True,
         find_parents: FindParents = lambda _: {},
-    ) -> PendingSearch:
+    ) -> HitPage:
         """Return one page of the best messages, or of the sessions that contain them.
 
         With ``match_any``, messages with some of the words match even if others have all of them.
         """
         if query.is_empty:
-            return PendingSearch([], Counts(0))
+            return HitPage([], 0, 0)
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY_MS
         parts = query.parts() if query.is_ranked else []
         if by == "session" and parts and not match_any:
             return self._search_sessions(
-                query, parts, limit=limit, offset=offset, today=today, find_parents=find_parents
+                query,
+                parts,
+                limit=limit,
+                offset=offset,
+                today=today,
+                with_counts=with_counts,
+                find_parents=find_parents,
             )
+        search_any_part = partial(
+            self._search_any_part,
+            query,
+            limit=limit,
+            offset=offset,
+            by=by,
+            today=today,
+            with_counts=with_counts,
+        )
         if match_any and parts:
-            return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
+            return search_any_part(parts)
         first = self._cached_first_block(query, by, today) if with_counts else self._first_block(query, None)
         if not first.rows and (parts := query.parts()):
-            return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
+            return search_any_part(parts)
         blocks = self._blocks(first.query, first.rows, is_ranked=query.is_ranked, today=today)
         if by == "session":
             blocks = first_per_session(chain([list(first.in_title)], blocks))
@@ -181,7 +159,7 @@ class Snapshot:
                 best = subagents_last(best, find_parents({hit.session for hit in best}))
                 blocks = chain([best], blocks)
         hits = take_page(blocks, limit=limit, offset=offset)
-        return PendingSearch(hits, first.counts, with_inflections=first.with_inflections)
+        return _counted_page(hits, first.counts, with_inflections=first.with_inflections)
 
     def _search_sessions(
         self,
@@ -191,17 +169,18 @@ class Snapshot:
         limit: int,
         offset: int,
         today: int,
+        with_counts: bool,
         find_parents: FindParents,
-    ) -> PendingSearch:
+    ) -> HitPage:
         """Return the best sessions for several words, each with the message that shows best why."""
-        key = query.query, query.synonyms
-        ranking = self._rankings.get(key) or self._rank_sessions(query, parts, today)
+        key = query.query, query.synonyms, with_counts
+        ranking = self._rankings.get(key) or self._rank_sessions(query, parts, today, with_counts=with_counts)
         self._rankings.put(key, ranking)
         best = subagents_last(ranking.hits, find_parents({hit.session for hit in ranking.hits}))
         hits = take_page(chain([best], self._remaining_sessions(ranking, today)), limit=limit, offset=offset)
-        return PendingSearch(
+        return _counted_page(
             hits,
-            BackgroundTask(lambda: self._count_page(query, parts, ranking, hits)),
+            self._count_page(query, parts, ranking, hits) if with_counts else Counts(None),
             is_relaxed=ranking.is_relaxed,
             with_inflections=ranking.with_inflections,
         )
@@ -212,15 +191,14 @@ class Snapshot:
         blocks = self._blocks(ranking.query, first, is_ranked=True, today=today)
         yield from continue_ranking(ranking.hits, first_per_session(blocks))
 
-    def _rank_sessions(self, query: CompiledQuery, parts: list[QueryPart], today: int) -> _SessionRanking:
+    def _rank_sessions(
+        self, query: CompiledQuery, parts: list[QueryPart], today: int, *, with_counts: bool
+    ) -> _SessionRanking:
         """Compute the strict, relaxed and session text rankings and combine them."""
-        typed = query.strict()
-        counts: BackgroundTask[Counts] | None = BackgroundTask(lambda: self._count_sessions(typed))
-        strict_query, strict, with_inflections = self._strict_sessions(query, typed, today)
-        if strict_query is None:
-            counts = None
-        elif strict_query is not typed:
-            counts = BackgroundTask(lambda: self._count_sessions(strict_query))
+        strict_query, strict, with_inflections = self._strict_sessions(query, today)
+        counts = Counts(None)
+        if strict_query is not None and with_counts:
+            counts = self._count_sessions(strict_query)
         by_session = self._search_session_text(query, parts)
         known = {hit.session: hit.position for hit in strict}
         any_part = query.any_part(parts)
@@ -260,13 +238,13 @@ class Snapshot:
         )
 
     def _strict_sessions(
-        self, query: CompiledQuery, typed: tantivy.Query, today: int
+        self, query: CompiledQuery, today: int
     ) -> tuple[tantivy.Query | None, list[Hit], bool]:
         """Return the query for every word, the sessions that it finds, and whether words are inflected.
 
         System messages and very long messages are ignored. The query is None if nothing matches.
         """
-        for strict, with_inflections in ((typed, False), (query.with_inflections(), True)):
+        for strict, with_inflections in ((query.strict(), False), (query.with_inflections(), True)):
             if strict is None:
                 continue
             if hits := self._best_per_session(query.without_noise(strict), today):
@@ -308,7 +286,7 @@ class Snapshot:
         self, query: CompiledQuery, parts: list[QueryPart], ranking: _SessionRanking, hits: list[Hit]
     ) -> Counts:
         """Count the messages with every word or, in sessions without one, those with any of the words."""
-        strict = ranking.counts.result() if ranking.counts is not None else Counts(None)
+        strict = ranking.counts
         strict_sessions = frozenset(bucket["key"] for bucket in strict.buckets)
         ranked = {hit.session for hit in ranking.hits}
         complete = strict_sessions | (ranking.with_every_word & ranked)
@@ -356,14 +334,14 @@ class Snapshot:
 
     def _read_first_block(
         self, query: tantivy.Query, is_ranked: bool, by: SearchBy | None = None
-    ) -> tuple[list[Row], Counts | BackgroundTask[Counts]]:
+    ) -> tuple[list[Row], Counts]:
         """Return the first block of rows and the counts. Without ``by``, nothing is counted."""
         size = _first_block_size(is_ranked)
         if by != "session":
             rows, total = self._block(query, 0, size, is_ranked, with_count=by is not None)
             return rows, Counts(total)
-        counts = BackgroundTask(lambda: self._count_sessions(query))
-        return self._block(query, 0, size, is_ranked)[0], counts
+        rows, _ = self._block(query, 0, size, is_ranked)
+        return rows, self._count_sessions(query) if rows else Counts(0)
 
     def _count_sessions(self, query: tantivy.Query) -> Counts:
         buckets = count_by_session(self.searcher, query)
@@ -378,14 +356,15 @@ class Snapshot:
         offset: int,
         by: SearchBy,
         today: int,
-    ) -> PendingSearch:
+        with_counts: bool,
+    ) -> HitPage:
         """Return the best messages with some of the words. There is no total: it would be nearly all."""
         any_part = query.any_part(parts)
         rows, _ = self._read_first_block(any_part, True)
         blocks = self._blocks(any_part, rows, is_ranked=True, today=today)
         if by == "message":
             hits = take_page(blocks, limit=limit, offset=offset)
-            return PendingSearch(hits, Counts(None), is_relaxed=True, with_inflections=True)
+            return _counted_page(hits, Counts(None), is_relaxed=True, with_inflections=True)
         groups = first_per_session(blocks)
         best = next(groups, [])
         coverage = _session_coverage(
@@ -393,9 +372,11 @@ class Snapshot:
         )
         best = rerank(best, coverage)
         hits = take_page(chain([best], groups), limit=limit, offset=offset)
-        within = query.within(any_part, in_sessions({hit.session for hit in hits}))
-        counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, within)))
-        return PendingSearch(hits, counts, is_relaxed=True, with_inflections=True)
+        buckets = []
+        if with_counts:
+            within = query.within(any_part, in_sessions({hit.session for hit in hits}))
+            buckets = count_by_session(self.searcher, within)
+        return _counted_page(hits, Counts(None, buckets), is_relaxed=True, with_inflections=True)
 
     def newest(self, query: tantivy.Query) -> Iterator[Hit]:
         """Return every match, newest first, messages without a timestamp last.
@@ -446,6 +427,27 @@ class Snapshot:
             block, _ = self._block(query, offset, size, is_ranked)
 
 
+def _counted_page(
+    hits: list[Hit], counts: Counts, *, is_relaxed: bool = False, with_inflections: bool = False
+) -> HitPage:
+    complete = counts.complete_sessions
+    counted = [
+        replace(
+            hit,
+            match_count=counts.of(hit.session),
+            matches_all=not is_relaxed if complete is None else hit.session in complete,
+        )
+        for hit in hits
+    ]
+    return HitPage(
+        counted,
+        counts.total,
+        counts.total if counts.row_count is None else counts.row_count,
+        is_relaxed=is_relaxed,
+        with_inflections=with_inflections,
+    )
+
+
 def _first_block_size(is_ranked: bool) -> int:
     return FIRST_RANKED_BLOCK if is_ranked else FIRST_NEWEST_BLOCK
 
@@ -463,18 +465,10 @@ def _session_coverage(
     if not sessions:
         return coverage
     sessions_query = in_sessions(sessions)
-
-    def sessions_with(parts: list[QueryPart]) -> list[list[int]]:
-        counts = (count_by_session(searcher, query.within(part.anywhere, sessions_query)) for part in parts)
-        return [[bucket["key"] for bucket in buckets] for buckets in counts]
-
-    half = len(parts) // 2
-    second_half = BackgroundTask(lambda: sessions_with(parts[half:]))
-    first_half = sessions_with(parts[:half])
-    for part, found in zip(parts, first_half + second_half.result(), strict=True):
+    for part in parts:
         part_rarity = _rarity(searcher, part)
-        for session in found:
-            coverage[session] += part_rarity
+        for bucket in count_by_session(searcher, query.within(part.anywhere, sessions_query)):
+            coverage[bucket["key"]] += part_rarity
     return coverage
 
 

@@ -22,7 +22,7 @@ from backscroll.index.counts import FacetCounter, count_by_session
 from backscroll.index.query import Query
 from backscroll.index.ranking import FindParents, Hit
 from backscroll.index.schema import VERSION, IndexMetadata, open_index
-from backscroll.index.searcher import HitPage, PendingSearch, Snapshot, TooManyTermsError
+from backscroll.index.searcher import HitPage, Snapshot, TooManyTermsError
 from backscroll.model.search import SearchBy
 
 if TYPE_CHECKING:
@@ -178,11 +178,7 @@ class Index:
         finally:
             writer.close()
 
-    def search(self, query: Query, *, limit: int, offset: int = 0, by: SearchBy = "session") -> HitPage:
-        """Return one page: the best message of each session, or messages. Newest first without words."""
-        return self.finish_search(self.start_search(query, limit=limit, offset=offset, by=by))
-
-    def start_search(
+    def search(
         self,
         query: Query,
         *,
@@ -193,8 +189,8 @@ class Index:
         with_counts: bool = True,
         synonyms: Synonyms = lambda _: (),
         find_parents: FindParents = lambda _: {},
-    ) -> PendingSearch:
-        """Return the same page as `search` while counting continues in the background.
+    ) -> HitPage:
+        """Return one page: the best message of each session, or messages. Newest first without words.
 
         With ``match_any``, messages with some of the words match even if others have all of them. Synonyms
         count in the text of whole sessions. With ``find_parents``, subagents follow their sessions.
@@ -226,11 +222,6 @@ class Index:
         """Return the query in its language, as far as stop words or unknown words show it."""
         with self._damage_errors():
             return with_language(query, self._latest_snapshot().has_word)
-
-    def finish_search(self, search: PendingSearch) -> HitPage:
-        """Wait for the counts of a started search."""
-        with self._damage_errors():
-            return search.finish()
 
     def count_by_session(self, query: Query) -> dict[int, int]:
         """Return the number of messages with every word, by session id."""

@@ -149,6 +149,6 @@ def learn_named_secrets(
     names = Clause(tuple(Word(name) for name in _SECRET_NAMES))
     query = Query((names, Clause((SessionIds(frozenset(sessions)),))))
     limit = min(_BASE_SECRET_MESSAGES + _SECRET_MESSAGES_PER_SESSION * len(sessions), _MAX_SECRET_MESSAGES)
-    hits = index.start_search(query, limit=limit, by="message", with_counts=False).hits
+    hits = index.search(query, limit=limit, by="message", with_counts=False).hits
     keys = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
     redactor.scan(found.message for found in archive.messages.lookup(keys).values())

@@ -187,7 +187,7 @@ def _find_candidates(
     query = resolve_filters(archive, query.with_filters(*filters))
     report = progress or (lambda done, total: None)
     report(0, _STEPS)
-    hits = index.start_search(query, limit=_MAX_CANDIDATE_SESSIONS, with_counts=False, synonyms=synonyms).hits
+    hits = index.search(query, limit=_MAX_CANDIDATE_SESSIONS, with_counts=False, synonyms=synonyms).hits
     min_score = max((hit.score for hit in hits), default=0.0) * _MIN_RELATIVE_SCORE
     relevant = [hit for hit in hits if hit.score >= min_score]
     report(1, _STEPS)
@@ -208,7 +208,7 @@ def _find_candidates(
 def _find_prose(index: Index, clauses: tuple[Clause, ...], sessions: frozenset[int]) -> dict[int, list[int]]:
     """Return the positions of prose with some of the words in each session, best first."""
     query = Query((*clauses, _PROSE, Clause((SessionIds(sessions),))))
-    result = index.start_search(query, limit=_MAX_PROSE_HITS, by="message", match_any=True, with_counts=False)
+    result = index.search(query, limit=_MAX_PROSE_HITS, by="message", match_any=True, with_counts=False)
     positions: defaultdict[int, list[int]] = defaultdict(list)
     for hit in result.hits:
         positions[hit.session].append(hit.position)

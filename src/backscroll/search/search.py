@@ -230,13 +230,11 @@ def search_words(
     query = index.with_language(query)
     if by == "session":
         query = exclude_sessions(archive, index, query)
-    search = index.start_search(
-        query, limit=limit, offset=offset, by=by, find_parents=archive.sessions.parents_of
-    )
-    texts = load_hit_texts(archive, map(message_key, search.hits))
+    page = index.search(query, limit=limit, offset=offset, by=by, find_parents=archive.sessions.parents_of)
+    texts = load_hit_texts(archive, map(message_key, page.hits))
     if redaction is not None:
-        redaction.learn({hit.session for hit in search.hits})
-    locate = partial(find_spans, query=query, with_inflections=search.with_inflections)
+        redaction.learn({hit.session for hit in page.hits})
+    locate = partial(find_spans, query=query, with_inflections=page.with_inflections)
     locate_forms = partial(find_spans, query=query, with_inflections=True)
     found = [
         _locate_words(
@@ -245,7 +243,7 @@ def search_words(
             redact,
             locate if hit.is_strict or hit.ranks is None else locate_forms,
         )
-        for hit in search.hits
+        for hit in page.hits
         if message_key(hit) in texts
     ]
     spread = {
@@ -255,15 +253,13 @@ def search_words(
     }
     second = _find_second_matches(archive, index, query, spread, locate_forms, redact)
     matches = list(build_matches(archive, found, request.context))
-    page = index.finish_search(search)  # counting ran in the background until here
-    counted = {message_key(hit): hit for hit in page.hits}
     seen = offset + len(page.hits) if page.hits else 0
     return SearchResult(
         data=tuple(
             replace(
                 match,
-                match_count=counted[message_key(each.hit)].match_count if with_counts else 1,
-                matches_all=counted[message_key(each.hit)].matches_all,
+                match_count=each.hit.match_count if with_counts else 1,
+                matches_all=each.hit.matches_all,
                 also=second.get(each.hit.session),
             )
             for match, each in zip(matches, found, strict=True)
@@ -316,9 +312,7 @@ def _find_second_matches(
     if not found:
         return {}
     within = _within(query, found)
-    hits = index.start_search(
-        within, limit=_MAX_SECOND_HITS, by="message", match_any=True, with_counts=False
-    ).hits
+    hits = index.search(within, limit=_MAX_SECOND_HITS, by="message", match_any=True, with_counts=False).hits
     candidates: defaultdict[int, list[int]] = defaultdict(list)
     for hit in hits:
         if hit.position != found[hit.session][0] and len(candidates[hit.session]) < _MAX_SECOND_CANDIDATES:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from backscroll.archive.archive import Archive
 from backscroll.archive.sync_state import IndexJob
 from backscroll.errors import ArchiveError
-from backscroll.index.background import BackgroundTask
 from backscroll.index.documents import EncodedMessage, IndexSession, encode_message, prose_in, window_start
 from backscroll.index.store import Index, IndexDamagedError
 from backscroll.model.message import Message
@@ -22,6 +21,8 @@ from backscroll.model.workspace import UNKNOWN_WORKSPACE
 from backscroll.stores.index_documents import SpooledDocuments, annotations_document, message_document
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from backscroll.archive.maintenance.forget import ForgetResult
     from backscroll.index.writer import Writer
 
@@ -118,8 +119,9 @@ class Indexer:
         self._resources = ExitStack()
         self._uncommitted: set[IndexJob] = set()
         self._uncommitted_bytes = 0  # of spooled documents
-        self._feeding: BackgroundTask[None] | None = None
-        self._spooled: SpooledDocuments | None = None  # used by the background task
+        self._feeder: ThreadPoolExecutor | None = None
+        self._feeding: Future[None] | None = None
+        self._spooled: SpooledDocuments | None = None  # used by the feeder
 
     def __enter__(self) -> Self:
         return self
@@ -197,7 +199,11 @@ class Indexer:
                 )
                 writer.add_session(one.session, documents, with_title=True)
 
-        self._feeding = BackgroundTask(feed)
+        if self._feeder is None:
+            from concurrent.futures import ThreadPoolExecutor  # start-up: needed by a large first sync only
+
+            self._feeder = self._resources.enter_context(ThreadPoolExecutor(max_workers=1))
+        self._feeding = self._feeder.submit(feed)
 
     def _end_feeding(self) -> None:
         feeding, self._feeding = self._feeding, None

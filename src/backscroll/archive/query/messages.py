@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 MAX_CACHE_BYTES = 16 * 1024 * 1024
 MAX_DELTA_BASE_BYTES = 4 * 1024 * 1024
-BATCH_BYTES = 1024 * 1024  # compressed bytes that are decompressed in one batch
 FragmentPosition = tuple[int, int]  # id of a fragment, position of a message or of a chunk's first message
 MessageKey = tuple[int, int]  # id of a session (conversations.number or subagent.id), position of a message
 _Counts = tuple[int, int, int, int, int, int | None]  # calls, errors, added, removed, compactions, time
@@ -601,10 +600,6 @@ class _CachedChunk:
         self.size_bytes += len(encoded)
 
 
-# Position of a chunk, the chunk, and the requested offsets by frame.
-_Request = tuple[FragmentPosition, _CachedChunk, Mapping[int, Sequence[int]]]
-
-
 class _ChunkCache:
     """LRU cache of the chunks of one version of the archive."""
 
@@ -633,48 +628,22 @@ class _ChunkCache:
                         yield start, chunk.decompressed[index], in_frame
                     continue
             missing.append(start)
-        for start, chunk, by_frame in self._read(missing, offsets_by_chunk) if missing else ():
-            for index, in_frame in by_frame.items():
+        for start, body in self._bodies(missing) if missing else ():
+            chunk = self._chunks.get(start) or _new_chunk(body, offsets_by_chunk[start])
+            for index, in_frame in chunk.by_frame(offsets_by_chunk[start]).items():
+                if index not in chunk.decompressed:
+                    chunk.add(index, self._reader.decode(chunk.compressed_frame(body, index)))
+                    self._chunks.put(start, chunk)
                 yield start, chunk.decompressed[index], in_frame
 
-    def _read(
-        self, starts: Sequence[FragmentPosition], offsets_by_chunk: Mapping[FragmentPosition, Sequence[int]]
-    ) -> Iterator[_Request]:
-        """Read chunks from the archive and decompress the requested frames in batches."""
+    def _bodies(self, starts: Sequence[FragmentPosition]) -> Iterator[tuple[FragmentPosition, bytes]]:
         rows = self._db.execute(
             "select c.fragment_id, c.position, c.body from json_each(?) j cross join message_chunk c"
             " on c.fragment_id = json_extract(j.value, '$[0]')"
             " and c.position = json_extract(j.value, '$[1]')",
             [msgspec.json.encode(starts).decode()],
         )
-        requests: list[_Request] = []
-        compressed: list[bytes] = []
-        batch_bytes = 0
-        for fragment_id, position, body in rows:
-            start = fragment_id, position
-            chunk = self._chunks.get(start) or _new_chunk(body, offsets_by_chunk[start])
-            by_frame = chunk.by_frame(offsets_by_chunk[start])
-            requests.append((start, chunk, by_frame))
-            frames = [
-                chunk.compressed_frame(body, index) for index in by_frame if index not in chunk.decompressed
-            ]
-            compressed += frames
-            batch_bytes += sum(map(len, frames))
-            if batch_bytes > BATCH_BYTES:
-                self._decompress(requests, compressed)
-                yield from requests
-                requests, compressed, batch_bytes = [], [], 0
-        self._decompress(requests, compressed)
-        yield from requests
-
-    def _decompress(self, requests: Sequence[_Request], compressed: Sequence[bytes]) -> None:
-        """Decompress the missing frames, which are in the same order as in the requests."""
-        decompressed = iter(self._reader.decode_all(compressed))
-        for start, chunk, by_frame in requests:
-            for index in by_frame:
-                if index not in chunk.decompressed:
-                    chunk.add(index, next(decompressed))
-                    self._chunks.put(start, chunk)
+        return (((fragment_id, position), body) for fragment_id, position, body in rows)
 
 
 def _new_chunk(body: bytes, offsets: Sequence[int]) -> _CachedChunk:

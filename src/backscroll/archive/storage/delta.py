@@ -11,13 +11,11 @@ A delta body starts with a header that names its base, and is unreadable without
 keys reject the deletion otherwise.
 """
 
-import os
 import sqlite3
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from threading import Thread
 from typing import NamedTuple
 
 from backscroll.archive.connection import text_list
@@ -46,7 +44,6 @@ _SEGMENT_HEADER = Struct(">cqqq")  # marker, version of the base file, offset, s
 _MESSAGES_HEADER = Struct(">cqq")  # marker, positions of the first and last chunk
 _WINDOW_LOG = 25  # larger than a segment and the largest base together
 _MAX_CACHE_BYTES = 32 * 1024 * 1024
-_MIN_THREAD_BYTES = 256 * 1024  # compressed; below this, starting a thread takes longer than it saves
 # Against another file: large tables, which find matches as short as the text of a small line.
 _REPEAT_OPTIONS: dict[int, dict[int, int]] = {
     bits: {
@@ -90,13 +87,6 @@ class BodyReader:
             return decompress(body)
         _, fragment_id, first, last = _CHUNK_HEADER.unpack_from(body)
         return _decompress_delta(body[_CHUNK_HEADER.size :], self.read_chunks(fragment_id, first, last))
-
-    def decode_all(self, bodies: Sequence[bytes]) -> list[bytes]:
-        """Decompress the bodies of many chunks on two processors."""
-        decompressor = ParallelDecompressor([body for body in bodies if not body.startswith(_DELTA)])
-        deltas = iter([self.decode(body) for body in bodies if body.startswith(_DELTA)])
-        others = iter(decompressor.result())
-        return [next(deltas if body.startswith(_DELTA) else others) for body in bodies]
 
     def read_chunks(self, fragment_id: int, first: int, last: int) -> bytes:
         """Return the decompressed chunks of a fragment between two positions, joined."""
@@ -158,37 +148,6 @@ class BodyReader:
     def cache(self, key: tuple[int, ...], data: bytes) -> None:
         """Cache a decompressed chunk or segment."""
         self._bases.put(key, data)
-
-
-class ParallelDecompressor:
-    """Decompress bodies in a second thread too. Zstandard releases the interpreter lock."""
-
-    def __init__(self, bodies: Sequence[bytes]) -> None:
-        self._bodies = bodies
-        self._decompressed: dict[int, bytes] = {}
-        self._remaining = iter(range(len(bodies)))  # shared by both threads; each takes the next index
-        is_large = len(bodies) > 1 and sum(map(len, bodies)) >= _MIN_THREAD_BYTES and os.cpu_count() != 1
-        self._thread = Thread(target=self._work) if is_large else None
-        if self._thread is not None:
-            self._thread.start()
-
-    def result(self) -> list[bytes]:
-        """Return every body decompressed. Raises what `decompress` raises."""
-        self._work()
-        if self._thread is not None:
-            self._thread.join()
-        decompressed = self._decompressed
-        return [
-            decompressed[index] if index in decompressed else decompress(body)
-            for index, body in enumerate(self._bodies)
-        ]
-
-    def _work(self) -> None:
-        for index in self._remaining:
-            try:
-                self._decompressed[index] = decompress(self._bodies[index])
-            except zstd.ZstdError:
-                return  # `result` decompresses this body again and raises
 
 
 def read_messages(db: sqlite3.Connection, body: bytes) -> list[Message]:

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.counts import Counts
 from backscroll.index.documents import (
     WINDOW_MESSAGES,
     IndexMessage,
@@ -17,6 +16,7 @@ from backscroll.index.documents import (
 )
 from backscroll.index.query import parse
 from backscroll.index.ranking import Hit, combine_rankings, subagents_last
+from backscroll.index.searcher import Counts
 from backscroll.index.store import Index
 from backscroll.model.search import SearchRanks
 from tests.index.documents import found, message

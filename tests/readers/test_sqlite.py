@@ -14,8 +14,7 @@ import pytest
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.readers import sqlite as sqlite_files
 from backscroll.readers.files import change_token
-from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.readers.wal import has_commits
+from backscroll.readers.sqlite import Database, as_bytes, has_commits
 
 WRITER = """
 import sqlite3, sys

@@ -9,9 +9,8 @@
     query.py       query syntax, parsed into a value
     pattern.py     substrings and regular expressions
     compile.py     queries and patterns as Tantivy queries
-    searcher.py    search in one commit of the index
+    searcher.py    search in one commit of the index; number of messages and sessions that match
     ranking.py     order, grouping by session, paging
-    counts.py      number of messages and sessions that match
     highlights.py  query words in the text of a hit, and the line to show
 
 The index stores no message text and is derived from the archive: `Index.rebuild` discards it at any time.

@@ -18,11 +18,10 @@ import msgspec
 import tantivy
 
 from backscroll.index.compile import CompiledQuery, Synonyms, candidate_queries, with_language
-from backscroll.index.counts import FacetCounter, count_by_session
 from backscroll.index.query import Query
 from backscroll.index.ranking import FindParents, Hit
 from backscroll.index.schema import VERSION, IndexMetadata, open_index
-from backscroll.index.searcher import HitPage, Snapshot, TooManyTermsError
+from backscroll.index.searcher import FacetCounter, HitPage, Snapshot, TooManyTermsError, count_by_session
 from backscroll.model.search import SearchBy
 
 if TYPE_CHECKING:

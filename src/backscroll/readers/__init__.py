@@ -6,7 +6,6 @@ json_outline  keys and types of documents without values, for bug reports
 protobuf      the protobuf wire format without a schema
 timestamps    timestamps in all formats that the tools use
 sqlite        SQLite databases that another program may be writing
-wal           write-ahead logs of SQLite
 files         permissions, names, hashes and changes of files
 file_lock     inter-process locks on files
 temp_folder   private temporary folders

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from backscroll.archive.archive import Archive
 from backscroll.archive.query.sessions import SessionProperties
 from backscroll.archive.query.workspaces import find_workspaces
-from backscroll.index.counts import FacetCounter
 from backscroll.index.pattern import Pattern
 from backscroll.index.query import Clause, Filter, Query
+from backscroll.index.searcher import FacetCounter
 from backscroll.index.store import Index
 from backscroll.model.message import Role
 from backscroll.model.search import SearchFacets

@@ -1,11 +1,14 @@
 """Temporary folders: private, removed at exit, and cleaned up after a killed process."""
 
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,3 +67,20 @@ def test_folders_of_other_programs_are_not_removed(temporary: Path) -> None:
     with TempFolder():
         pass
     assert len(list(temporary.iterdir())) == 3
+
+
+def test_a_folder_that_another_process_deletes_before_it_is_locked_is_created_again(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, paths = sqlite3.connect, list[Path]()
+
+    def connect_late(path: Path, **options: Any) -> sqlite3.Connection:
+        paths.append(path)
+        if len(paths) == 1:
+            shutil.rmtree(path.parent)
+        return connect(path, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_late)
+    with TempFolder() as folder:
+        assert [path.parent for path in paths][1:] == [folder]
+        assert list(temporary.iterdir()) == [folder]

@@ -10,12 +10,14 @@ def try_lock(path: Path) -> sqlite3.Connection | None:
     Closing the connection releases the lock.
     """
     path.touch(mode=0o600, exist_ok=True)
-    db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    db = None
     try:
+        db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         if try_lock_connection(db):
             return db
     except sqlite3.OperationalError as error:
-        db.close()
+        if db is not None:
+            db.close()
         raise OSError(f"{path} cannot be locked: {error}") from error
     db.close()
     return None

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import get_args
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from backscroll.index.counts import FacetCounter
 from backscroll.index.pattern import Pattern
 from backscroll.index.query import Clause, Filter, Query
 from backscroll.index.store import Index
+from backscroll.model.dates import midnight
 from backscroll.model.message import Role
 from backscroll.model.search import SearchFacets
 from backscroll.model.session import FacetValue
@@ -140,11 +141,7 @@ def _dates(counter: _Counter, query: Query) -> Iterator[FacetValue]:
             starts.append(next_start(starts[-1]))
         if starts[-1] > last:
             break
-    counts = counter.by_time(query, [_milliseconds(start) for start in starts])
+    counts = counter.by_time(query, [int(midnight(start).timestamp() * 1000) for start in starts])
     for start, count in zip(starts, counts, strict=False):
         name = start.strftime(pattern)
         yield FacetValue(name, name, count)
-
-
-def _milliseconds(day: date) -> int:
-    return int(datetime.combine(day, time()).astimezone().timestamp() * 1000)

@@ -1,7 +1,7 @@
 """Days, weeks and months of a time zone."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 
 BUCKET_SECONDS = 900
@@ -22,12 +22,6 @@ def period_namer(span: str, zone: tzinfo | None) -> Callable[[int | None], str |
         return bucket_start(bucket, zone).strftime(pattern) if bucket is not None else None
 
     return named
-
-
-def midnight(day: date, zone: tzinfo | None) -> datetime:
-    """Return the start of a day in a zone or in local time. Days are not always 24 hours long."""
-    start = datetime.combine(day, time())
-    return start.astimezone() if zone is None else start.replace(tzinfo=zone)
 
 
 def zone_name(zone: tzinfo | None) -> str:

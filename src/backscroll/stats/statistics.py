@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from backscroll.archive.query.statistics import Statistics as Counted
 from backscroll.archive.session_key import SessionKey
 from backscroll.errors import UsageError
+from backscroll.model.dates import midnight
 from backscroll.model.session import Filter
 from backscroll.model.statistics import Breakdown, By, Explanation, MostEdited, Report, SeriesGroup, Year
 from backscroll.pricing.prices import PriceTable, with_own
-from backscroll.stats.calendar import midnight
 from backscroll.stats.costs import explain
 from backscroll.stats.totals import add_up, add_up_series, messages_by_hour
 from backscroll.stats.year_review import review

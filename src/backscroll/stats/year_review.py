@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.query.statistics import ActivityTotals, GroupTotals, Statistics
+from backscroll.model.dates import midnight
 from backscroll.model.session import Filter
 from backscroll.model.statistics import Favorite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
-from backscroll.stats.calendar import bucket_start, midnight, zone_name
+from backscroll.stats.calendar import bucket_start, zone_name
 from backscroll.stats.totals import add_up
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*[^\W_]")

@@ -31,8 +31,8 @@ from backscroll.model.session import SessionSummary
 from backscroll.model.text import sanitize
 from backscroll.redact.redactor import Redactor
 from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
-from backscroll.search.filters import resolve_filters
 from backscroll.search.matches import RedactText, learn_named_secrets, load_hit_texts
+from backscroll.search.search import resolve_filters
 from backscroll.stores.lookup import find_session
 from backscroll.stores.stores import Stores
 

@@ -13,7 +13,7 @@ from backscroll.git.repository import find_commit
 from backscroll.model.commit import SurvivalBy, SurvivalRow
 from backscroll.model.session import Filter
 from backscroll.pricing.prices import with_own
-from backscroll.stats.costs import SessionCost, session_costs
+from backscroll.stats.totals import SessionCost, session_costs
 from backscroll.stores.arguments import AnyPath
 
 

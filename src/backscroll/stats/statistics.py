@@ -13,8 +13,7 @@ from backscroll.model.dates import midnight
 from backscroll.model.session import Filter
 from backscroll.model.statistics import Breakdown, By, Explanation, MostEdited, Report, SeriesGroup, Year
 from backscroll.pricing.prices import PriceTable, with_own
-from backscroll.stats.costs import explain
-from backscroll.stats.totals import add_up, add_up_series, messages_by_hour
+from backscroll.stats.totals import add_up, add_up_series, explain, messages_by_hour
 from backscroll.stats.year_review import review
 from backscroll.stores.arguments import check_choice
 from backscroll.stores.lookup import find_session

@@ -16,8 +16,7 @@ from backscroll.model.dates import midnight
 from backscroll.model.session import Filter
 from backscroll.model.statistics import Favorite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
-from backscroll.stats.calendar import bucket_start, zone_name
-from backscroll.stats.totals import add_up
+from backscroll.stats.totals import add_up, bucket_start, zone_name
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*[^\W_]")
 MIN_TOPIC_SESSIONS = 2  # with the same word

@@ -44,8 +44,7 @@ from backscroll.commits.lines import (
 from backscroll.commits.paths import base_name, normalize
 from backscroll.commits.scan import SessionWork, edit_texts, load_sessions, update_scans
 from backscroll.commits.turns import call_position
-from backscroll.git.blame import BlamedLine, blame
-from backscroll.git.log import Commit, list_file_commits, read_commits
+from backscroll.git.log import BlamedLine, Commit, blame, list_file_commits, read_commits
 from backscroll.git.process import decode
 from backscroll.git.repository import Repository
 from backscroll.model.commit import BlameLine
@@ -93,7 +92,7 @@ def blame_file(
     revision: str | None = None,
     progress: Progress | None = None,
 ) -> list[BlameLine]:
-    """Return the lines of a file with commit, session and prompt. See `backscroll.git.blame`."""
+    """Return the lines of a file with commit, session and prompt. See `backscroll.git.log`."""
     blamed = blame(repository, file, lines, revision=revision)
     update_scans(archive, progress)
     first_edit = archive.edit_scans.first_edit_at()

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from backscroll.archive.archive import Archive
+from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.commits.checkouts import CheckoutIndex
 from backscroll.commits.commit_graph import (
     COMMIT_VERSION,
@@ -43,7 +44,6 @@ from backscroll.commits.lines import (
 )
 from backscroll.commits.paths import base_name, normalize
 from backscroll.commits.scan import SessionWork, edit_texts, load_sessions, update_scans
-from backscroll.commits.turns import call_position
 from backscroll.git.log import BlamedLine, Commit, blame, list_file_commits, read_commits
 from backscroll.git.process import decode
 from backscroll.git.repository import Repository
@@ -582,3 +582,22 @@ class _SessionReader:
     @cached_property
     def _count(self) -> int:
         return self._archive.messages.extent(self._summary)[1]
+
+
+def call_position(call_id: str | None, message: Message, messages: Sequence[Message]) -> int | None:
+    """Return the position of the call that started a subagent, or else of the message at that time.
+
+    ``message`` is of the subagent, ``messages`` are of the session.
+    """
+    if call_id is not None:
+        for position, own in enumerate(messages):
+            if own.tool is not None and own.tool.id == call_id:
+                return position
+    at = to_milliseconds(message.timestamp)
+    times = [
+        (own_at, position)
+        for position, own in enumerate(messages)
+        if (own_at := to_milliseconds(own.timestamp))
+    ]
+    earlier = [time for time in times if at is not None and time[0] <= at]
+    return max(earlier)[1] if earlier else None

@@ -1,4 +1,4 @@
-"""Commits, and the lines that each one adds."""
+"""Commits, the lines that each one adds, and the commit that each line of a file comes from."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,21 +14,18 @@ from backscroll.git.repository import Repository, find_commit, read_file
 from backscroll.model.text import pluralize
 
 _FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%S", "%B")
-
-
 _FORMAT = f"--format={'%x00'.join(_FIELDS)}"
-
-
 _HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-
-
 _MAX_FILE_LINES = 20_000  # added lines of a file that are read; larger files are generated or data
-
-
 _DIFF = (
     *("diff-tree", "--stdin", "--always", "--root", "-r", "-p", "-U0"),
     *("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
 )
+_HEADER = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
+_BINARY_CHECK_BYTES = 8000  # as git does
+# Git compares a new file with every file of its parent commit to find copies. It takes 0.8 s for this many
+# lines, multiplied by files.
+_MAX_COMPARED_LINES = 400_000
 
 
 class Commit(Struct, frozen=True):
@@ -198,17 +195,6 @@ def _patch_path(text: bytes) -> str | None:
     """Return the path of a ``+++`` or ``---`` line. None for a file that does not exist on this side."""
     path = unquote(decode(text).removesuffix("\t"))
     return None if path == "/dev/null" else path[2:]
-
-
-_HEADER = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
-
-
-_BINARY_CHECK_BYTES = 8000  # as git does
-
-
-# Git compares a new file with every file of its parent commit to find copies. It takes 0.8 s for this many
-# lines, multiplied by files.
-_MAX_COMPARED_LINES = 400_000
 
 
 class BlamedLine(Struct, frozen=True):

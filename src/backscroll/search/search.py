@@ -92,6 +92,132 @@ if TYPE_CHECKING:
     from backscroll.model.search import FilterItem, InvalidFilter, SearchFacets
     from backscroll.redact.redactor import Redactor
 
+MAX_MODELS = 12  # each is one more query
+MAX_WORKSPACES = 50
+MAX_DATES = 40
+_KINDS = ("edit", "error")
+_Counter = FacetCounter | PatternCounter
+_WILDCARD = re.compile(r"[*/\\]")  # in a name, it means something else
+_PERIODS: tuple[tuple[str, Callable[[date], date]], ...] = (  # format, and the start of the next period
+    ("%Y-%m-%d", lambda day: day + timedelta(days=1)),
+    ("%Y-%m", lambda day: (day.replace(day=1) + timedelta(days=32)).replace(day=1)),
+    ("%Y", lambda day: date(day.year + 1, 1, 1)),
+)
+_MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
+_MAX_SECOND_HITS = 200
+_MAX_SECOND_CANDIDATES = 3  # per session
+MAX_MATCHES = 100_000
+Progress = Callable[[int, int], None]  # items processed, total
+
+
+class Search:
+    """Word and pattern search over index and archive."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def sessions(
+        self,
+        request: SearchRequest,
+        *,
+        progress: Progress | None = None,
+        redactor: Redactor | None = None,
+    ) -> SearchResult:
+        """Return one page of matches."""
+        check_page(request.limit, request.offset)
+        check_choice("kind of search", request.pattern, SearchKind)
+        check_choice("unit of results", request.by, SearchBy)
+        for name in request.filters:
+            check_choice("filter", name, FILTER_NAMES)
+        if request.context < 0:
+            raise UsageError(f"The number of context lines must not be negative: {request.context}.")
+        archive = self._stores.archive
+        workspace = request.filters.get("workspace", "*")
+        if isinstance(workspace, str) and "*" not in workspace:
+            archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
+        query = _parse(request.query, request.pattern, request.filter_query)
+        conditions = [
+            QueryFilter(name, value)
+            for name, values in request.filters.items()
+            for value in ([values] if isinstance(values, str) else values)
+        ]
+        query = query.with_filters(*conditions, since=request.since, until=request.until)
+        query = resolve_filters(archive, query)
+        if request.pattern == "words":
+            _check_words(request.query, query)
+
+        def run(index: Index) -> SearchResult:
+            redaction = Redaction(archive, index, redactor) if redactor is not None else None
+            if request.pattern == "words":
+                return search_words(archive, index, query, request, redaction)
+            pattern = compile_pattern(request.query, request.pattern, ignore_case=request.ignore_case)
+            shown_progress = None if pattern.is_narrow else progress
+            return search_pattern(archive, index, pattern, query, request, redaction, shown_progress)
+
+        return self._stores.index.query(run)
+
+    def facets(
+        self, query: str, *, pattern: SearchKind, ignore_case: bool, filter_query: str
+    ) -> SearchFacets:
+        """Return how many messages that match each value of each filter would find."""
+        check_choice("kind of search", pattern, SearchKind)
+        archive = self._stores.archive
+        parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
+        if pattern == "words":
+            _check_words(query, parsed)
+
+        def run(index: Index) -> SearchFacets:
+            if pattern == "words":
+                return count_word_facets(archive, index, index.with_language(parsed))
+            compiled = compile_pattern(query, pattern, ignore_case=ignore_case)
+            return count_pattern_facets(archive, index, compiled, parsed)
+
+        return self._stores.index.query(run)
+
+    def in_session(
+        self,
+        summary: SessionSummary,
+        query: str,
+        *,
+        pattern: SearchKind = "words",
+        filter_query: str = "",
+        requires_all: bool = False,
+    ) -> SessionMatches:
+        """Return the messages of a session and its subagents that match a query.
+
+        If no message has all words, those with some of them match, unless ``requires_all``.
+        """
+        if pattern == "words" and not has_words(query):
+            pattern = "exact"  # the index contains no punctuation
+        archive, index = self._stores.archive, self._stores.index.index
+        if not index.is_usable() or not query.strip():
+            return SessionMatches(())
+        parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
+        if pattern == "words":
+            return find_words_in_session(archive, index, parsed, summary, requires_all=requires_all)
+        compiled = compile_pattern(query, pattern, ignore_case=True)
+        return find_pattern_in_session(archive, index, compiled, parsed, summary)
+
+    def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
+        """Scan a session for named secrets, so that the redactor also replaces them without a name."""
+        index = self._stores.index.index
+        if not index.is_usable():
+            redactor.scan(islice(self._stores.archive.messages.of_session(summary), _MAX_SCANNED_MESSAGES))
+            return
+        # A secret that the session names can occur without its name in a subagent.
+        sessions = self._stores.archive.sessions.ids_with_subagents(summary, with_parent=True)
+        learn_named_secrets(self._stores.archive, index, redactor, sessions)
+
+    @staticmethod
+    def filter_items(query: str) -> list[FilterItem]:
+        """Return the valid filters and time limits of a query, with their places in the text."""
+        return filter_items(query)
+
+    @staticmethod
+    def invalid_filters(query: str) -> list[InvalidFilter]:
+        """Return the parts of a query that look like filters and are none. They are searched as text."""
+        return invalid_filters(query)
+
 
 def resolve_filters(archive: Archive, query: Query) -> Query:
     """Replace filters that only the archive can evaluate, like ``workspace:``, ``tag:`` and ``is:gone``."""
@@ -153,31 +279,6 @@ def _copies_match(archive: Archive, summary: SessionSummary, query: Query) -> bo
         message.copied_from is not None and find_spans(text_with_paths(message), query).terms
         for message in archive.messages.without_usage(summary)
     )
-
-
-MAX_MODELS = 12  # each is one more query
-
-
-MAX_WORKSPACES = 50
-
-
-MAX_DATES = 40
-
-
-_KINDS = ("edit", "error")
-
-
-_Counter = FacetCounter | PatternCounter
-
-
-_WILDCARD = re.compile(r"[*/\\]")  # in a name, it means something else
-
-
-_PERIODS: tuple[tuple[str, Callable[[date], date]], ...] = (  # format, and the start of the next period
-    ("%Y-%m-%d", lambda day: day + timedelta(days=1)),
-    ("%Y-%m", lambda day: (day.replace(day=1) + timedelta(days=32)).replace(day=1)),
-    ("%Y", lambda day: date(day.year + 1, 1, 1)),
-)
 
 
 def count_word_facets(archive: Archive, index: Index, query: Query) -> SearchFacets:
@@ -290,130 +391,6 @@ def _dates(counter: _Counter, query: Query) -> Iterator[FacetValue]:
     for start, count in zip(starts, counts, strict=False):
         name = start.strftime(pattern)
         yield FacetValue(name, name, count)
-
-
-_MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
-
-
-_MAX_SECOND_HITS = 200
-
-
-_MAX_SECOND_CANDIDATES = 3  # per session
-
-
-MAX_MATCHES = 100_000
-
-
-Progress = Callable[[int, int], None]  # items processed, total
-
-
-class Search:
-    """Word and pattern search over index and archive."""
-
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
-
-    def sessions(
-        self,
-        request: SearchRequest,
-        *,
-        progress: Progress | None = None,
-        redactor: Redactor | None = None,
-    ) -> SearchResult:
-        """Return one page of matches."""
-        check_page(request.limit, request.offset)
-        check_choice("kind of search", request.pattern, SearchKind)
-        check_choice("unit of results", request.by, SearchBy)
-        for name in request.filters:
-            check_choice("filter", name, FILTER_NAMES)
-        if request.context < 0:
-            raise UsageError(f"The number of context lines must not be negative: {request.context}.")
-        archive = self._stores.archive
-        workspace = request.filters.get("workspace", "*")
-        if isinstance(workspace, str) and "*" not in workspace:
-            archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
-        query = _parse(request.query, request.pattern, request.filter_query)
-        conditions = [
-            QueryFilter(name, value)
-            for name, values in request.filters.items()
-            for value in ([values] if isinstance(values, str) else values)
-        ]
-        query = query.with_filters(*conditions, since=request.since, until=request.until)
-        query = resolve_filters(archive, query)
-        if request.pattern == "words":
-            _check_words(request.query, query)
-
-        def run(index: Index) -> SearchResult:
-            redaction = Redaction(archive, index, redactor) if redactor is not None else None
-            if request.pattern == "words":
-                return search_words(archive, index, query, request, redaction)
-            pattern = compile_pattern(request.query, request.pattern, ignore_case=request.ignore_case)
-            shown_progress = None if pattern.is_narrow else progress
-            return search_pattern(archive, index, pattern, query, request, redaction, shown_progress)
-
-        return self._stores.index.query(run)
-
-    def facets(
-        self, query: str, *, pattern: SearchKind, ignore_case: bool, filter_query: str
-    ) -> SearchFacets:
-        """Return how many messages that match each value of each filter would find."""
-        check_choice("kind of search", pattern, SearchKind)
-        archive = self._stores.archive
-        parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
-        if pattern == "words":
-            _check_words(query, parsed)
-
-        def run(index: Index) -> SearchFacets:
-            if pattern == "words":
-                return count_word_facets(archive, index, index.with_language(parsed))
-            compiled = compile_pattern(query, pattern, ignore_case=ignore_case)
-            return count_pattern_facets(archive, index, compiled, parsed)
-
-        return self._stores.index.query(run)
-
-    def in_session(
-        self,
-        summary: SessionSummary,
-        query: str,
-        *,
-        pattern: SearchKind = "words",
-        filter_query: str = "",
-        requires_all: bool = False,
-    ) -> SessionMatches:
-        """Return the messages of a session and its subagents that match a query.
-
-        If no message has all words, those with some of them match, unless ``requires_all``.
-        """
-        if pattern == "words" and not has_words(query):
-            pattern = "exact"  # the index contains no punctuation
-        archive, index = self._stores.archive, self._stores.index.index
-        if not index.is_usable() or not query.strip():
-            return SessionMatches(())
-        parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
-        if pattern == "words":
-            return find_words_in_session(archive, index, parsed, summary, requires_all=requires_all)
-        compiled = compile_pattern(query, pattern, ignore_case=True)
-        return find_pattern_in_session(archive, index, compiled, parsed, summary)
-
-    def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
-        """Scan a session for named secrets, so that the redactor also replaces them without a name."""
-        index = self._stores.index.index
-        if not index.is_usable():
-            redactor.scan(islice(self._stores.archive.messages.of_session(summary), _MAX_SCANNED_MESSAGES))
-            return
-        # A secret that the session names can occur without its name in a subagent.
-        sessions = self._stores.archive.sessions.ids_with_subagents(summary, with_parent=True)
-        learn_named_secrets(self._stores.archive, index, redactor, sessions)
-
-    @staticmethod
-    def filter_items(query: str) -> list[FilterItem]:
-        """Return the valid filters and time limits of a query, with their places in the text."""
-        return filter_items(query)
-
-    @staticmethod
-    def invalid_filters(query: str) -> list[InvalidFilter]:
-        """Return the parts of a query that look like filters and are none. They are searched as text."""
-        return invalid_filters(query)
 
 
 def _parse(query: str, pattern: SearchKind, filter_query: str) -> Query:

@@ -100,22 +100,15 @@ class Journal:
         sha = find_commit(opened, revision)
         reason = writer.skip_reason(sha)
         if reason is not None:
-            return JournalResult(
-                sha=sha,
-                path=None,
-                is_new=False,
-                is_changed=False,
-                entry=None,
-                skipped=reason,
-            )
+            return JournalResult(sha=sha, skipped=reason)
         details = Commits(self._stores).get(sha, repository, progress)
         if is_refreshed and details.parent is not None:
             self._refresh(writer, details.parent, repository)
         known = writer.existing(sha)
         if model is None and known is not None and known[1] is not None and known[1].fields.get("by"):
             # Prose by a model is only replaced by prose.
-            entry = writer.build(self._material(writer, details))
-            return JournalResult(sha=sha, path=known[0], is_new=False, is_changed=False, entry=entry)
+            entry = build_entry(self._material(writer, details), self._zone)
+            return JournalResult(sha=sha, path=known[0], entry=entry)
         return self._write(writer, details, model)
 
     def log_failure(self, repository: Folder, revision: str, error: Exception) -> None:
@@ -167,13 +160,9 @@ class Journal:
             result = self._write(writer, details, model if message is None else None)
             if result.is_new:
                 written.append(commit.sha)
-            if (
-                details.sessions
-                and result.message is not None
-                and result.entry
-                and result.entry.model is None
-            ):
-                message = result.message
+            is_extracted = result.entry is not None and result.entry.model is None
+            if details.sessions and is_extracted and result.message is not None:
+                message = result.message  # why the model failed
         if progress is not None:
             progress(len(commits.data), len(commits.data))
         path, _, is_edited = writer.summarize(named) if named is not None else (None, False, False)
@@ -201,7 +190,7 @@ class Journal:
         """Return the file of a day as Markdown; None if there is none."""
         writer, _ = self._open(repository, folder)
         path = writer.files.path(parse_period("day", day, datetime.now(UTC), self._zone).first)
-        return writer.day_text(path) if path.exists() else None
+        return read_text(path) if path.exists() else None
 
     def days(self, repository: Folder = ".", *, folder: Folder | None = None) -> list[date]:
         """Return the days with a file, newest first."""
@@ -215,7 +204,7 @@ class Journal:
         writer, opened = self._open(repository, folder)
         details = Commits(self._stores).get(find_commit(opened, revision), repository)
         material = self._material(writer, details)
-        entry = writer.build(material)
+        entry = build_entry(material, self._zone)
         known = writer.existing(details.sha)
         parents = git.read_commits(opened, [details.parent]) if details.parent is not None else []
         since = datetime.fromtimestamp(parents[0].authored_at, UTC) if parents else None
@@ -249,13 +238,11 @@ class Journal:
     def _write(self, writer: JournalWriter, details: CommitDetails, model: str | None) -> JournalResult:
         material = self._material(writer, details)
         if model is None:
-            return writer.write(writer.build(material))
+            return writer.write(build_entry(material, self._zone))
         entry, message = writer.narrate(material, model)
         known = writer.existing(details.sha)
         if entry.model is None and known is not None:  # the model failed; keep the entry as it is
-            return JournalResult(
-                sha=details.sha, path=known[0], is_new=False, is_changed=False, entry=entry, message=message
-            )
+            return JournalResult(sha=details.sha, path=known[0], entry=entry, message=message)
         return writer.write(entry, message=message)
 
     def _refresh(self, writer: JournalWriter, sha: str, repository: Folder) -> None:
@@ -263,7 +250,8 @@ class Journal:
         known = writer.existing(sha)
         if known is None or known[1] is None or known[1].fields.get("by") or known[1].is_edited:
             return
-        writer.write(writer.build(self._material(writer, Commits(self._stores).get(sha, repository))))
+        material = self._material(writer, Commits(self._stores).get(sha, repository))
+        writer.write(build_entry(material, self._zone))
 
     def _material(self, writer: JournalWriter, details: CommitDetails) -> Material:
         sessions = list(self._sessions(details))
@@ -355,10 +343,6 @@ class JournalWriter:
             turns=turns,
         )
 
-    def build(self, material: Material) -> JournalEntry:
-        """Return the extracted entry."""
-        return build_entry(material, self._zone)
-
     def existing(self, sha: str) -> tuple[Path, Block | None] | None:
         """Return the file with the entry of a commit, or of the commit that it replaced.
 
@@ -390,21 +374,23 @@ class JournalWriter:
             known = self.existing(entry.sha)
             if known is None:
                 path = self.files.add("entry", fields, text, entry.at)
-                return _result(entry, path, is_new=True, is_changed=True, message=message)
+                return JournalResult(
+                    sha=entry.sha, path=path, is_new=True, is_changed=True, entry=entry, message=message
+                )
             path, block = known
             if block is None or block.is_edited:
-                return JournalResult(
-                    sha=entry.sha, path=path, is_new=False, is_changed=False, entry=entry, skipped="edited"
-                )
+                return JournalResult(sha=entry.sha, path=path, entry=entry, skipped="edited")
             is_changed = self.files.replace(path, block.fields["sha"], fields, text)
-            return _result(entry, path, is_new=False, is_changed=is_changed, message=message)
+            return JournalResult(
+                sha=entry.sha, path=path, is_changed=is_changed, entry=entry, message=message
+            )
 
     def narrate(self, material: Material, model: str) -> tuple[JournalEntry, str | None]:
         """Return the entry in prose by a language model, and a message for people.
 
         If the model fails, return the extracted entry.
         """
-        entry = self.build(material)
+        entry = build_entry(material, self._zone)
         if not material.turns:
             return entry, "No session was found for this commit, so no model was used."
         try:
@@ -427,7 +413,7 @@ class JournalWriter:
         quotes, problems = book.check(text for section in sections.values() for text in quoted_texts(section))
         if problems:
             return None, problems
-        entry = merge_story(self.build(material), sections, quotes, author, self._zone)
+        entry = merge_story(build_entry(material, self._zone), sections, quotes, author, self._zone)
         return self.write(entry), []
 
     def add_note(self, kind: NoteKind, text: str, at: datetime) -> JournalNote:
@@ -459,20 +445,8 @@ class JournalWriter:
         with journal_lock(self._lock):
             return write_summary(self.files, period)
 
-    def day_text(self, path: Path) -> str:
-        """Return the text of a file of the journal."""
-        return read_text(path)
-
     def _redacted(self, text: str) -> str:
         return self.redactor.redact_text(text, SecretLocation("journal", None))
-
-
-def _result(
-    entry: JournalEntry, path: Path, *, is_new: bool, is_changed: bool, message: str | None
-) -> JournalResult:
-    return JournalResult(
-        sha=entry.sha, path=path, is_new=is_new, is_changed=is_changed, entry=entry, message=message
-    )
 
 
 def _safe(text: str) -> str:

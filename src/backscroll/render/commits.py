@@ -5,18 +5,17 @@ from datetime import tzinfo
 from itertools import groupby
 from typing import Any
 
-import msgspec
-
+from backscroll.documents import to_document
 from backscroll.model.commit import (
     BlameLine,
     CommitDetails,
     CommitSummary,
+    CommitTurn,
     LinkedSession,
     SurvivalBy,
     SurvivalRow,
 )
-from backscroll.model.dates import iso
-from backscroll.model.session import PaginatedResult, SessionSummary
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, sanitize
 from backscroll.render.humanize import format_usd, short_id
 from backscroll.render.terminal.text import Style, cell_width, pad, truncate
@@ -30,33 +29,17 @@ _UNCOMMITTED = "uncommitted"
 _SURVIVAL_HEADINGS = ("written", "committed", "alive", "cost", "per line")
 
 
-def commits_document(page: PaginatedResult[CommitSummary]) -> dict[str, Any]:
-    """Return a page of commits as in `commits --json`."""
-    return {
-        "data": [_summary_document(commit) for commit in page.data],
-        "pagination": msgspec.structs.asdict(page.pagination),
-    }
-
-
 def commit_document(commit: CommitDetails) -> dict[str, Any]:
     """Return a commit as in `commit --json`."""
-    return _summary_document(commit) | {
-        "turns": [
-            {"session_ref": turn.session_ref, "from": turn.first, "to": turn.last, "prompt": turn.prompt}
-            for turn in commit.turns
-        ]
-    }
+    document = to_document(commit)
+    del document["is_merge"]
+    return document | {"turns": [_turn_document(turn) for turn in commit.turns]}
 
 
-def _summary_document(commit: CommitSummary) -> dict[str, Any]:
-    return {
-        "sha": commit.sha,
-        "parent": commit.parent,
-        "author": commit.author,
-        "at": iso(commit.at),
-        "subject": commit.subject,
-        "sessions": commit.sessions,  # encoded as they are
-    }
+def _turn_document(value: CommitTurn | BlameLine) -> dict[str, Any]:
+    """Return a turn, or a line with its turn: the positions of the messages are ``from`` and ``to``."""
+    names = {"first": "from", "last": "to"}
+    return {names.get(name, name): field for name, field in to_document(value).items()}
 
 
 def commits_lines(
@@ -120,26 +103,7 @@ def _shortened(text: str, max_chars: int) -> str:
 
 def blame_document(lines: Sequence[BlameLine]) -> dict[str, Any]:
     """Return the lines of a file as in `blame --json`."""
-    return {
-        "data": [
-            {
-                "line": line.line,
-                "text": line.text,
-                "sha": line.sha,
-                "session_ref": line.session_ref,
-                "message_id": line.message_id,
-                "prompt": line.prompt,
-                "prompt_id": line.prompt_id,
-                "from": line.first,
-                "to": line.last,
-                "agent_ref": line.agent_ref,
-                "author": line.author,
-                "at": iso(line.at) if line.at is not None else None,
-                "subject": line.subject,
-            }
-            for line in lines
-        ]
-    }
+    return {"data": [_turn_document(line) for line in lines]}
 
 
 def blame_rows(lines: Sequence[BlameLine], *, style: Style) -> Iterator[str]:
@@ -215,19 +179,12 @@ def _line_author(line: BlameLine, titles: Mapping[str, SessionSummary]) -> tuple
 
 def survival_document(rows: Sequence[SurvivalRow]) -> dict[str, Any]:
     """Return the rows as in `survival --json`."""
-    return {
-        "data": [
-            {
-                "key": row.key,
-                "lines_written": row.lines_written,
-                "lines_committed": row.lines_committed,
-                "lines_alive": row.lines_alive,
-                "cost_usd": row.cost_usd,
-                "cost_per_alive_line_usd": row.cost_per_alive_line,
-            }
-            for row in rows
-        ]
-    }
+    documents = []
+    for row in rows:
+        document = to_document(row) | {"cost_per_alive_line_usd": row.cost_per_alive_line}
+        del document["priced_lines_alive"]
+        documents.append(document)
+    return {"data": documents}
 
 
 def survival_rows(rows: Sequence[SurvivalRow]) -> Iterator[str]:

@@ -116,7 +116,6 @@ def command(
     raw: bool,
     color: Any,
     as_json: bool,
-    no_sync: bool,
 ) -> None:
     """Show a session.
 
@@ -138,8 +137,7 @@ def command(
         raise click.UsageError("--alone requires --message.")
     screen = detect_screen(color)
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         summary = history.find(ref)
         if as_json:
             for chunk in json_chunks(

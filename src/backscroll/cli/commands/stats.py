@@ -29,7 +29,6 @@ from backscroll.render.statistics import (
     report_lines,
     year_document,
 )
-from backscroll.render.terminal.text import Style
 
 _GROUPS = get_args(By)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
@@ -75,7 +74,6 @@ def command(
     is_utc: bool,
     color: Color,
     as_json: bool,
-    no_sync: bool,
     **options: Any,
 ) -> None:
     """Show statistics: sessions, time, tokens, cost and more.
@@ -98,8 +96,7 @@ def command(
     filter_ = make_filter(options)
     screen = detect_screen(color)
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         if year is not None:
             _print_year(
                 history.statistics.year_in_review(year, filter_, zone=zone), screen, form, as_json=as_json
@@ -109,7 +106,7 @@ def command(
         else:
             report = history.statistics.report(filter_, by=by, zone=zone)
             if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
-                screen.write_notice(welcome_lines(history, no_sync=no_sync))
+                screen.write_notice(welcome_lines(history, no_sync=setup.no_sync))
                 return
             _print_report(report, screen, zone, as_json=as_json, as_csv=as_csv)
 
@@ -131,8 +128,7 @@ def _print_report(
     elif not report.total.sessions:
         screen.write_notice(["No sessions match."])
     else:
-        style = Style(is_colored=screen.is_colored)
-        screen.page(report_lines(report, style=style, width=screen.width or DEFAULT_WIDTH, zone=zone))
+        screen.page(report_lines(report, style=screen.style, width=screen.width or DEFAULT_WIDTH, zone=zone))
 
 
 def _print_explanation(
@@ -141,7 +137,7 @@ def _print_explanation(
     if as_json:
         write_json(explanation_document(explanation))
     else:
-        screen.page(explanation_lines(explanation, style=Style(is_colored=screen.is_colored), zone=zone))
+        screen.page(explanation_lines(explanation, style=screen.style, zone=zone))
 
 
 def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None:
@@ -152,9 +148,7 @@ def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None
     elif form == "md":
         screen.write(year_markdown(year))
     else:
-        screen.page(
-            year_lines(year, style=Style(is_colored=screen.is_colored), width=screen.width or DEFAULT_WIDTH)
-        )
+        screen.page(year_lines(year, style=screen.style, width=screen.width or DEFAULT_WIDTH))
 
 
 def _check_options(

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from backscroll.cli.startup import Setup
 from backscroll.errors import BackscrollError, UsageError
-from backscroll.render.terminal.text import Style
+from backscroll.render.terminal_text import Style
 
 Color = Literal["auto", "always", "never"]
 BATCH_LINES = 200  # lines per write

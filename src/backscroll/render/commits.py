@@ -18,7 +18,7 @@ from backscroll.model.commit import (
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, sanitize
 from backscroll.render.humanize import format_usd, short_id
-from backscroll.render.terminal.text import Style, cell_width, pad, truncate
+from backscroll.render.terminal_text import Style, cell_width, pad, truncate
 
 _SHA_CHARS = 9
 _PROMPT_CHARS = 200

@@ -34,7 +34,7 @@ from backscroll.render.humanize import (
     format_percent,
     format_usd,
 )
-from backscroll.render.terminal.text import Style, cell_width, pad, wrap
+from backscroll.render.terminal_text import Style, cell_width, pad, wrap
 
 _GAP = "  "
 _LABEL_WIDTH = 14

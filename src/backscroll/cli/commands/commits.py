@@ -28,7 +28,7 @@ from backscroll.render.commits import (
     survival_lines,
     survival_rows,
 )
-from backscroll.render.terminal.session_table import page_footer
+from backscroll.render.session_table import page_footer
 
 _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 repository_option = click.option(

@@ -16,7 +16,7 @@ from backscroll.cli.output import color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
 from backscroll.documents import make_filter, to_document
 from backscroll.model.session import SORT_KEYS, SortKey
-from backscroll.render.terminal.session_table import COLUMNS, page_footer, tab_separated_lines, table_lines
+from backscroll.render.session_table import COLUMNS, page_footer, tab_separated_lines, table_lines
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -20,7 +20,7 @@ from backscroll.cli.startup import Setup
 from backscroll.documents import query_filters, recall_document, search_document
 from backscroll.model.search import has_words
 from backscroll.render.search import match_footer, match_lines, recall_lines
-from backscroll.render.terminal.text import wrap
+from backscroll.render.terminal_text import wrap
 
 DEFAULT_WIDTH = 300  # columns, if not a terminal
 WANTED_SESSIONS = 200  # to search, during the first sync

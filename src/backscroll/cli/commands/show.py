@@ -22,12 +22,7 @@ from backscroll.model.message import Role
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.annotations import annotation_lines
 from backscroll.render.json import json_chunks
-from backscroll.render.terminal.transcript import (
-    TranscriptOptions,
-    header_lines,
-    record_lines,
-    transcript_lines,
-)
+from backscroll.render.transcript import TranscriptOptions, header_lines, record_lines, transcript_lines
 from backscroll.render.turns import MessageItem, is_visible
 
 if TYPE_CHECKING:
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
     from backscroll.history.history import History
     from backscroll.model.message import Message
     from backscroll.model.session import SessionSummary
-    from backscroll.render.terminal.transcript import TranscriptOptions
+    from backscroll.render.transcript import TranscriptOptions
     from backscroll.render.turns import TranscriptItem
 
 

@@ -87,10 +87,7 @@ def _document(
 
 
 def _lines(
-    report: SyncReport,
-    irregular: list[Problem],
-    retentions: list[Retention],
-    events: EventLog,
+    report: SyncReport, irregular: list[Problem], retentions: list[Retention], events: EventLog
 ) -> Iterator[str]:
     from backscroll.render.sync import events_line, retention_lines  # start-up: not if up to date
 

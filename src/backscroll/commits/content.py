@@ -115,13 +115,7 @@ class LineIndex:
         return line_weight(line) / (1 + log2(max(1, commits)) + log2(max(1, sessions)) / 2)
 
     def _credits(
-        self,
-        commit: Commit,
-        path: str,
-        writers: list[Writer],
-        adders: list[Adder],
-        until: int,
-        latest: int,
+        self, commit: Commit, path: str, writers: list[Writer], adders: list[Adder], until: int, latest: int
     ) -> list[tuple[int, float]]:
         """Return the sessions that wrote a line before the commit and how much it counts for each."""
         before = [writer for writer in writers if writer.at <= until]

@@ -44,12 +44,7 @@ class CommitsAndCosts(Commits):
         counted = archive.statistics(Filter(with_unlisted=True, since=since))
         costs = session_costs(counted, with_own(self._stores.settings.prices), zone=zone)
         calls = find_survival(
-            archive,
-            opened,
-            ref=revision,
-            since=since,
-            fragment_ids=counted.fragment_ids(),
-            progress=progress,
+            archive, opened, ref=revision, since=since, fragment_ids=counted.fragment_ids(), progress=progress
         )
         return _survival_rows(calls, costs, by, self._stores.archive, zone)
 

@@ -94,11 +94,7 @@ class History:
     _search: backscroll.search.search.Search
 
     def __init__(
-        self,
-        *,
-        roots: Sequence[NamedRoot] = (),
-        home: AnyPath | None = None,
-        machine: Machine | None = None,
+        self, *, roots: Sequence[NamedRoot] = (), home: AnyPath | None = None, machine: Machine | None = None
     ) -> None:
         self._stores = Stores(roots, Path(home) if home is not None else None, machine or this_machine())
         self._is_synced = False
@@ -253,12 +249,7 @@ class History:
         return find_workspace(self._stores.archive, name)
 
     def export_session(
-        self,
-        ref: str,
-        format: Format = "md",
-        *,
-        redactor: Redactor | None = None,
-        everything: bool = False,
+        self, ref: str, format: Format = "md", *, redactor: Redactor | None = None, everything: bool = False
     ) -> Iterator[str]:
         """Stream a session as Markdown, HTML, JSON, JSON lines or text.
 
@@ -344,12 +335,7 @@ class History:
         return self.transfers.restore(self.transfers.plan_restore(ref))
 
     def migrate_session(
-        self,
-        ref: str | Sequence[str],
-        target: AnyPath,
-        *,
-        mode: Mode = "copy",
-        keep_cwd: bool = False,
+        self, ref: str | Sequence[str], target: AnyPath, *, mode: Mode = "copy", keep_cwd: bool = False
     ) -> MigrateResult:
         """Move or copy sessions to another folder, so that the tool finds them there.
 
@@ -362,12 +348,7 @@ class History:
         )
 
     def migrate_workspace(
-        self,
-        workspace: AnyPath,
-        target: AnyPath,
-        *,
-        mode: Mode = "copy",
-        keep_cwd: bool = False,
+        self, workspace: AnyPath, target: AnyPath, *, mode: Mode = "copy", keep_cwd: bool = False
     ) -> MigrateResult:
         """Move or copy all sessions of a folder. Raises `WorkspaceNotFoundError` or `DestinationError`."""
         return self.transfers.migrate(
@@ -477,12 +458,7 @@ class History:
         return self._search.sessions(request, progress=progress, redactor=redactor)
 
     def search_facets(
-        self,
-        query: str,
-        *,
-        pattern: SearchKind = "words",
-        ignore_case: bool = False,
-        filter_query: str = "",
+        self, query: str, *, pattern: SearchKind = "words", ignore_case: bool = False, filter_query: str = ""
     ) -> SearchFacets:
         """Return how many messages with every word, or the pattern, each value of each filter would find."""
         return self._search.facets(query, pattern=pattern, ignore_case=ignore_case, filter_query=filter_query)

@@ -58,11 +58,7 @@ def commits_lines(
 
 
 def commit_lines(
-    commit: CommitDetails,
-    titles: Mapping[str, SessionSummary],
-    *,
-    style: Style,
-    zone: tzinfo | None = None,
+    commit: CommitDetails, titles: Mapping[str, SessionSummary], *, style: Style, zone: tzinfo | None = None
 ) -> Iterator[str]:
     """Yield a commit with its sessions, their evidence and their turns."""
     yield f"{_commit_head(commit, style, zone)}  {sanitize(commit.author)}"

@@ -3,20 +3,11 @@
 from typing import Any
 
 from backscroll.documents import to_document
-from backscroll.model.journal import (
-    SECTION_TITLES,
-    BackfillResult,
-    JournalEntry,
-    JournalResult,
-    Quote,
-)
+from backscroll.model.journal import SECTION_TITLES, BackfillResult, JournalEntry, JournalResult, Quote
 from backscroll.model.text import pluralize
 
 _SHA_CHARS = 9
-_SKIP_REASONS = {
-    "merge": "is a merge: no entry",
-    "journal-only": "changes only the journal: no entry",
-}
+_SKIP_REASONS = {"merge": "is a merge: no entry", "journal-only": "changes only the journal: no entry"}
 
 
 def journal_document(result: JournalResult) -> dict[str, Any]:

@@ -117,11 +117,7 @@ class Search:
         self._stores = stores
 
     def sessions(
-        self,
-        request: SearchRequest,
-        *,
-        progress: Progress | None = None,
-        redactor: Redactor | None = None,
+        self, request: SearchRequest, *, progress: Progress | None = None, redactor: Redactor | None = None
     ) -> SearchResult:
         """Return one page of matches."""
         check_page(request.limit, request.offset)
@@ -413,11 +409,7 @@ def _check_words(query: str, parsed: Query) -> None:
 
 
 def search_words(
-    archive: Archive,
-    index: Index,
-    query: Query,
-    request: SearchRequest,
-    redaction: Redaction | None,
+    archive: Archive, index: Index, query: Query, request: SearchRequest, redaction: Redaction | None
 ) -> SearchResult:
     """Return the best messages for a query, or the best message of each session."""
     start = time.perf_counter()

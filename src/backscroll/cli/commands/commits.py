@@ -170,13 +170,7 @@ def find_sessions(history: History, refs: Iterable[str]) -> dict[str, SessionSum
 @read_options
 @click.pass_obj
 def blame(
-    setup: Setup,
-    /,
-    file: str,
-    repository: Path | None,
-    ref: str | None,
-    color: Color,
-    as_json: bool,
+    setup: Setup, /, file: str, repository: Path | None, ref: str | None, color: Color, as_json: bool
 ) -> None:
     """Show the session and prompt behind each line of a file.
 

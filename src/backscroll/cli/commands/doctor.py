@@ -55,12 +55,7 @@ class _ArchiveState(msgspec.Struct):
 @no_sync_option
 @click.pass_obj
 def command(
-    setup: Setup,
-    as_json: bool,
-    shape: bool,
-    max_problems: int,
-    moved: bool,
-    search: tuple[Path, ...],
+    setup: Setup, as_json: bool, shape: bool, max_problems: int, moved: bool, search: tuple[Path, ...]
 ) -> None:
     """Check that the whole history can be read.
 

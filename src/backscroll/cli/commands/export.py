@@ -282,13 +282,7 @@ def _short_ref(ref: str) -> str:
 @read_options
 @click.pass_obj
 def secrets(
-    setup: Setup,
-    /,
-    refs: tuple[str, ...],
-    emails: bool,
-    paths: bool,
-    as_json: bool,
-    **options: Any,
+    setup: Setup, /, refs: tuple[str, ...], emails: bool, paths: bool, as_json: bool, **options: Any
 ) -> None:
     """Find keys, tokens and passwords in sessions.
 

@@ -184,12 +184,7 @@ def search(
 @read_options
 @click.pass_obj
 def recall(
-    setup: Setup,
-    task: tuple[str, ...],
-    workspace: str | None,
-    tokens: int,
-    keep_secrets: bool,
-    as_json: bool,
+    setup: Setup, task: tuple[str, ...], workspace: str | None, tokens: int, keep_secrets: bool, as_json: bool
 ) -> None:
     """Find earlier sessions relevant to a task.
 
@@ -208,10 +203,7 @@ def recall(
     with setup.history() as history:
         sync_before_reading(history)
         found = history.recall(
-            text,
-            workspace=workspace,
-            token_budget=tokens,
-            redactor=None if keep_secrets else Redactor(),
+            text, workspace=workspace, token_budget=tokens, redactor=None if keep_secrets else Redactor()
         )
         is_empty = not found.sessions and not history.list_sessions(limit=1).data
         welcome = list(welcome_lines(history, no_sync=setup.no_sync)) if is_empty else []

@@ -85,9 +85,7 @@ class Roles(click.ParamType[frozenset[str]]):
     "--turn", "turns", type=TurnRange(), metavar="N", help="Only these turns: 3, 3-5, 3-, or -1 for the last."
 )
 @click.option(
-    "--message",
-    metavar="ID",
-    help="Start at this message and show it in full. ID is its #number or its id.",
+    "--message", metavar="ID", help="Start at this message and show it in full. ID is its #number or its id."
 )
 @click.option("--alone", is_flag=True, help="With --message: show only this message.")
 @click.option("--all", "--everything", "everything", is_flag=True, help=EVERYTHING_HELP)
@@ -166,12 +164,7 @@ def command(
         else:
             reported_usd = history.transcript.reported_cost(summary)
             _show_messages(
-                summary,
-                items,
-                transcript_options,
-                screen,
-                with_header=not alone,
-                reported_usd=reported_usd,
+                summary, items, transcript_options, screen, with_header=not alone, reported_usd=reported_usd
             )
 
 

@@ -8,13 +8,7 @@ from typing import Any, Literal, get_args
 import click
 
 from backscroll.cli.messages import welcome_lines
-from backscroll.cli.options import (
-    DateParam,
-    complete_refs,
-    filter_options,
-    read_options,
-    sync_before_reading,
-)
+from backscroll.cli.options import DateParam, complete_refs, filter_options, read_options, sync_before_reading
 from backscroll.cli.output import Color, Screen, color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
 from backscroll.documents import make_filter
@@ -37,9 +31,7 @@ DEFAULT_WIDTH = 100  # columns, if not a terminal
 
 @click.command("stats")
 @click.option(
-    "--by",
-    type=click.Choice(_GROUPS),
-    help=f"Print one row per {', '.join(_GROUPS[:-1])} or {_GROUPS[-1]}.",
+    "--by", type=click.Choice(_GROUPS), help=f"Print one row per {', '.join(_GROUPS[:-1])} or {_GROUPS[-1]}."
 )
 @click.option(
     "--explain",

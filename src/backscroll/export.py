@@ -13,6 +13,7 @@ from backscroll.errors import DestinationError
 from backscroll.model.export import Format, FoundSecret, SecretCategory
 from backscroll.model.message import Message
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.redact.redactor import Redactor
 from backscroll.render.html.pages import index_page
 from backscroll.render.json import json_chunks, json_lines
@@ -25,7 +26,6 @@ from backscroll.stores.stores import Stores
 
 INDEX_FILE = "index.html"
 
-Progress = Callable[[int, int], None]  # messages done, and in total
 Stream = Callable[[SessionSummary], Iterator[str]]
 
 

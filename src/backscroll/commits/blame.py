@@ -6,7 +6,7 @@ have no hash, such as a brace, or that a formatter wrapped.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cached_property
@@ -50,6 +50,7 @@ from backscroll.git.repository import Repository
 from backscroll.model.commit import BlameLine
 from backscroll.model.message import TYPED_KINDS, Message
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 
 _MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
 _MIN_WRAPPED_CHARS = 12  # of lines that a formatter wrapped or joined, without white space
@@ -57,7 +58,6 @@ _MAX_WRAPPED_LINES = 40
 _MAX_EDITS = 2_000  # whose text is read
 _NEVER = 1 << 60  # later than any time
 _SLACK_SECONDS = 120
-Progress = Callable[[int, int], None]  # done, total
 
 
 class _EditKey(NamedTuple):
@@ -229,14 +229,11 @@ class _LineMatcher:
         wanted = set(self._writers)
         found: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for sha in self._graph.with_any(wanted):
-            lines = self._graph.lines(sha)
             authored_at = self._graph.commits[sha].authored_at * 1000
-            offset = 0
-            for file in self._graph.files(sha):
-                if file.path in paths:
-                    for hashed in wanted.intersection(lines[offset : offset + file.line_count]):
-                        found[hashed].append((authored_at, base_name(file.path)))
-                offset += file.line_count
+            for path, lines in self._graph.file_lines(sha):
+                if path in paths:
+                    for hashed in wanted.intersection(lines):
+                        found[hashed].append((authored_at, base_name(path)))
         for times in found.values():
             times.sort()
         return found

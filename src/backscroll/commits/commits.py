@@ -1,7 +1,7 @@
 """Sessions behind commits and lines."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from os.path import normpath
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -30,12 +30,12 @@ from backscroll.model.commit import (
 )
 from backscroll.model.message import Edit, Message
 from backscroll.model.session import PaginatedResult, Pagination, SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.stores.arguments import AnyPath, check_page
 from backscroll.stores.lookup import find_session
 from backscroll.stores.stores import Stores
 
 _MIN_LINE_WEIGHT = 0.5  # of all matching lines of a call: one line of 12 characters
-Progress = Callable[[int, int], None]  # units of work done, and in total
 
 
 class Commits:

@@ -6,7 +6,7 @@ branch decide between sessions, and are too weak for a claim of their own.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import exp, sqrt
 from typing import get_args
@@ -34,6 +34,7 @@ from backscroll.commits.scan import SessionWork, load_sessions, scan_times, upda
 from backscroll.git.log import Commit
 from backscroll.git.repository import Repository
 from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
+from backscroll.model.sync import Progress
 from backscroll.model.text import pluralize
 
 _COMMIT, _CONTENT, _FILES, _TIME, _WORKSPACE, _BRANCH = 0.44, 0.30, 0.10, 0.07, 0.06, 0.03
@@ -56,7 +57,6 @@ _SLACK_SECONDS = 120
 _MAX_NEW_COMMITS = 20  # for more, all sessions are loaded
 _LINK_VERSION = 2  # raise it if the rules change: stored links of other versions are not used
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
-Progress = Callable[[int, int], None]  # done, total
 _encoder = msgspec.msgpack.Encoder()
 
 

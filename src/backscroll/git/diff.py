@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Literal
 
 from msgspec import Struct
 
@@ -12,15 +11,8 @@ from backscroll.git.repository import Repository
 from backscroll.model.message import Edit, Hunk
 
 _DIFF_TREE = (
-    "diff-tree",
-    "--no-commit-id",
-    "--root",
-    "-r",
-    "-M",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-)
+    "diff-tree", "--no-commit-id", "--root", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv"
+)  # fmt: skip
 _ANY_HUNK_HEADER = re.compile(rb"^@@ [^@]* @@.*$", re.MULTILINE)
 _BLOB_IDS = re.compile(rb"^index [0-9a-f]+\.\.[0-9a-f]+", re.MULTILINE)
 _PATCH_ID_CHARS = 16
@@ -38,15 +30,8 @@ def read_diff(repository: Repository, sha: str, *, max_lines: int) -> Iterator[E
     """
     lines = stream_git(
         repository.folder,
-        *("diff-tree", "--no-commit-id", "--root", "-r", "-M", "-p", f"-U{_CONTEXT_LINES}", "--no-color"),
-        *(
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules=all",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            sha,
-        ),
+        *(*_DIFF_TREE, "-p", f"-U{_CONTEXT_LINES}", "--ignore-submodules=all"),
+        *("--src-prefix=a/", "--dst-prefix=b/", sha),
         lines=(),
     )
     file: _File | None = None
@@ -63,12 +48,34 @@ def read_diff(repository: Repository, sha: str, *, max_lines: int) -> Iterator[E
         yield from file.edit()
 
 
-class _File:
+class PatchedFile:
+    """A file of a patch: its paths, and whether it is new or deleted, as far as its header was read."""
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path  # the old one if the file is deleted
+        self.old_path: str | None = None  # if the file is renamed
+        self.is_new = self.is_deleted = False
+
+    def add_header(self, line: bytes) -> None:
+        """Process a line that is not content of the file."""
+        if line.startswith((b"--- ", b"+++ ")):
+            path = unquote(decode(line[4:]).removesuffix("\t"))
+            self.path = path[2:] if path != "/dev/null" else self.path
+        elif line.startswith(b"rename from "):
+            self.old_path = unquote(decode(line[12:]))
+        elif line.startswith(b"rename to "):
+            self.path = unquote(decode(line[10:]))
+        elif line.startswith(b"deleted file mode "):
+            self.is_deleted = True
+        elif line.startswith(b"new file mode "):
+            self.is_new = True
+
+
+class _File(PatchedFile):
     """The changes of one file, read line by line."""
 
     def __init__(self) -> None:
-        self._path = ""
-        self._kind: Literal["create", "update", "delete"] = "update"
+        super().__init__()
         self._hunks: list[Hunk] = []
         self._start = (0, 0)
         self._removed: list[str] = []
@@ -77,8 +84,12 @@ class _File:
 
     def edit(self) -> Iterator[Edit]:
         """Yield the changes, if there are any lines."""
-        if self._path and self._hunks:
-            yield Edit(path=self._path, hunks=tuple(self._hunks), kind=self._kind)
+        if self.path and self._hunks:
+            yield Edit(
+                path=self.path,
+                hunks=tuple(self._hunks),
+                kind="create" if self.is_new else "delete" if self.is_deleted else "update",
+            )
 
     def add(self, line: bytes) -> None:
         """Add a line of the patch."""
@@ -87,13 +98,8 @@ class _File:
         elif match := _HUNK_HEADER.match(line):
             self._start = int(match[1]), int(match[3])
             self._remaining = [int(match[2] or 1), int(match[4] or 1)]
-        elif line.startswith((b"--- ", b"+++ ")):
-            path = unquote(decode(line[4:]).removesuffix("\t"))
-            self._path = path[2:] if path != "/dev/null" else self._path
-        elif line.startswith(b"new file mode "):
-            self._kind = "create"
-        elif line.startswith(b"deleted file mode "):
-            self._kind = "delete"
+        else:
+            self.add_header(line)
 
     def _add_content(self, line: bytes) -> None:
         sign, text = line[:1], decode(line[1:])
@@ -119,13 +125,12 @@ class HunkLines(Struct, frozen=True, gc=False):
     added: tuple[bytes, ...]
 
 
-class FileHunks(Struct):
+class FileHunks(PatchedFile):
     """Changes of one file."""
 
-    path: str = ""
-    old_path: str | None = None  # if the file is renamed
-    is_deleted: bool = False
-    hunks: list[HunkLines] = []
+    def __init__(self) -> None:
+        super().__init__()
+        self.hunks: list[HunkLines] = []
 
 
 class CommitHunks(Struct, frozen=True):
@@ -173,22 +178,9 @@ def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
             remaining_old, remaining_new = span[1], int(match[4] or 1)
             added = []
         elif current.files:
-            _add_header(current.files[-1], line)
+            current.files[-1].add_header(line)
     if current is not None:
         yield current
-
-
-def _add_header(file: FileHunks, line: bytes) -> None:
-    if line.startswith(b"rename from "):
-        file.old_path = unquote(decode(line[12:]))
-    elif line.startswith(b"rename to "):
-        file.path = unquote(decode(line[10:]))
-    elif line.startswith(b"deleted file mode "):
-        file.is_deleted = True
-    elif line.startswith((b"--- ", b"+++ ")):
-        path = unquote(decode(line[4:]).removesuffix("\t"))
-        if path != "/dev/null":
-            file.path = path[2:]
 
 
 class FileSize(Struct, frozen=True):

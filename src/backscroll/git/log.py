@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.errors import RepositoryError, UsageError
+from backscroll.git.diff import PatchedFile
 from backscroll.git.process import decode, run_git, stream_git, unquote
 from backscroll.git.repository import Repository, find_commit, read_file
 from backscroll.model.text import pluralize
@@ -138,31 +139,12 @@ def _parse_changes(lines: Iterator[bytes]) -> Iterator[tuple[str, list["_FilePar
         yield sha, files
 
 
-class _FileParser:
+class _FileParser(PatchedFile):
     """Collects the lines of one file in a patch."""
 
     def __init__(self, header: bytes) -> None:
-        self._path = _same_path(header.removeprefix(b"diff --git "))
-        self._old_path: str | None = None
+        super().__init__(_same_path(header.removeprefix(b"diff --git ")))
         self._added: list[bytes] = []
-        self._is_deleted = False
-        self.is_new = False
-
-    def add_header(self, line: bytes) -> None:
-        """Process a line that is not content of the file."""
-        if line.startswith(b"+++ "):
-            path = _patch_path(line[4:])
-            self._path = path if path is not None else self._path
-        elif line.startswith(b"--- "):
-            self._path = _patch_path(line[4:]) or self._path
-        elif line.startswith(b"rename from "):
-            self._old_path = unquote(decode(line[12:]))
-        elif line.startswith(b"rename to "):
-            self._path = unquote(decode(line[10:]))
-        elif line.startswith(b"deleted file mode "):
-            self._is_deleted = True
-        elif line.startswith(b"new file mode "):
-            self.is_new = True
 
     def add_hunk(self, header: bytes, lines: Iterator[bytes]) -> None:
         """Take the removed and added lines of a hunk."""
@@ -175,7 +157,7 @@ class _FileParser:
             remaining = sum(line.startswith(b"\\") for line in content)
 
     def change(self) -> FileChange:
-        return FileChange(self._path, self._old_path, self._is_deleted, tuple(self._added[:_MAX_FILE_LINES]))
+        return FileChange(self.path, self.old_path, self.is_deleted, tuple(self._added[:_MAX_FILE_LINES]))
 
 
 def _count(span: bytes) -> int:
@@ -189,12 +171,6 @@ def _same_path(paths: bytes) -> str:
     text = decode(paths)
     half = text[: len(text) // 2]
     return unquote(half).removeprefix("a/")
-
-
-def _patch_path(text: bytes) -> str | None:
-    """Return the path of a ``+++`` or ``---`` line. None for a file that does not exist on this side."""
-    path = unquote(decode(text).removesuffix("\t"))
-    return None if path == "/dev/null" else path[2:]
 
 
 class BlamedLine(Struct, frozen=True):
@@ -233,10 +209,10 @@ def blame(
     arguments = ["blame", "--no-ignore-revs-file", "-M", *copies, "-w", "--line-porcelain", "--no-progress"]
     arguments.append(f"-L{first},{last}")
     arguments += [revision] if revision is not None else []
-    return _blame_parse(run_git(repository.folder, *arguments, "--", path))
+    return _parse_blame(run_git(repository.folder, *arguments, "--", path))
 
 
-def _blame_parse(output: bytes) -> list[BlamedLine]:
+def _parse_blame(output: bytes) -> list[BlamedLine]:
     found: list[BlamedLine] = []
     sha, number, path = b"", 0, ""
     for line in output.split(b"\n"):

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from backscroll import git
 from backscroll.archive.archive import Archive
-from backscroll.commits.commits import Commits, Progress
+from backscroll.commits.commits import Commits
 from backscroll.commits.survival import EditSurvival, find_survival
 from backscroll.git.repository import find_commit
 from backscroll.model.commit import SurvivalBy, SurvivalRow
 from backscroll.model.session import Filter
+from backscroll.model.sync import Progress
 from backscroll.pricing.prices import with_own
 from backscroll.stats.totals import SessionCost, session_costs
 from backscroll.stores.arguments import AnyPath

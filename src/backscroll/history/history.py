@@ -59,14 +59,11 @@ if TYPE_CHECKING:
         SessionSummary,
         SortKey,
     )
-    from backscroll.model.sync import EventLog, Retention, SyncReport
+    from backscroll.model.sync import EventLog, Progress, Retention, SyncReport
     from backscroll.model.transfer import MigrateResult, Mode, RestoreSessionResult
     from backscroll.model.workspace import WorkspaceSummary
     from backscroll.redact.redactor import Redactor
     from backscroll.sources import Source
-
-
-Progress = Callable[[int, int], None]  # units of work done, and in total
 
 
 class History:

@@ -53,6 +53,7 @@ from backscroll.model.journal import (
     SkipReason,
 )
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.model.text import pluralize
 from backscroll.redact.redactor import Redactor
 from backscroll.search.search import Search
@@ -62,7 +63,6 @@ from backscroll.stores.stores import Stores
 
 _NOTE_TITLES: dict[NoteKind, str] = {"reflection": "Reflection", "context": "Context"}
 Model = Callable[[str, str, str], str]  # name, instructions and prompt; returns the answer
-Progress = Callable[[int, int], None]  # commits done, and in total
 Folder = str | PathLike[str]
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 
 from backscroll.model.message import Attachment, Message
 from backscroll.model.session import SessionSummary
-from backscroll.model.text import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 
 _MAX_FIELD_CHARS = 300
 _SPEAKERS = {
@@ -89,6 +89,13 @@ def _time_range(started: datetime | None, updated: datetime | None, zone: tzinfo
     return f"{text} {times[0].astimezone(zone):%Z}"
 
 
+def subagent_facts(summary: SessionSummary, *, is_placed: bool) -> str:
+    """Return the size of a subagent, and whether the call that started it is unknown."""
+    facts = [pluralize(summary.message_count, "message")]
+    facts += [pluralize(summary.total_tokens, "token")] if summary.total_tokens is not None else []
+    return ", ".join(facts if is_placed else [*facts, "started by an unknown call"])
+
+
 def file_names(summaries: Sequence[SessionSummary], suffix: str) -> list[str]:
     """Return a stable file name for each session. The whole id is used only if two names would be equal."""
     names = [f"{_stem(one)}-{_plain(one.id[:_ID_CHARS])}.{suffix}" for one in summaries]
@@ -117,11 +124,8 @@ def _parent(summary: SessionSummary) -> str:
 def _slug(title: str) -> str:
     words = re.findall(r"\w+", unicodedata.normalize("NFKC", sanitize(title[:1000])).lower().replace("'", ""))
     slug = "-".join(words).replace("_", "-")
-    return (
-        slug[:_MAX_TITLE_CHARS].rpartition("-")[0] or slug[:_MAX_TITLE_CHARS]
-        if len(slug) > _MAX_TITLE_CHARS
-        else slug
-    )
+    start = slug[:_MAX_TITLE_CHARS]
+    return slug if slug == start else start.rpartition("-")[0] or start
 
 
 def _plain(id_: str) -> str:

@@ -1,4 +1,4 @@
-"""Word and pattern search over index and archive, and all matches in one session.
+"""Word search over index and archive, counts by property, and all matches in one session.
 
 Filters that only the archive can evaluate are replaced first (`resolve_filters`). Excluded words are
 replaced by the sessions that contain them (`exclude_sessions`). The stages are those of `pattern_search`:
@@ -48,13 +48,14 @@ from backscroll.index.query import (
     parse,
     replace_filters,
 )
-from backscroll.index.query import Filter as QueryFilter
 from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
 from backscroll.model.dates import midnight
 from backscroll.model.message import Role
 from backscroll.model.search import (
     ANNOTATIONS_POSITION,
+    FilterItem,
+    InvalidFilter,
     SearchBy,
     SearchFacets,
     SearchKind,
@@ -65,14 +66,13 @@ from backscroll.model.search import (
     has_words,
 )
 from backscroll.model.session import FacetValue, SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.search.matches import (
     FoundMessage,
     Redaction,
     RedactText,
     build_matches,
-    learn_named_secrets,
     load_hit_texts,
-    message_key,
     text_with_paths,
     title_of,
 )
@@ -89,7 +89,6 @@ from backscroll.stores.arguments import check_choice, check_page
 from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:
-    from backscroll.model.search import FilterItem, InvalidFilter, SearchFacets
     from backscroll.redact.redactor import Redactor
 
 MAX_MODELS = 12  # each is one more query
@@ -107,7 +106,6 @@ _MAX_SCANNED_MESSAGES = 1000  # scanned for secrets if there is no index
 _MAX_SECOND_HITS = 200
 _MAX_SECOND_CANDIDATES = 3  # per session
 MAX_MATCHES = 100_000
-Progress = Callable[[int, int], None]  # items processed, total
 
 
 class Search:
@@ -133,7 +131,7 @@ class Search:
             archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
         query = _parse(request.query, request.pattern, request.filter_query)
         conditions = [
-            QueryFilter(name, value)
+            Filter(name, value)
             for name, values in request.filters.items()
             for value in ([values] if isinstance(values, str) else values)
         ]
@@ -145,7 +143,7 @@ class Search:
         def run(index: Index) -> SearchResult:
             redaction = Redaction(archive, index, redactor) if redactor is not None else None
             if request.pattern == "words":
-                return search_words(archive, index, query, request, redaction)
+                return _search_words(archive, index, query, request, redaction)
             pattern = compile_pattern(request.query, request.pattern, ignore_case=request.ignore_case)
             shown_progress = None if pattern.is_narrow else progress
             return search_pattern(archive, index, pattern, query, request, redaction, shown_progress)
@@ -164,9 +162,13 @@ class Search:
 
         def run(index: Index) -> SearchFacets:
             if pattern == "words":
-                return count_word_facets(archive, index, index.with_language(parsed))
+                words = exclude_sessions(archive, index, index.with_language(parsed))
+                with index.facet_counter() as counter:
+                    return _count_facets(archive, counter, words)
             compiled = compile_pattern(query, pattern, ignore_case=ignore_case)
-            return count_pattern_facets(archive, index, compiled, parsed)
+            verifying = PatternCounter(archive, index, compiled)
+            facets = _count_facets(archive, verifying, parsed)
+            return replace(facets, is_partial=verifying.is_partial)
 
         return self._stores.index.query(run)
 
@@ -190,9 +192,11 @@ class Search:
             return SessionMatches(())
         parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
         if pattern == "words":
-            return find_words_in_session(archive, index, parsed, summary, requires_all=requires_all)
+            refs = archive.sessions.ids_with_subagents(summary)
+            hits = index.find_messages(_within(parsed, refs), limit=MAX_MATCHES, requires_all=requires_all)
+            return SessionMatches(_locations(hits, refs), is_complete=len(hits) < MAX_MATCHES)
         compiled = compile_pattern(query, pattern, ignore_case=True)
-        return find_pattern_in_session(archive, index, compiled, parsed, summary)
+        return _find_pattern(archive, index, compiled, parsed, summary)
 
     def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
         """Scan a session for named secrets, so that the redactor also replaces them without a name."""
@@ -202,7 +206,7 @@ class Search:
             return
         # A secret that the session names can occur without its name in a subagent.
         sessions = self._stores.archive.sessions.ids_with_subagents(summary, with_parent=True)
-        learn_named_secrets(self._stores.archive, index, redactor, sessions)
+        Redaction(self._stores.archive, index, redactor).learn(sessions)
 
     @staticmethod
     def filter_items(query: str) -> list[FilterItem]:
@@ -215,13 +219,32 @@ class Search:
         return invalid_filters(query)
 
 
+def _parse(query: str, pattern: SearchKind, filter_query: str) -> Query:
+    """Return the query with its filters; for a pattern, only the filters. Raises `UsageError` for words."""
+    if pattern == "words":
+        # The filters come first: an operator at the end of the query would apply to them.
+        return parse(f"{filter_query} {query}" if filter_query else query)
+    filters = parse(filter_query)
+    if not all(clause.is_filter for clause in filters.clauses):
+        raise UsageError(
+            f"{filter_query[:100]!r} contains words. Use only filters, such as 'role:user since:7d'."
+        )
+    return filters
+
+
+def _check_words(query: str, parsed: Query) -> None:
+    if parsed.is_empty:
+        reason = "contains no words" if query.strip() else "is empty"
+        raise UsageError(f"The query {reason}. Example: 'flaky test since:2026-10'.")
+
+
 def resolve_filters(archive: Archive, query: Query) -> Query:
     """Replace filters that only the archive can evaluate, like ``workspace:``, ``tag:`` and ``is:gone``."""
 
-    def look_up(filter: QueryFilter) -> Sequence[PlainTerm] | None:
+    def look_up(filter: Filter) -> Sequence[PlainTerm] | None:
         if filter.name == "workspace":
             hashes = archive.sessions.workspace_hashes(filter.value, is_strict=False)
-            return [QueryFilter("workspace", workspace_hash) for workspace_hash in hashes] or None
+            return [Filter("workspace", workspace_hash) for workspace_hash in hashes] or None
         by_archive = SESSION_FILTERS.get(f"{filter.name}:{filter.value}") or SESSION_FILTERS.get(filter.name)
         if by_archive is None:
             return None
@@ -277,18 +300,171 @@ def _copies_match(archive: Archive, summary: SessionSummary, query: Query) -> bo
     )
 
 
-def count_word_facets(archive: Archive, index: Index, query: Query) -> SearchFacets:
-    """Return the counts of the messages with every word. The filters of the query are resolved."""
-    query = exclude_sessions(archive, index, query)
-    with index.facet_counter() as counter:
-        return _count_facets(archive, counter, query)
+def _search_words(
+    archive: Archive, index: Index, query: Query, request: SearchRequest, redaction: Redaction | None
+) -> SearchResult:
+    """Return the best messages for a query, or the best message of each session."""
+    start = time.perf_counter()
+    by, limit, offset = request.by, request.limit, request.offset
+    redact = redaction.redact if redaction is not None else None
+    # Without words to find, excluded words match every message of the other sessions: nothing to count.
+    is_exclusion = any(clause.is_negated and not clause.is_filter for clause in query.clauses)
+    with_counts = bool(query.words) or not is_exclusion
+    query = index.with_language(query)
+    if by == "session":
+        query = exclude_sessions(archive, index, query)
+    search = index.start_search(
+        query, limit=limit, offset=offset, by=by, find_parents=archive.sessions.parents_of
+    )
+    texts = load_hit_texts(archive, (hit.key for hit in search.hits))
+    if redaction is not None:
+        redaction.learn({hit.session for hit in search.hits})
+    locate = partial(find_spans, query=query, with_inflections=search.with_inflections)
+    locate_forms = partial(find_spans, query=query, with_inflections=True)
+    found = [
+        _locate_words(
+            hit,
+            *texts[hit.key],
+            redact,
+            locate if hit.is_strict or hit.ranks is None else locate_forms,
+        )
+        for hit in search.hits
+        if hit.key in texts
+    ]
+    spread = {
+        each.hit.session: (each.hit.position, set(each.spans.terms))
+        for each in found
+        if each.hit.ranks is not None and not each.hit.is_strict and isinstance(each.spans, SpanStream)
+    }
+    second = _find_second_matches(archive, index, query, spread, locate_forms, redact)
+    matches = list(build_matches(archive, found, request.context))
+    page = index.finish_search(search)  # counting ran in the background until here
+    counted = {hit.key: hit for hit in page.hits}
+    seen = offset + len(page.hits) if page.hits else 0
+    return SearchResult(
+        data=tuple(
+            replace(
+                match,
+                match_count=counted[each.hit.key].match_count if with_counts else 1,
+                matches_all=counted[each.hit.key].matches_all,
+                also=second.get(each.hit.session),
+            )
+            for match, each in zip(matches, found, strict=True)
+        ),
+        total=page.total,
+        total_at_least=None if page.total is not None else seen,
+        limit=limit,
+        offset=offset,
+        row_count=page.row_count,
+        has_more=0 < seen < page.row_count if page.row_count is not None else len(page.hits) == limit,
+        took_ms=round((time.perf_counter() - start) * 1000, 3),
+        is_relaxed=page.is_relaxed,
+    )
 
 
-def count_pattern_facets(archive: Archive, index: Index, pattern: Pattern, query: Query) -> SearchFacets:
-    """Return the counts of the messages that match a pattern and pass the resolved filters of the query."""
-    counter = PatternCounter(archive, index, pattern)
-    facets = _count_facets(archive, counter, query)
-    return replace(facets, is_partial=counter.is_partial)
+def _locate_words(
+    hit: Hit,
+    message: MessageInSession,
+    text: str,
+    redact: RedactText | None,
+    locate: Callable[[str], SpanStream],
+) -> FoundMessage:
+    """Find the words in the text of a hit or, if it contains none, in the title of the session."""
+
+    def redacted(text: str) -> str:
+        return redact(text, message.summary.ref, hit.position) if redact is not None else text
+
+    text = redacted(text)
+    spans = locate(text)
+    if not spans.terms and hit.position != ANNOTATIONS_POSITION:
+        title = redacted(title_of(message.summary))
+        title_spans = locate(title)
+        if title_spans.terms:
+            return FoundMessage(hit, message, title, title_spans, is_title=True)
+    return FoundMessage(hit, message, text, spans)
+
+
+def _find_second_matches(
+    archive: Archive,
+    index: Index,
+    query: Query,
+    found: Mapping[int, tuple[int, set[int]]],
+    locate: Callable[[str], SpanStream],
+    redact: RedactText | None,
+) -> dict[int, SecondMatch]:
+    """Return another message for each session, if one contains words that the first does not.
+
+    ``found`` is the position of the first message of each session, and the words that it contains.
+    """
+    if not found:
+        return {}
+    within = _within(query, found)
+    hits = index.start_search(
+        within, limit=_MAX_SECOND_HITS, by="message", match_any=True, with_counts=False
+    ).hits
+    candidates: defaultdict[int, list[int]] = defaultdict(list)
+    for hit in hits:
+        if hit.position != found[hit.session][0] and len(candidates[hit.session]) < _MAX_SECOND_CANDIDATES:
+            candidates[hit.session].append(hit.position)
+    texts = load_hit_texts(
+        archive, ((session, position) for session, positions in candidates.items() for position in positions)
+    )
+    second: dict[int, SecondMatch] = {}
+    for session, positions in candidates.items():
+        keys = [(session, position) for position in positions if (session, position) in texts]
+        matches = (_second_match(*texts[key], key[1], found[session][1], locate, redact) for key in keys)
+        match = next(filter(None, matches), None)
+        if match is not None:
+            second[session] = match
+    return second
+
+
+def _second_match(
+    message: MessageInSession,
+    text: str,
+    position: int,
+    known: set[int],
+    locate: Callable[[str], SpanStream],
+    redact: RedactText | None,
+) -> SecondMatch | None:
+    text = redact(text, message.summary.ref, position) if redact is not None else text
+    spans = locate(text)
+    if spans.terms <= known:
+        return None
+    snippet = make_snippet(text, spans, context=0)
+    return SecondMatch(
+        message_id=message.message.id,
+        message_index=position,
+        role=message.message.role,
+        timestamp=message.message.timestamp,
+        match=snippet.match,
+        highlights=tuple(snippet.highlights),
+        line_number=snippet.line_number,
+    )
+
+
+def _find_pattern(
+    archive: Archive, index: Index, pattern: Pattern, filters: Query, summary: SessionSummary
+) -> SessionMatches:
+    """Return the messages of a session and its subagents that match a pattern and pass the filters."""
+    deadline = time.perf_counter() + PATTERN_TIMEOUT_SECONDS
+    refs = archive.sessions.ids_with_subagents(summary)
+    titles = TitleMatcher(archive, pattern)
+    found: list[Hit] = []
+    for batch in batches(index.candidates(pattern, _within(filters, refs), refine=False)):
+        if len(found) >= MAX_MATCHES or time.perf_counter() > deadline:
+            return SessionMatches(_locations(found, refs), is_complete=False)
+        found += [each.hit for each in verify(archive, batch, pattern, titles, is_counting=True)]
+    return SessionMatches(_locations(found, refs))
+
+
+def _within(query: Query, sessions: Iterable[int]) -> Query:
+    return replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(sessions)),))))
+
+
+def _locations(hits: Iterable[Hit], refs: Mapping[int, str]) -> tuple[tuple[str, int], ...]:
+    own = (hit for hit in hits if hit.position != ANNOTATIONS_POSITION)
+    return tuple(sorted((refs[hit.session], hit.position) for hit in own))
 
 
 def _count_facets(archive: Archive, counter: _Counter, query: Query) -> SearchFacets:
@@ -387,203 +563,3 @@ def _dates(counter: _Counter, query: Query) -> Iterator[FacetValue]:
     for start, count in zip(starts, counts, strict=False):
         name = start.strftime(pattern)
         yield FacetValue(name, name, count)
-
-
-def _parse(query: str, pattern: SearchKind, filter_query: str) -> Query:
-    """Return the query with its filters; for a pattern, only the filters. Raises `UsageError` for words."""
-    if pattern == "words":
-        # The filters come first: an operator at the end of the query would apply to them.
-        return parse(f"{filter_query} {query}" if filter_query else query)
-    filters = parse(filter_query)
-    if not all(clause.is_filter for clause in filters.clauses):
-        raise UsageError(
-            f"{filter_query[:100]!r} contains words. Use only filters, such as 'role:user since:7d'."
-        )
-    return filters
-
-
-def _check_words(query: str, parsed: Query) -> None:
-    if parsed.is_empty:
-        reason = "contains no words" if query.strip() else "is empty"
-        raise UsageError(f"The query {reason}. Example: 'flaky test since:2026-10'.")
-
-
-def search_words(
-    archive: Archive, index: Index, query: Query, request: SearchRequest, redaction: Redaction | None
-) -> SearchResult:
-    """Return the best messages for a query, or the best message of each session."""
-    start = time.perf_counter()
-    by, limit, offset = request.by, request.limit, request.offset
-    redact = redaction.redact if redaction is not None else None
-    # Without words to find, excluded words match every message of the other sessions: nothing to count.
-    is_exclusion = any(clause.is_negated and not clause.is_filter for clause in query.clauses)
-    with_counts = bool(query.words) or not is_exclusion
-    query = index.with_language(query)
-    if by == "session":
-        query = exclude_sessions(archive, index, query)
-    search = index.start_search(
-        query, limit=limit, offset=offset, by=by, find_parents=archive.sessions.parents_of
-    )
-    texts = load_hit_texts(archive, map(message_key, search.hits))
-    if redaction is not None:
-        redaction.learn({hit.session for hit in search.hits})
-    locate = partial(find_spans, query=query, with_inflections=search.with_inflections)
-    locate_forms = partial(find_spans, query=query, with_inflections=True)
-    found = [
-        _locate_words(
-            hit,
-            *texts[message_key(hit)],
-            redact,
-            locate if hit.is_strict or hit.ranks is None else locate_forms,
-        )
-        for hit in search.hits
-        if message_key(hit) in texts
-    ]
-    spread = {
-        each.hit.session: (each.hit.position, set(each.spans.terms))
-        for each in found
-        if each.hit.ranks is not None and not each.hit.is_strict and isinstance(each.spans, SpanStream)
-    }
-    second = _find_second_matches(archive, index, query, spread, locate_forms, redact)
-    matches = list(build_matches(archive, found, request.context))
-    page = index.finish_search(search)  # counting ran in the background until here
-    counted = {message_key(hit): hit for hit in page.hits}
-    seen = offset + len(page.hits) if page.hits else 0
-    return SearchResult(
-        data=tuple(
-            replace(
-                match,
-                match_count=counted[message_key(each.hit)].match_count if with_counts else 1,
-                matches_all=counted[message_key(each.hit)].matches_all,
-                also=second.get(each.hit.session),
-            )
-            for match, each in zip(matches, found, strict=True)
-        ),
-        total=page.total,
-        total_at_least=None if page.total is not None else seen,
-        limit=limit,
-        offset=offset,
-        row_count=page.row_count,
-        has_more=0 < seen < page.row_count if page.row_count is not None else len(page.hits) == limit,
-        took_ms=round((time.perf_counter() - start) * 1000, 3),
-        is_relaxed=page.is_relaxed,
-    )
-
-
-def _locate_words(
-    hit: Hit,
-    message: MessageInSession,
-    text: str,
-    redact: RedactText | None,
-    locate: Callable[[str], SpanStream],
-) -> FoundMessage:
-    """Find the words in the text of a hit or, if it contains none, in the title of the session."""
-
-    def redacted(text: str) -> str:
-        return redact(text, message.summary.ref, hit.position) if redact is not None else text
-
-    text = redacted(text)
-    spans = locate(text)
-    if not spans.terms and hit.position != ANNOTATIONS_POSITION:
-        title = redacted(title_of(message.summary))
-        title_spans = locate(title)
-        if title_spans.terms:
-            return FoundMessage(hit, message, title, title_spans, is_title=True)
-    return FoundMessage(hit, message, text, spans)
-
-
-def _find_second_matches(
-    archive: Archive,
-    index: Index,
-    query: Query,
-    found: Mapping[int, tuple[int, set[int]]],
-    locate: Callable[[str], SpanStream],
-    redact: RedactText | None,
-) -> dict[int, SecondMatch]:
-    """Return another message for each session, if one contains words that the first does not.
-
-    ``found`` is the position of the first message of each session, and the words that it contains.
-    """
-    if not found:
-        return {}
-    within = _within(query, found)
-    hits = index.start_search(
-        within, limit=_MAX_SECOND_HITS, by="message", match_any=True, with_counts=False
-    ).hits
-    candidates: defaultdict[int, list[int]] = defaultdict(list)
-    for hit in hits:
-        if hit.position != found[hit.session][0] and len(candidates[hit.session]) < _MAX_SECOND_CANDIDATES:
-            candidates[hit.session].append(hit.position)
-    texts = load_hit_texts(
-        archive, ((session, position) for session, positions in candidates.items() for position in positions)
-    )
-    second: dict[int, SecondMatch] = {}
-    for session, positions in candidates.items():
-        keys = [(session, position) for position in positions if (session, position) in texts]
-        matches = (_second_match(*texts[key], key[1], found[session][1], locate, redact) for key in keys)
-        match = next(filter(None, matches), None)
-        if match is not None:
-            second[session] = match
-    return second
-
-
-def _second_match(
-    message: MessageInSession,
-    text: str,
-    position: int,
-    known: set[int],
-    locate: Callable[[str], SpanStream],
-    redact: RedactText | None,
-) -> SecondMatch | None:
-    text = redact(text, message.summary.ref, position) if redact is not None else text
-    spans = locate(text)
-    if spans.terms <= known:
-        return None
-    snippet = make_snippet(text, spans, context=0)
-    return SecondMatch(
-        message_id=message.message.id,
-        message_index=position,
-        role=message.message.role,
-        timestamp=message.message.timestamp,
-        match=snippet.match,
-        highlights=tuple(snippet.highlights),
-        line_number=snippet.line_number,
-    )
-
-
-def find_words_in_session(
-    archive: Archive, index: Index, query: Query, summary: SessionSummary, *, requires_all: bool = False
-) -> SessionMatches:
-    """Return the messages of a session and its subagents that match a query.
-
-    If no message has all words, those with some of them match, unless ``requires_all``.
-    """
-    refs = archive.sessions.ids_with_subagents(summary)
-    hits = index.find_messages(_within(query, refs), limit=MAX_MATCHES, requires_all=requires_all)
-    found = [(hit.session, hit.position) for hit in hits]
-    return SessionMatches(_locations(found, refs), is_complete=len(hits) < MAX_MATCHES)
-
-
-def find_pattern_in_session(
-    archive: Archive, index: Index, pattern: Pattern, filters: Query, summary: SessionSummary
-) -> SessionMatches:
-    """Return the messages of a session and its subagents that match a pattern and pass the filters."""
-    deadline = time.perf_counter() + PATTERN_TIMEOUT_SECONDS
-    refs = archive.sessions.ids_with_subagents(summary)
-    titles = TitleMatcher(archive, pattern)
-    found: list[tuple[int, int]] = []
-    for batch in batches(index.candidates(pattern, _within(filters, refs), refine=False)):
-        if len(found) >= MAX_MATCHES or time.perf_counter() > deadline:
-            return SessionMatches(_locations(found, refs), is_complete=False)
-        found += [message_key(each.hit) for each in verify(archive, batch, pattern, titles, is_counting=True)]
-    return SessionMatches(_locations(found, refs))
-
-
-def _within(query: Query, sessions: Iterable[int]) -> Query:
-    return replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(sessions)),))))
-
-
-def _locations(found: Iterable[tuple[int, int]], refs: Mapping[int, str]) -> tuple[tuple[str, int], ...]:
-    return tuple(
-        sorted((refs[session], position) for session, position in found if position != ANNOTATIONS_POSITION)
-    )

@@ -31,7 +31,6 @@ from backscroll.model.statistics import (
 )
 from backscroll.pricing.prices import PriceTable, bill_of, cost_of
 
-BUCKET_SECONDS = 900
 _SPANS = ("day", "week", "month")
 MAX_TIMELINE_COLUMNS = 60
 
@@ -49,6 +48,7 @@ def add_up(
     total = _RowSums()
     rows: defaultdict[str | None, _RowSums] = defaultdict(_RowSums)
     is_span, is_place = by in _SPANS, by in ("source", "workspace")
+    has_span = since is not None or until is not None
     key = _keys(counted, by, zone)
     done = list(counted.activity())
     for one in done:
@@ -76,11 +76,10 @@ def add_up(
     if by in ("tool", "model"):
         for part in counted.by_tool() if by == "tool" else counted.by_model():
             rows[part.name].add_group(part)
-    if is_place and since is None and until is None:
+    if is_place and not has_span:
         for number in counted.sessions:
             rows[key(number, None)].sessions.add(number)
-    held = total.sessions if since is not None or until is not None else counted.sessions
-    has_span = since is not None or until is not None
+    held = total.sessions if has_span else counted.sessions
     sums = total.sums(prices, None, sessions=None if has_span else len(counted.sessions))
     return Report(
         by=by,
@@ -108,11 +107,14 @@ def _keys(
     if by in _SPANS:
         named = period_namer(str(by), zone)
         return lambda _, quarter: named(quarter)
-    places = {
-        number: one.source if by == "source" else one.workspace_path
-        for number, one in counted.sessions.items()
-    }
+    places = _places(counted, by)
     return lambda session, _: places[session] if session is not None else None
+
+
+def _places(counted: Statistics, by: By | SeriesGroup | None) -> dict[int, str | None]:
+    """Return the source or the workspace of each session."""
+    sessions = counted.sessions.items()
+    return {number: one.source if by == "source" else one.workspace_path for number, one in sessions}
 
 
 def _ordered(rows: Sequence[Sums], by: By | None) -> tuple[Sums, ...]:
@@ -167,11 +169,7 @@ def add_up_series(
     no model.
     """
     named = period_namer(str(period), zone)
-    places: dict[int, str | None] = {}
-    if by != "model":
-        places = {
-            id_: one.source if by == "source" else one.workspace_path for id_, one in counted.sessions.items()
-        }
+    places = _places(counted, by) if by != "model" else {}
     sizes: Counter[str | None] = Counter()
     if by == "model":
         for spent in counted.tokens(prices.steps, prices.changes, by_session=True, by_bucket=True):
@@ -234,7 +232,7 @@ def reported_cost(counted: Statistics, prices: PriceTable) -> Reported | None:
 
 def bucket_start(bucket: int, zone: tzinfo | None) -> datetime:
     """Return the start of a 15-minute bucket, counted from 1970, in a zone or in local time."""
-    return datetime.fromtimestamp(bucket * BUCKET_SECONDS, UTC).astimezone(zone)
+    return datetime.fromtimestamp(bucket * BUCKET_MS / 1000, UTC).astimezone(zone)
 
 
 @lru_cache(maxsize=8)
@@ -276,17 +274,8 @@ class TokenSums:
 
     def consumed(self) -> Iterator[Consumption]:
         """Yield the consumption by price class."""
-        for kind, (
-            responses,
-            input_tokens,
-            output,
-            write,
-            write_1h,
-            read,
-            usd,
-            is_reported,
-            at_least,
-        ) in self._kinds.items():
+        for kind, values in self._kinds.items():
+            responses, input_tokens, output, write, write_1h, read, usd, is_reported, at_least = values
             yield Consumption(
                 model=kind.model,
                 speed=kind.speed,

@@ -21,8 +21,8 @@ from backscroll.stores.lookup import find_session, find_session_to_change, find_
 from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:
+    import backscroll.annotations
     import backscroll.export
-    import backscroll.history.annotations
     import backscroll.history.backups
     import backscroll.history.commits
     import backscroll.history.hooks
@@ -74,7 +74,7 @@ class History:
     """
 
     # The parts. Each is loaded on first use, from the module in its annotation: a command needs few of them.
-    annotations: backscroll.history.annotations.Annotations  # tags, stars, notes, titles
+    annotations: backscroll.annotations.Annotations  # tags, stars, notes, titles
     archive_admin: backscroll.ingest.archive_admin.ArchiveAdmin  # status, verify, forget, rebuild
     backups: backscroll.history.backups.Backups  # of the tools' histories and the archive
     background_sync: backscroll.ingest.background_sync.BackgroundSync  # in another process
@@ -462,7 +462,9 @@ class History:
 
     def filter_items(self, query: str) -> list[FilterItem]:
         """Return the valid filters and time limits of a query, with their places in the text."""
-        return self._search.filter_items(query)
+        from backscroll.index.query import filter_items  # start-up: loads the index
+
+        return filter_items(query)
 
     def find_in_session(
         self, summary: SessionSummary, query: str, *, requires_all: bool = False
@@ -475,7 +477,9 @@ class History:
 
     def invalid_filters(self, query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""
-        return self._search.invalid_filters(query)
+        from backscroll.index.query import invalid_filters  # start-up: loads the index
+
+        return invalid_filters(query)
 
     def recall(
         self,

@@ -76,7 +76,7 @@ def commit_lines(
         for turn in commit.turns:
             if turn.session_ref == session.session_ref:
                 place = style("dim", f"messages {turn.first} to {turn.last}")
-                yield f"  {place}  {_shortened(turn.prompt or '(before the first prompt)', _PROMPT_CHARS)}"
+                yield f"  {place}  {one_line(turn.prompt or '(before the first prompt)', _PROMPT_CHARS)}"
 
 
 def _commit_head(commit: CommitSummary, style: Style, zone: tzinfo | None) -> str:
@@ -89,12 +89,7 @@ def _session_head(session: LinkedSession, titles: Mapping[str, SessionSummary], 
     summary = titles.get(session.session_ref)
     title = summary.title or summary.first_message_preview or "" if summary is not None else ""
     ref = f"{source}:{short_id(session.session_id)}"
-    return f"{session.score:.2f}  {ref}  {_shortened(title, _TITLE_CHARS)}".rstrip()
-
-
-def _shortened(text: str, max_chars: int) -> str:
-    line = sanitize(" ".join(text.split()))
-    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
+    return f"{session.score:.2f}  {ref}  {one_line(title, _TITLE_CHARS)}".rstrip()
 
 
 def blame_document(lines: Sequence[BlameLine]) -> dict[str, Any]:

@@ -43,8 +43,6 @@ from backscroll.index.query import (
     Query,
     SessionIds,
     Term,
-    filter_items,
-    invalid_filters,
     parse,
     replace_filters,
 )
@@ -54,8 +52,6 @@ from backscroll.model.dates import midnight
 from backscroll.model.message import Role
 from backscroll.model.search import (
     ANNOTATIONS_POSITION,
-    FilterItem,
-    InvalidFilter,
     SearchBy,
     SearchFacets,
     SearchKind,
@@ -207,16 +203,6 @@ class Search:
         # A secret that the session names can occur without its name in a subagent.
         sessions = self._stores.archive.sessions.ids_with_subagents(summary, with_parent=True)
         Redaction(self._stores.archive, index, redactor).learn(sessions)
-
-    @staticmethod
-    def filter_items(query: str) -> list[FilterItem]:
-        """Return the valid filters and time limits of a query, with their places in the text."""
-        return filter_items(query)
-
-    @staticmethod
-    def invalid_filters(query: str) -> list[InvalidFilter]:
-        """Return the parts of a query that look like filters and are none. They are searched as text."""
-        return invalid_filters(query)
 
 
 def _parse(query: str, pattern: SearchKind, filter_query: str) -> Query:

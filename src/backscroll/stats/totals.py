@@ -1,4 +1,4 @@
-"""Sums of sessions: totals and rows by time, place, model or tool, stacked series, hours of the week."""
+"""Sums of sessions: rows by time, place, model or tool, series, hours; cost of a session, and why."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence

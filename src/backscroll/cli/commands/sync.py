@@ -15,7 +15,7 @@ from backscroll.documents import message_document, to_document
 from backscroll.model.dates import iso
 from backscroll.model.message import ToolCall
 from backscroll.model.session import FollowedMessage, SessionChange
-from backscroll.model.text import sanitize
+from backscroll.model.text import one_line, sanitize
 from backscroll.render.json import encode_json_line
 
 MAX_TITLE_CHARS = 70
@@ -81,9 +81,8 @@ def watch(setup: Setup, as_json: bool) -> None:
 
 def _line(change: SessionChange) -> str:
     time = change.at.astimezone().strftime("%H:%M:%S")
-    title = " ".join(sanitize(change.session.title or change.session.ref).split())
-    cut = title if len(title) <= MAX_TITLE_CHARS else f"{title[: MAX_TITLE_CHARS - 1].rstrip()}…"
-    return f"{time}  {cut}  {_description(change)}"
+    title = one_line(change.session.title or change.session.ref, MAX_TITLE_CHARS)
+    return f"{time}  {title}  {_description(change)}"
 
 
 def _description(change: SessionChange) -> str:
@@ -171,7 +170,5 @@ def _tool_line(tool: ToolCall, *, is_result: bool) -> str:
         f"{name}={value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
         for name, value in tool.params.items()
     )
-    text = (tool.result or "") if is_result else params
-    line = " ".join(sanitize(text[: MAX_TOOL_CHARS * 4]).split())
-    cut = line if len(line) <= MAX_TOOL_CHARS else f"{line[: MAX_TOOL_CHARS - 1].rstrip()}…"
-    return f"── {sanitize(tool.name)} · {tool.status}{' → ' if is_result else '  '}{cut}".rstrip()
+    text = one_line((tool.result or "") if is_result else params, MAX_TOOL_CHARS)
+    return f"── {sanitize(tool.name)} · {tool.status}{' → ' if is_result else '  '}{text}".rstrip()

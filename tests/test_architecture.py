@@ -23,7 +23,6 @@ LAYERS = [
         "search",
         "stats",
         "export",
-        "resume",
         "annotations",
         "commits",
         "backup",
@@ -50,7 +49,7 @@ NAMED_OUTSIDE = {
     "archive/derive/cursor_windows.py": {"cursor"},  # the unified schema has windows of this platform
     "archive/maintenance/legacy_import.py": {"cursor", "claude-code", "claude_code"},
     "archive/maintenance/legacy_upgrade.py": {"cursor", "claude_code"},  # the other program's two platforms
-    "resume.py": {"cursor"},  # the command of an editor
+    "history/resume.py": {"cursor"},  # the command of an editor
     "tui/transcript.py": {"cursor"},  # of the terminal
 }
 MAX_IMPORTS_IN_FUNCTIONS = 79  # of own modules; each needs a reason, such as start-up time

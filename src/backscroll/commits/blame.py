@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.storage.codec import to_milliseconds
@@ -164,13 +165,7 @@ def _line(line: BlamedLine, commit: Commit | None, prompt: _EditPrompt) -> Blame
         line=line.number,
         text=decode(line.text).removesuffix("\r"),
         sha=line.sha,
-        session_ref=prompt.session_ref,
-        message_id=prompt.message_id,
-        prompt=prompt.prompt,
-        prompt_id=prompt.prompt_id,
-        first=prompt.first,
-        last=prompt.last,
-        agent_ref=prompt.agent_ref,
+        **asdict(prompt),
         author=commit.author if commit is not None else None,
         at=datetime.fromtimestamp(commit.authored_at, UTC) if commit is not None else None,
         subject=commit.subject if commit is not None else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from os import PathLike
@@ -62,7 +62,6 @@ from backscroll.stores.lookup import find_session
 from backscroll.stores.stores import Stores
 
 _NOTE_TITLES: dict[NoteKind, str] = {"reflection": "Reflection", "context": "Context"}
-Model = Callable[[str, str, str], str]  # name, instructions and prompt; returns the answer
 Folder = str | PathLike[str]
 
 
@@ -299,10 +298,9 @@ class JournalWriter:
         redactor: Redactor,
         *,
         zone: tzinfo | None = None,
-        model: Model = run_model,
     ) -> None:
         self._archive, self._repository, self.redactor = archive, repository, redactor
-        self._lock, self._zone, self._model = lock, zone, model
+        self._lock, self._zone = lock, zone
         self.files = DailyFiles(folder, zone)
 
     def skip_reason(self, sha: str) -> SkipReason | None:
@@ -394,7 +392,7 @@ class JournalWriter:
         if not material.turns:
             return entry, "No session was found for this commit, so no model was used."
         try:
-            answer = self._model(model, INSTRUCTIONS, story_prompt(material, entry))
+            answer = run_model(model, INSTRUCTIONS, story_prompt(material, entry))
         except ModelFailureError as error:
             return entry, f"{error} The entry was extracted without a model."
         sections = parse_story(answer)

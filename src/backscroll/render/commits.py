@@ -1,7 +1,6 @@
 """Commits, lines of files and surviving lines with the sessions behind them, as terminal text and JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import tzinfo
 from itertools import groupby
 from typing import Any
 
@@ -47,21 +46,20 @@ def commits_lines(
     titles: Mapping[str, SessionSummary],
     *,
     style: Style,
-    zone: tzinfo | None = None,
 ) -> Iterator[str]:
     """Yield each commit in one line, followed by its sessions. ``titles`` are the sessions by ref."""
     for commit in commits:
-        yield f"{_commit_head(commit, style, zone)}  {sanitize(commit.subject)}"
+        yield f"{_commit_head(commit, style)}  {sanitize(commit.subject)}"
         for session in commit.sessions:
             kinds = ", ".join(evidence.kind for evidence in session.evidence)
             yield f"    {_session_head(session, titles, style)}  {style('dim', kinds)}"
 
 
 def commit_lines(
-    commit: CommitDetails, titles: Mapping[str, SessionSummary], *, style: Style, zone: tzinfo | None = None
+    commit: CommitDetails, titles: Mapping[str, SessionSummary], *, style: Style
 ) -> Iterator[str]:
     """Yield a commit with its sessions, their evidence and their turns."""
-    yield f"{_commit_head(commit, style, zone)}  {sanitize(commit.author)}"
+    yield f"{_commit_head(commit, style)}  {sanitize(commit.author)}"
     yield style("title", sanitize(commit.subject))
     if not commit.sessions:
         yield ""
@@ -79,8 +77,8 @@ def commit_lines(
                 yield f"  {place}  {one_line(turn.prompt or '(before the first prompt)', _PROMPT_CHARS)}"
 
 
-def _commit_head(commit: CommitSummary, style: Style, zone: tzinfo | None) -> str:
-    at = commit.at.astimezone(zone)
+def _commit_head(commit: CommitSummary, style: Style) -> str:
+    at = commit.at.astimezone()
     return f"{style('accent', commit.sha[:_SHA_CHARS])}  {style('dim', f'{at:%Y-%m-%d %H:%M}')}"
 
 
@@ -120,7 +118,6 @@ def blame_terminal_lines(
     *,
     style: Style,
     width: int,
-    zone: tzinfo | None = None,
 ) -> Iterator[str]:
     """Yield the lines in groups with the same commit and prompt, below a heading.
 
@@ -133,17 +130,17 @@ def blame_terminal_lines(
         if not is_first:
             yield ""
         is_first = False
-        yield from _blame_heading(members[0], titles, style, width, zone)
+        yield from _blame_heading(members[0], titles, style, width)
         for line in members:
             text = truncate(sanitize(line.text.expandtabs(4)), width - digits - 2)
             yield f"{style('dim', f'{line.line:>{digits}}')}  {text}".rstrip()
 
 
 def _blame_heading(
-    line: BlameLine, titles: Mapping[str, SessionSummary], style: Style, width: int, zone: tzinfo | None
+    line: BlameLine, titles: Mapping[str, SessionSummary], style: Style, width: int
 ) -> Iterator[str]:
     sha = line.sha[:_SHA_CHARS] if line.sha is not None else _UNCOMMITTED
-    date = f"{line.at.astimezone(zone):%Y-%m-%d}" if line.at is not None else ""
+    date = f"{line.at.astimezone():%Y-%m-%d}" if line.at is not None else ""
     name, title = _line_author(line, titles)
     date = date if cell_width(f"{sha}  {date}  {name}") <= width else ""
     start = f"{sha}  {date}".rstrip()

@@ -38,7 +38,7 @@ from backscroll.commits.content import (
 from backscroll.commits.lines import (
     EditText,
     code_lines,
-    hash_line,
+    hash_each,
     line_weight,
     normalize_lines,
     without_commas,
@@ -192,7 +192,7 @@ def _attribute_lines(
 
 def _line_hashes(lines: Sequence[BlamedLine]) -> list[int | None]:
     """Return the hash of each line, None if it is too short."""
-    return [hash_line(text) for text in _code(lines)]
+    return [hashed or None for hashed in hash_each(_code(lines))]
 
 
 class _LineMatcher:

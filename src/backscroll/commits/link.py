@@ -37,7 +37,7 @@ from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, Track
 from backscroll.model.sync import Progress
 from backscroll.model.text import pluralize
 
-_COMMIT, _CONTENT, _FILES, _TIME, _WORKSPACE, _BRANCH = 0.44, 0.30, 0.10, 0.07, 0.06, 0.03
+_WEIGHTS = {"commit": 0.44, "content": 0.30, "files": 0.10, "time": 0.07, "workspace": 0.06, "branch": 0.03}
 TRACKING_WEIGHT = 0.10  # of evidence that the tool collects itself, in addition to the others
 MIN_SCORE = 0.2
 MIN_CONTENT = 0.25  # of a claim without a commit call
@@ -275,14 +275,15 @@ class _Linker:
         if not parts.is_claim(content.all_lines):
             return None
         is_worktree = workspace is not None and workspace.is_worktree
+        weights = parts.weights()
         evidence = tuple(
             Evidence(
                 "worktree" if kind == "workspace" and is_worktree else kind,
-                round(parts.weights()[kind], 3),
+                round(weights[kind], 3),
                 details[kind],
             )
             for kind in _KINDS
-            if kind in details and parts.weights().get(kind, 0) >= 0.0005
+            if kind in details and weights.get(kind, 0) >= 0.0005
         )
         return LinkedSession(session.ref, session.id, round(sum(e.weight for e in evidence), 3), evidence)
 
@@ -309,14 +310,7 @@ class _Parts(Struct):
 
     def weights(self) -> dict[str, float]:
         """Return the weight of each kind."""
-        return {
-            "commit": _COMMIT * self.commit,
-            "content": _CONTENT * self.content,
-            "files": _FILES * self.files,
-            "time": _TIME * self.time,
-            "workspace": _WORKSPACE * self.workspace,
-            "branch": _BRANCH * self.branch,
-        }
+        return {kind: weight * getattr(self, kind) for kind, weight in _WEIGHTS.items()}
 
     @property
     def has_content(self) -> bool:

@@ -71,17 +71,16 @@ def _document(
     retentions: list[Retention],
     events: EventLog,
 ) -> bytes:
-    from backscroll.render.json import encode_json  # start-up: loads msgspec
-    from backscroll.render.sync import events_document
+    from backscroll.render import json, sync  # start-up: not if up to date
 
-    return encode_json(
+    return json.encode_json(
         vars(report)
         | {
             "irregular": [problem.origin.path for problem in irregular],
             "archive": str(history.archive_path),
             "is_complete": history.is_complete,
             "retention": [vars(retention) for retention in retentions],
-            "ledger": events_document(events),
+            "ledger": sync.events_document(events),
         }
     )
 

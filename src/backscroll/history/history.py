@@ -462,9 +462,7 @@ class History:
 
     def filter_items(self, query: str) -> list[FilterItem]:
         """Return the valid filters and time limits of a query, with their places in the text."""
-        from backscroll.index.query import filter_items  # start-up: loads the index
-
-        return filter_items(query)
+        return self._search.filter_items(query)
 
     def find_in_session(
         self, summary: SessionSummary, query: str, *, requires_all: bool = False
@@ -477,9 +475,7 @@ class History:
 
     def invalid_filters(self, query: str) -> list[InvalidFilter]:
         """Return the parts of a query that look like filters and are none. They are searched as text."""
-        from backscroll.index.query import invalid_filters  # start-up: loads the index
-
-        return invalid_filters(query)
+        return self._search.invalid_filters(query)
 
     def recall(
         self,

@@ -43,6 +43,8 @@ from backscroll.index.query import (
     Query,
     SessionIds,
     Term,
+    filter_items,
+    invalid_filters,
     parse,
     replace_filters,
 )
@@ -106,6 +108,9 @@ MAX_MATCHES = 100_000
 
 class Search:
     """Word and pattern search over index and archive."""
+
+    filter_items = staticmethod(filter_items)
+    invalid_filters = staticmethod(invalid_filters)
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+import backscroll.history  # loads the redactor on first use
 from backscroll.cli.messages import as_sentence, command_hint, printable_message, welcome_lines
 from backscroll.cli.options import (
     complete_refs,
@@ -206,9 +207,7 @@ def handoff(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bo
     Examples:
       backscroll handoff 1 --tokens 800
     """
-    from backscroll.history import Redactor  # start-up time: resume and open do not redact
-
-    redactor = None if keep_secrets else Redactor()
+    redactor = None if keep_secrets else backscroll.history.Redactor()
     with setup.history() as history:
         sync_before_reading(history)
         handoff = history.resume.handoff(ref, tokens=tokens, redactor=redactor)

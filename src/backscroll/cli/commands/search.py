@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+import backscroll.history  # loads the redactor on first use
 from backscroll.cli.messages import command_hint, welcome_lines
 from backscroll.cli.options import (
     QueryCommand,
@@ -195,15 +196,16 @@ def recall(
     Examples:
       backscroll recall why did we drop the cache
     """
-    from backscroll.history import Redactor  # start-up time: search does not redact
-
     text = " ".join(task)
     if not text.strip():
         raise click.UsageError("The task is empty. Describe it in a few words.")
     with setup.history() as history:
         sync_before_reading(history)
         found = history.recall(
-            text, workspace=workspace, token_budget=tokens, redactor=None if keep_secrets else Redactor()
+            text,
+            workspace=workspace,
+            token_budget=tokens,
+            redactor=None if keep_secrets else backscroll.history.Redactor(),
         )
         is_empty = not found.sessions and not history.list_sessions(limit=1).data
         welcome = list(welcome_lines(history, no_sync=setup.no_sync)) if is_empty else []

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 
+import msgspec
 from msgspec import Struct
 
 from backscroll.git.process import decode, run_git, stream_git, unquote
@@ -48,13 +49,13 @@ def read_diff(repository: Repository, sha: str, *, max_lines: int) -> Iterator[E
         yield from file.edit()
 
 
-class PatchedFile:
+class PatchedFile(Struct):
     """A file of a patch: its paths, and whether it is new or deleted, as far as its header was read."""
 
-    def __init__(self, path: str = "") -> None:
-        self.path = path  # the old one if the file is deleted
-        self.old_path: str | None = None  # if the file is renamed
-        self.is_new = self.is_deleted = False
+    path: str = ""  # the old one if the file is deleted
+    old_path: str | None = None  # if the file is renamed
+    is_new: bool = False
+    is_deleted: bool = False
 
     def add_header(self, line: bytes) -> None:
         """Process a line that is not content of the file."""
@@ -74,30 +75,29 @@ class PatchedFile:
 class _File(PatchedFile):
     """The changes of one file, read line by line."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._hunks: list[Hunk] = []
-        self._start = (0, 0)
-        self._removed: list[str] = []
-        self._added: list[str] = []
-        self._remaining = [0, 0]  # lines of the current hunk: old, new
+    hunks: list[Hunk] = msgspec.field(default_factory=list)
+    start: tuple[int, int] = (0, 0)
+    removed: list[str] = msgspec.field(default_factory=list)
+    added: list[str] = msgspec.field(default_factory=list)
+    # Lines of the current hunk that are left: old, new.
+    remaining: list[int] = msgspec.field(default_factory=lambda: [0, 0])
 
     def edit(self) -> Iterator[Edit]:
         """Yield the changes, if there are any lines."""
-        if self.path and self._hunks:
+        if self.path and self.hunks:
             yield Edit(
                 path=self.path,
-                hunks=tuple(self._hunks),
+                hunks=tuple(self.hunks),
                 kind="create" if self.is_new else "delete" if self.is_deleted else "update",
             )
 
     def add(self, line: bytes) -> None:
         """Add a line of the patch."""
-        if any(self._remaining):
+        if any(self.remaining):
             self._add_content(line)
         elif match := _HUNK_HEADER.match(line):
-            self._start = int(match[1]), int(match[3])
-            self._remaining = [int(match[2] or 1), int(match[4] or 1)]
+            self.start = int(match[1]), int(match[3])
+            self.remaining = [int(match[2] or 1), int(match[4] or 1)]
         else:
             self.add_header(line)
 
@@ -106,14 +106,14 @@ class _File(PatchedFile):
         if sign == b"\\":  # "No newline at end of file"
             return
         if sign != b"+":
-            self._removed.append(text)
-            self._remaining[0] -= 1
+            self.removed.append(text)
+            self.remaining[0] -= 1
         if sign != b"-":
-            self._added.append(text)
-            self._remaining[1] -= 1
-        if not any(self._remaining):
-            self._hunks.append(Hunk(tuple(self._removed), tuple(self._added), *self._start))
-            self._removed, self._added = [], []
+            self.added.append(text)
+            self.remaining[1] -= 1
+        if not any(self.remaining):
+            self.hunks.append(Hunk(tuple(self.removed), tuple(self.added), *self.start))
+            self.removed, self.added = [], []
 
 
 class HunkLines(Struct, frozen=True, gc=False):
@@ -128,9 +128,7 @@ class HunkLines(Struct, frozen=True, gc=False):
 class FileHunks(PatchedFile):
     """Changes of one file."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.hunks: list[HunkLines] = []
+    hunks: list[HunkLines] = msgspec.field(default_factory=list)
 
 
 class CommitHunks(Struct, frozen=True):
@@ -153,7 +151,7 @@ def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
     )
     current: CommitHunks | None = None
     remaining_old = remaining_new = 0
-    added: list[bytes] = []
+    added: list[bytes] = msgspec.field(default_factory=list)
     span = (0, 0, 0)
     for line in lines:
         if remaining_old or remaining_new:

@@ -6,6 +6,7 @@ from itertools import islice
 from os.path import normpath
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from backscroll.errors import RepositoryError, UsageError
@@ -128,7 +129,7 @@ def _parse_changes(lines: Iterator[bytes]) -> Iterator[tuple[str, list["_FilePar
         if line.startswith(b"@@ ") and files:
             files[-1].add_hunk(line, lines)
         elif line.startswith(b"diff --git "):
-            files.append(_FileParser(line))
+            files.append(_FileParser(_same_path(line.removeprefix(b"diff --git "))))
         elif _HASH.fullmatch(line):
             if sha is not None:
                 yield sha, files
@@ -142,22 +143,20 @@ def _parse_changes(lines: Iterator[bytes]) -> Iterator[tuple[str, list["_FilePar
 class _FileParser(PatchedFile):
     """Collects the lines of one file in a patch."""
 
-    def __init__(self, header: bytes) -> None:
-        super().__init__(_same_path(header.removeprefix(b"diff --git ")))
-        self._added: list[bytes] = []
+    added: list[bytes] = msgspec.field(default_factory=list)
 
     def add_hunk(self, header: bytes, lines: Iterator[bytes]) -> None:
         """Take the removed and added lines of a hunk."""
         _, old, new, *_ = header.split(b" ", 3)
         remaining = _count(old) + _count(new)
         while remaining and (content := list(islice(lines, remaining))):
-            if len(self._added) < _MAX_FILE_LINES:
-                self._added += [line[1:] for line in content if line.startswith(b"+")]
+            if len(self.added) < _MAX_FILE_LINES:
+                self.added += [line[1:] for line in content if line.startswith(b"+")]
             # "\\ No newline at end of file" is not counted.
             remaining = sum(line.startswith(b"\\") for line in content)
 
     def change(self) -> FileChange:
-        return FileChange(self.path, self.old_path, self.is_deleted, tuple(self._added[:_MAX_FILE_LINES]))
+        return FileChange(self.path, self.old_path, self.is_deleted, tuple(self.added[:_MAX_FILE_LINES]))
 
 
 def _count(span: bytes) -> int:

@@ -17,7 +17,6 @@ from backscroll.commits.link import add_tracking, link_commits
 from backscroll.commits.paths import implied_root, normalize
 from backscroll.commits.scan import commit_call, message_edits
 from backscroll.errors import RepositoryError, SessionNotFoundError
-from backscroll.git.log import Commit
 from backscroll.git.repository import find_commit
 from backscroll.model.commit import (
     BlameLine,
@@ -232,33 +231,27 @@ def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitS
 
 
 def find_turns(
-    archive: Archive, summary: SessionSummary, commit: Commit, lines: set[int], paths: Iterable[str]
+    archive: Archive, summary: SessionSummary, commit: git.Commit, lines: set[int], paths: Iterable[str]
 ) -> list[CommitTurn]:
     """Return the turns whose edits or calls led to a commit, in order.
 
     ``lines`` are the hashes of the lines that the commit adds, ``paths`` the files that it changes. Without
     an edit that adds one of the lines, the turns that changed the files are returned.
     """
-    test = _Relevance(commit, lines, paths)
+    relevance = _Relevance(commit, lines, paths)
     messages = list(archive.messages.without_usage(summary))
-    strong: set[int] = set()
-    weak: set[int] = set()
-    for position, message in enumerate(messages):
-        _add(position, test.strength(message), strong, weak)
-    for agent, call_id in archive.sessions.subagents(summary):
+    agents = archive.sessions.subagents(summary)
+    found: list[tuple[int, int | None]] = []  # strength and position
+    found += [(relevance.strength(message), position) for position, message in enumerate(messages)]
+    for agent, call_id in agents:
         for message in archive.messages.without_usage(agent):
-            strength = test.strength(message)
-            if strength:
-                _add(call_position(call_id, message, messages), strength, strong, weak)
-    starts = archive.messages.turn_starts(
-        summary, [agent.id for agent, _ in archive.sessions.subagents(summary)]
-    )
-    return list(_turns(summary, messages, starts, sorted(strong or weak)))
-
-
-def _add(position: int | None, strength: int, strong: set[int], weak: set[int]) -> None:
-    if position is not None and strength:
-        (strong if strength > 1 else weak).add(position)
+            if strength := relevance.strength(message):
+                found.append((strength, call_position(call_id, message, messages)))
+    placed = [(strength, position) for strength, position in found if strength and position is not None]
+    best = max(placed, default=(0, 0))[0]
+    positions = sorted({position for strength, position in placed if strength == best})
+    starts = archive.messages.turn_starts(summary, [agent.id for agent, _ in agents])
+    return list(_turns(summary, messages, starts, positions))
 
 
 def _turns(
@@ -279,7 +272,7 @@ def _turns(
 class _Relevance:
     """Compares messages with one commit."""
 
-    def __init__(self, commit: Commit, lines: set[int], paths: Iterable[str]) -> None:
+    def __init__(self, commit: git.Commit, lines: set[int], paths: Iterable[str]) -> None:
         self._commit = commit
         self._lines = lines
         self._paths = list(paths)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, get_args
 from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
-from backscroll.archive.query.messages import MessageInSession
+from backscroll.archive.query.messages import MessageInSession, MessageKey
 from backscroll.archive.query.sessions import SessionProperties
 from backscroll.archive.query.workspaces import find_workspaces
 from backscroll.documents import make_filter
@@ -297,7 +297,7 @@ def _search_words(
     """Return the best messages for a query, or the best message of each session."""
     start = time.perf_counter()
     by, limit, offset = request.by, request.limit, request.offset
-    redact = redaction.redact if redaction is not None else None
+    redact = redaction.redact if redaction is not None else _without_redaction
     # Without words to find, excluded words match every message of the other sessions: nothing to count.
     is_exclusion = any(clause.is_negated and not clause.is_filter for clause in query.clauses)
     with_counts = bool(query.words) or not is_exclusion
@@ -314,10 +314,7 @@ def _search_words(
     locate_forms = partial(find_spans, query=query, with_inflections=True)
     found = [
         _locate_words(
-            hit,
-            *texts[hit.key],
-            redact,
-            locate if hit.is_strict or hit.ranks is None else locate_forms,
+            hit, *texts[hit.key], redact, locate if hit.is_strict or hit.ranks is None else locate_forms
         )
         for hit in search.hits
         if hit.key in texts
@@ -353,22 +350,18 @@ def _search_words(
     )
 
 
+def _without_redaction(text: str, _ref: str, _position: int) -> str:
+    return text
+
+
 def _locate_words(
-    hit: Hit,
-    message: MessageInSession,
-    text: str,
-    redact: RedactText | None,
-    locate: Callable[[str], SpanStream],
+    hit: Hit, message: MessageInSession, text: str, redact: RedactText, locate: Callable[[str], SpanStream]
 ) -> FoundMessage:
     """Find the words in the text of a hit or, if it contains none, in the title of the session."""
-
-    def redacted(text: str) -> str:
-        return redact(text, message.summary.ref, hit.position) if redact is not None else text
-
-    text = redacted(text)
+    text = redact(text, message.summary.ref, hit.position)
     spans = locate(text)
     if not spans.terms and hit.position != ANNOTATIONS_POSITION:
-        title = redacted(title_of(message.summary))
+        title = redact(title_of(message.summary), message.summary.ref, hit.position)
         title_spans = locate(title)
         if title_spans.terms:
             return FoundMessage(hit, message, title, title_spans, is_title=True)
@@ -381,7 +374,7 @@ def _find_second_matches(
     query: Query,
     found: Mapping[int, tuple[int, set[int]]],
     locate: Callable[[str], SpanStream],
-    redact: RedactText | None,
+    redact: RedactText,
 ) -> dict[int, SecondMatch]:
     """Return another message for each session, if one contains words that the first does not.
 
@@ -393,39 +386,36 @@ def _find_second_matches(
     hits = index.start_search(
         within, limit=_MAX_SECOND_HITS, by="message", match_any=True, with_counts=False
     ).hits
-    candidates: defaultdict[int, list[int]] = defaultdict(list)
+    candidates: defaultdict[int, list[Hit]] = defaultdict(list)
     for hit in hits:
         if hit.position != found[hit.session][0] and len(candidates[hit.session]) < _MAX_SECOND_CANDIDATES:
-            candidates[hit.session].append(hit.position)
-    texts = load_hit_texts(
-        archive, ((session, position) for session, positions in candidates.items() for position in positions)
-    )
+            candidates[hit.session].append(hit)
+    texts = load_hit_texts(archive, (hit.key for chosen in candidates.values() for hit in chosen))
     second: dict[int, SecondMatch] = {}
-    for session, positions in candidates.items():
-        keys = [(session, position) for position in positions if (session, position) in texts]
-        matches = (_second_match(*texts[key], key[1], found[session][1], locate, redact) for key in keys)
-        match = next(filter(None, matches), None)
-        if match is not None:
+    for session, chosen in candidates.items():
+        known = found[session][1]
+        matches = (_second_match(hit, texts, known, locate, redact) for hit in chosen if hit.key in texts)
+        if (match := next(filter(None, matches), None)) is not None:
             second[session] = match
     return second
 
 
 def _second_match(
-    message: MessageInSession,
-    text: str,
-    position: int,
+    hit: Hit,
+    texts: Mapping[MessageKey, tuple[MessageInSession, str]],
     known: set[int],
     locate: Callable[[str], SpanStream],
-    redact: RedactText | None,
+    redact: RedactText,
 ) -> SecondMatch | None:
-    text = redact(text, message.summary.ref, position) if redact is not None else text
+    message, text = texts[hit.key]
+    text = redact(text, message.summary.ref, hit.position)
     spans = locate(text)
     if spans.terms <= known:
         return None
     snippet = make_snippet(text, spans, context=0)
     return SecondMatch(
         message_id=message.message.id,
-        message_index=position,
+        message_index=hit.position,
         role=message.message.role,
         timestamp=message.message.timestamp,
         match=snippet.match,

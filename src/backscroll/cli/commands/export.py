@@ -29,7 +29,7 @@ from backscroll.model.text import pluralize, sanitize
 from backscroll.render.json import secrets_document
 
 _STANDARD_OUTPUT = Path("-")
-MAX_LOCATIONS = 5  # locations printed per secret
+MAX_LOCATIONS = 5  # of a secret that export replaced
 _FORMAT_BY_SUFFIX: dict[str, Format] = {
     **{f".{format_}": format_ for format_ in FORMATS},
     ".markdown": "md",
@@ -37,7 +37,7 @@ _FORMAT_BY_SUFFIX: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".text": "txt",
 }
-MAX_SHOWN_LOCATIONS = 3  # locations printed per secret
+MAX_FOUND_LOCATIONS = 3  # of a secret that secrets found
 
 
 class _ExportCommand(click.Command):
@@ -319,11 +319,11 @@ def secrets(
     for secret in secrets:
         times = "once" if secret.count == 1 else f"{secret.count:,} times"
         click.echo(sanitize(f"{secret.kind} #{secret.number}  {secret.hint}  {times}"))
-        for location in secret.locations[:MAX_SHOWN_LOCATIONS]:
+        for location in secret.locations[:MAX_FOUND_LOCATIONS]:
             position = "header" if location.position is None else f"message {location.position}"
             click.echo(sanitize(f"    {location.ref}  {position}"))
-        if len(secret.locations) > MAX_SHOWN_LOCATIONS:
-            click.echo(f"    … and {len(secret.locations) - MAX_LOCATIONS:,} more")
+        if len(secret.locations) > MAX_FOUND_LOCATIONS:
+            click.echo(f"    … and {len(secret.locations) - MAX_FOUND_LOCATIONS:,} more")
 
 
 def _count(summaries: list[SessionSummary]) -> str:

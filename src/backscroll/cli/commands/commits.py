@@ -17,17 +17,7 @@ from backscroll.errors import SessionNotFoundError
 from backscroll.history.history import History
 from backscroll.model.commit import CommitSummary
 from backscroll.model.session import SessionSummary
-from backscroll.render.commits import (
-    blame_document,
-    blame_rows,
-    blame_terminal_lines,
-    commit_document,
-    commit_lines,
-    commits_lines,
-    survival_document,
-    survival_lines,
-    survival_rows,
-)
+from backscroll.render import commits as render
 from backscroll.render.session_table import page_footer
 
 _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
@@ -103,7 +93,7 @@ def commits(
             notice = "No commits match." if has_filter else "The repository has no commits yet."
         screen.write_notice([notice])
         return
-    screen.page(commits_lines(page.data, titles, style=screen.style))
+    screen.page(render.commits_lines(page.data, titles, style=screen.style))
     if footer := page_footer(page):
         click.echo(footer, err=True)
 
@@ -131,10 +121,10 @@ def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: b
             details = history.get_commit(sha, repository, progress=bar.step)
         titles = {} if as_json else _sessions(history, [details])
     if as_json:
-        write_json(commit_document(details))
+        write_json(render.commit_document(details))
         return
     screen = detect_screen(color)
-    screen.page(commit_lines(details, titles, style=screen.style))
+    screen.page(render.commit_lines(details, titles, style=screen.style))
 
 
 def _sessions(history: History, commits: Iterable[CommitSummary]) -> dict[str, SessionSummary]:
@@ -193,14 +183,14 @@ def blame(
         refs = {line.session_ref for line in found if line.session_ref is not None}
         titles = {} if as_json or screen.width is None else find_sessions(history, refs)
     if as_json:
-        write_json(blame_document(found))
+        write_json(render.blame_document(found))
         return
     if not found:
         screen.write_notice(["The file is empty."])
     elif screen.width is None:
-        screen.write(blame_rows(found, style=screen.style))
+        screen.write(render.blame_rows(found, style=screen.style))
     else:
-        screen.page(blame_terminal_lines(found, titles, style=screen.style, width=screen.width))
+        screen.page(render.blame_terminal_lines(found, titles, style=screen.style, width=screen.width))
 
 
 def _split_lines(file: str, repository: Path | None) -> tuple[str, tuple[int, int] | None]:
@@ -260,10 +250,10 @@ def survival(
         is_titled = by == "session" and not as_json and screen.width is not None
         titles = find_sessions(history, [row.key for row in rows if row.key]) if is_titled else {}
     if as_json:
-        write_json(survival_document(rows))
+        write_json(render.survival_document(rows))
     elif not rows:
         screen.write_notice(["No session wrote lines into this repository."])
     elif screen.width is None:
-        screen.write(survival_rows(rows))
+        screen.write(render.survival_rows(rows))
     else:
-        screen.page(survival_lines(rows, by, titles, style=screen.style, width=screen.width))
+        screen.page(render.survival_lines(rows, by, titles, style=screen.style, width=screen.width))

@@ -15,14 +15,7 @@ from backscroll.documents import make_filter
 from backscroll.history.history import History
 from backscroll.model.session import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
-from backscroll.render.statistics import (
-    explanation_document,
-    explanation_lines,
-    report_csv,
-    report_document,
-    report_lines,
-    year_document,
-)
+from backscroll.render import statistics as render
 
 _GROUPS = get_args(By)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
@@ -114,29 +107,31 @@ def _print_report(
     report: Report, screen: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool
 ) -> None:
     if as_json:
-        write_json(report_document(report))
+        write_json(render.report_document(report))
     elif as_csv:
-        sys.stdout.buffer.write(report_csv(report).encode("utf-8", "replace"))
+        sys.stdout.buffer.write(render.report_csv(report).encode("utf-8", "replace"))
     elif not report.total.sessions:
         screen.write_notice(["No sessions match."])
     else:
-        screen.page(report_lines(report, style=screen.style, width=screen.width or DEFAULT_WIDTH, zone=zone))
+        screen.page(
+            render.report_lines(report, style=screen.style, width=screen.width or DEFAULT_WIDTH, zone=zone)
+        )
 
 
 def _print_explanation(
     explanation: Explanation, screen: Screen, zone: tzinfo | None, *, as_json: bool
 ) -> None:
     if as_json:
-        write_json(explanation_document(explanation))
+        write_json(render.explanation_document(explanation))
     else:
-        screen.page(explanation_lines(explanation, style=screen.style, zone=zone))
+        screen.page(render.explanation_lines(explanation, style=screen.style, zone=zone))
 
 
 def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None:
     from backscroll.render.year_review import year_lines, year_markdown
 
     if as_json:
-        write_json(year_document(year))
+        write_json(render.year_document(year))
     elif form == "md":
         screen.write(year_markdown(year))
     else:

@@ -21,7 +21,7 @@ _MAIN = """
 import sys
 from datetime import UTC, datetime
 from backscroll.cli import main
-from backscroll.render.terminal import session_table
+from backscroll.render import session_table
 
 format_age = session_table.format_age
 session_table.format_age = lambda at, now: format_age(at, datetime(2026, 11, 16, tzinfo=UTC))

@@ -18,7 +18,17 @@ LAYERS = [
     ["readers", "config", "documents", "workers", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
     ["stores"],
-    ["ingest", "search", "stats", "export", "resume", "commits", "backup", "hooks", "highlights"],
+    [
+        "ingest",
+        "search",
+        "stats",
+        "export",
+        "annotations",
+        "commits",
+        "backup",
+        "hooks",
+        "highlights",
+    ],
     ["transfer", "journal"],
     ["history"],
     ["mcp", "tui", "web"],
@@ -37,12 +47,8 @@ BUILDERS = Path(__file__).parent / "builders"
 # What else names a tool, and why.
 NAMED_OUTSIDE = {
     "archive/derive/windows.py": {"cursor"},  # the unified schema has windows of this platform
-    "archive/maintenance/legacy.py": {
-        "cursor",
-        "claude-code",
-        "claude_code",
-    },  # of another program
-    "resume.py": {"cursor"},  # the command of an editor
+    "archive/maintenance/legacy.py": {"cursor", "claude-code", "claude_code"},  # of another program
+    "history/resume.py": {"cursor"},  # the command of an editor
     "tui/transcript.py": {"cursor"},  # of the terminal
 }
 MAX_IMPORTS_IN_FUNCTIONS = 79  # of own modules; each needs a reason, such as start-up time

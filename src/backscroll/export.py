@@ -13,19 +13,19 @@ from backscroll.errors import DestinationError
 from backscroll.model.export import Format, FoundSecret, SecretCategory
 from backscroll.model.message import Message
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.redact.redactor import Redactor
-from backscroll.render.file_names import file_names
 from backscroll.render.html.pages import index_page
 from backscroll.render.json import json_chunks, json_lines
 from backscroll.render.markdown import markdown
 from backscroll.render.plain_text import plain_text
+from backscroll.render.session_header import file_names
 from backscroll.render.turns import Subagent, TranscriptItem, transcript_items
 from backscroll.stores.lookup import check_choice
 from backscroll.stores.stores import Stores
 
 INDEX_FILE = "index.html"
 
-Progress = Callable[[int, int], None]  # messages done, and in total
 Stream = Callable[[SessionSummary], Iterator[str]]
 
 
@@ -76,11 +76,33 @@ class Exports:
         """
         check_choice("format", format, Format)
         exporter = Exporter(self._stores.archive, format, redactor, everything=everything)
-        return exporter.write(summaries, folder, force=force, missing=missing, progress=progress)
+        scanning = writing = progress
+        if redactor is not None and progress is not None:
+            scanning, writing = (
+                lambda done, total: progress(done, 2 * total),
+                lambda done, total: progress(done + total, 2 * total),
+            )
+        exporter.learn(summaries, scanning)
+        return write_files(
+            [exporter.redacted(summary) for summary in summaries],
+            partial(exporter.stream, index_file=INDEX_FILE),
+            folder,
+            format,
+            force=force,
+            missing=missing,
+            progress=writing,
+        )
 
-    def write_file(self, chunks: Iterable[str], path: Path, *, force: bool = False) -> Path:
-        """Write one exported session. Raises `DestinationError` if the file exists, unless ``force``."""
-        return write_one(chunks, path, force=force)
+    @staticmethod
+    def write_file(chunks: Iterable[str], path: Path, *, force: bool = False) -> Path:
+        """Write one exported session. Raises `DestinationError` if the file exists, unless ``force``.
+
+        The folder must exist.
+        """
+        _check_parent(path)
+        _existing_files([path], force)
+        _write(chunks, path)
+        return path
 
     def find_secrets(
         self,
@@ -89,8 +111,25 @@ class Exports:
         kinds: Sequence[SecretCategory] = ("secrets",),
         progress: Progress | None = None,
     ) -> list[FoundSecret]:
-        """Return the keys, tokens and passwords in sessions: kind, hint and places, never the secret."""
-        return find_secrets(self._stores.archive, summaries, kinds, progress)
+        """Return the keys, tokens and passwords in sessions: kind, hint and places, never the secret.
+
+        The first pass finds secrets, the second their places.
+        """
+        redactor = Redactor(kinds)
+        total, done = 2 * sum(map(_work_units, summaries)), 0
+        for is_second_pass in (False, True):
+            for summary in summaries:
+                messages = self._stores.archive.messages.of_session(summary)
+                if not is_second_pass:
+                    redactor.scan(messages)
+                elif redactor.has_secrets:
+                    redactor.redact_summary(summary)
+                    for position, message in enumerate(messages):
+                        redactor.redact_message(message, summary.ref, position)
+                done += _work_units(summary)
+                if progress is not None:
+                    progress(done, total)
+        return redactor.found_secrets()
 
 
 class Exporter:
@@ -126,51 +165,19 @@ class Exporter:
         sessions = self._archive.sessions
         return list(sessions.by_ids(sessions.ids_with_subagents(summary, with_parent=True)).values())
 
-    def write(
-        self,
-        summaries: Sequence[SessionSummary],
-        folder: Path,
-        *,
-        force: bool = False,
-        missing: bool = False,
-        progress: Progress | None = None,
-    ) -> Exported:
-        """Write a file for each session, after all were scanned for secrets."""
-        if self._redactor is None or progress is None:
-            halves = (progress, progress)
-        else:
-            halves = (
-                (lambda done, total: progress(done, 2 * total)),
-                (lambda done, total: progress(done + total, 2 * total)),
-            )
-        self.learn(summaries, halves[0])
-        redacted = [self._redacted(summary) for summary in summaries]
-        return write_files(
-            redacted,
-            self._stream_for_folder,
-            folder,
-            self._format,
-            force=force,
-            missing=missing,
-            progress=halves[1],
-        )
-
-    def _stream_for_folder(self, summary: SessionSummary) -> Iterator[str]:
-        return self.stream(summary, index_file=INDEX_FILE)
-
     def stream(self, summary: SessionSummary, *, index_file: str | None = None) -> Iterator[str]:
         """Stream the text of a session. An HTML page links to the index page, if there is one."""
         render: Callable[[SessionSummary, Iterator[TranscriptItem]], Iterator[str]]
         match self._format:
             case "json":
                 return json_chunks(
-                    self._redacted(summary),
+                    self.redacted(summary),
                     self._read(summary),
                     is_complete=self._archive.sync_state.is_complete,
                     reported_cost_usd=self._archive.reported_cost(summary),
                 )
             case "jsonl":
-                return json_lines(self._redacted(summary), self._read(summary))
+                return json_lines(self.redacted(summary), self._read(summary))
             case "html":
                 from backscroll.render.html.session import html
 
@@ -179,9 +186,9 @@ class Exporter:
                 render = markdown
             case "txt":
                 render = plain_text
-        subagents = [Subagent(self._redacted(agent), call) for agent, call in self._agents(summary)]
+        subagents = [Subagent(self.redacted(agent), call) for agent, call in self._agents(summary)]
         items = transcript_items(summary, subagents, self._read, everything=self._everything)
-        return render(self._redacted(summary), items)
+        return render(self.redacted(summary), items)
 
     def _agents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         return self._archive.sessions.subagents(summary) if summary.parent_ref is None else []
@@ -195,43 +202,9 @@ class Exporter:
             for position, message in enumerate(messages)
         )
 
-    def _redacted(self, summary: SessionSummary) -> SessionSummary:
+    def redacted(self, summary: SessionSummary) -> SessionSummary:
+        """Return the summary with its secrets replaced."""
         return summary if self._redactor is None else self._redactor.redact_summary(summary)
-
-
-def find_secrets(
-    archive: Archive,
-    summaries: Sequence[SessionSummary],
-    kinds: Sequence[SecretCategory],
-    progress: Progress | None = None,
-) -> list[FoundSecret]:
-    """Return every secret with its kind and places. The first pass finds secrets, the second their places."""
-    redactor = Redactor(kinds)
-    total, done = 2 * sum(map(_work_units, summaries)), 0
-    for is_second_pass in (False, True):
-        for summary in summaries:
-            messages = archive.messages.of_session(summary)
-            if not is_second_pass:
-                redactor.scan(messages)
-            elif redactor.has_secrets:
-                redactor.redact_summary(summary)
-                for position, message in enumerate(messages):
-                    redactor.redact_message(message, summary.ref, position)
-            done += _work_units(summary)
-            if progress is not None:
-                progress(done, total)
-    return redactor.found_secrets()
-
-
-def write_one(chunks: Iterable[str], path: Path, *, force: bool = False) -> Path:
-    """Write one session to one file. Raises `DestinationError` if it exists, unless ``force``.
-
-    The folder must exist.
-    """
-    _check_parent(path)
-    _existing_files([path], force)
-    _write(chunks, path)
-    return path
 
 
 def write_files(

@@ -168,3 +168,13 @@ def test_secrets_are_listed_but_not_printed(shell: Shell) -> None:
         "total": 0,
         "is_complete": True,
     }
+
+
+def test_the_places_of_a_secret_that_are_not_listed_are_counted(shell: Shell, tmp_path: Path) -> None:
+    session = Transcript("50000000-0000-4000-8000-000000000000", seed=5, cwd="/home/zoe/ferry")
+    for _ in range(3):
+        session.user(f"use {TOKEN}").assistant("Done.")
+    session.write(tmp_path / "claude")
+    result = shell.run("secrets")
+    assert result.out.count("    claude-code:") == 3
+    assert "… and 3 more" in result.out

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from backscroll.render.commits import commit_lines
-from backscroll.render.terminal.text import Style
+from backscroll.render.terminal_text import Style
 from backscroll.testing.claude_code import tool_calls
 from tests.commits.conftest import START, Workplace
 

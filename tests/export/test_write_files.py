@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
-from backscroll.export import write_files, write_one
+from backscroll.export import Exports, write_files
 from backscroll.history.history import History
-from backscroll.render.file_names import file_names
 from backscroll.render.json import encode_json, session_document
+from backscroll.render.session_header import file_names
 from backscroll.render.turns import MessageItem, SubagentStart
 from backscroll.testing.claude_code import Transcript
 from tests.export.sample_sessions import write_plain
@@ -47,10 +47,10 @@ def test_an_existing_file_is_overwritten_only_with_force(tmp_path: Path) -> None
     path = tmp_path / "a.md"
     path.write_text("mine")
     with pytest.raises(DestinationError, match=r"exists.*--force") as caught:
-        write_one(["new"], path)
+        Exports.write_file(["new"], path)
     assert "--force" not in caught.value.reason  # only a hint: other interfaces do not have the option
     assert path.read_text() == "mine"
-    write_one(["new"], path, force=True)
+    Exports.write_file(["new"], path, force=True)
     assert path.read_text() == "new"
 
 
@@ -66,7 +66,7 @@ def test_an_export_does_not_follow_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("mine")
     (tmp_path / "a.md").symlink_to(tmp_path / "target")
     with pytest.raises(DestinationError):
-        write_one(["new"], tmp_path / "a.md", force=True)
+        Exports.write_file(["new"], tmp_path / "a.md", force=True)
     assert (tmp_path / "target").read_text() == "mine"
 
 
@@ -76,7 +76,7 @@ def test_a_failed_export_leaves_no_file(tmp_path: Path) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        write_one(failing_chunks(), tmp_path / "a.md")  # type: ignore[arg-type]
+        Exports.write_file(failing_chunks(), tmp_path / "a.md")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 

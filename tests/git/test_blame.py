@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import RepositoryError
-from backscroll.git.blame import blame
+from backscroll.git.log import blame
 from backscroll.git.repository import open_repository
 from tests.builders.git_repository import GitRepository
 

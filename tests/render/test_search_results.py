@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.model.search import SearchMatch, SearchResult
 from backscroll.render.search import match_lines
-from backscroll.render.terminal.text import cell_width
+from backscroll.render.terminal_text import cell_width
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from backscroll.config import NamedRoot
 from backscroll.history.history import History
 from backscroll.model.session import Filter
 from backscroll.render.statistics import report_document, report_lines
-from backscroll.render.terminal.text import Style
+from backscroll.render.terminal_text import Style
 from backscroll.testing.claude_code import Transcript, fork
 
 ONE = "10000000-0000-4000-8000-000000000000"

@@ -8,7 +8,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
-from backscroll.stats.year_review import topics_of
+from backscroll.stats.statistics import topics_of
 from backscroll.testing.claude_code import Transcript, tool_calls
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from backscroll.model.search import SearchMatch
-from backscroll.render.terminal.text import truncate, wrap_spans
+from backscroll.render.terminal_text import truncate, wrap_spans
 from backscroll.tui.app import PANEL_KEYS
 from backscroll.tui.blocks import Block
 from backscroll.tui.session_list import match_entry

@@ -15,35 +15,26 @@ from backscroll.cli.startup import Setup
 _SECTIONS = {
     "Find and read": {
         "list": ("list:command", "List sessions, newest first."),
-        "search": ("search:command", "Search all sessions."),
-        "recall": ("recall:command", "Find earlier sessions relevant to a task."),
+        "search": ("search:search", "Search all sessions."),
+        "recall": ("search:recall", "Find earlier sessions relevant to a task."),
         "show": ("show:command", "Show a session."),
-        "tail": ("tail:command", "Follow a running session."),
+        "tail": ("sync:tail", "Follow a running session."),
         "stats": ("stats:command", "Show statistics: sessions, time, tokens, cost and more."),
         "tui": ("tui:command", "Browse sessions in a full-screen terminal UI."),
         "serve": ("serve:command", "Open the web app in a browser."),
     },
     "Continue and share": {
-        "resume": ("resume:command", "Resume a session in the tool it came from."),
-        "open": (
-            "open:command",
-            "Open a session's workspace, or a file that a message changed or read.",
-        ),
-        "handoff": (
-            "handoff:command",
-            "Print a summary of a session to paste into another assistant.",
-        ),
-        "export": (
-            "export:command",
-            "Export sessions as Markdown, HTML, JSON, JSON Lines or text.",
-        ),
-        "secrets": ("secrets:command", "Find keys, tokens and passwords in sessions."),
+        "resume": ("resume:resume", "Resume a session in the tool it came from."),
+        "open": ("resume:open_", "Open a session's workspace, or a file that a message changed or read."),
+        "handoff": ("resume:handoff", "Print a summary of a session to paste into another assistant."),
+        "export": ("export:export", "Export sessions as Markdown, HTML, JSON, JSON Lines or text."),
+        "secrets": ("export:secrets", "Find keys, tokens and passwords in sessions."),
     },
     "Explain code": {
         "commits": ("commits:commits", "List commits with the sessions that led to them."),
         "commit": ("commits:commit", "Show the sessions behind a commit, and the evidence."),
-        "blame": ("blame:command", "Show the session and prompt behind each line of a file."),
-        "survival": ("survival:command", "Show how many lines of sessions still exist."),
+        "blame": ("commits:blame", "Show the session and prompt behind each line of a file."),
+        "survival": ("commits:survival", "Show how many lines of sessions still exist."),
         "journal": ("journal:command", "Write a journal of commits and their conversations."),
     },
     "Annotate": {
@@ -56,40 +47,28 @@ _SECTIONS = {
         "unstar": ("annotate:unstar", "Remove the star from a session."),
     },
     "Back up and move": {
-        "restore-session": (
-            "restore_session:command",
-            "Restore a session that its tool has deleted.",
-        ),
+        "restore-session": ("restore_session:command", "Restore a session that its tool has deleted."),
         "migrate": ("migrate:migrate", "Copy or move sessions to another folder."),
         "migrate-workspace": (
             "migrate:migrate_workspace",
             "Copy or move all sessions of a folder to another one.",
         ),
-        "changes": (
-            "changes:changes",
-            "List all changes to the tools' files and databases, newest first.",
-        ),
+        "changes": ("changes:changes", "List all changes to the tools' files and databases, newest first."),
         "undo": ("changes:undo", "Undo a change to a tool's files and databases."),
         "backup": ("backup:command", "Create, check, list and restore backups."),
     },
     "Maintain": {
-        "sync": ("sync:command", "Read new and changed history into the archive."),
-        "watch": ("watch:command", "Keep the archive up to date and print changes."),
-        "archive": (
-            "archive:command",
-            "Manage the archive, the local database that keeps all sessions.",
-        ),
+        "sync": ("sync:sync", "Read new and changed history into the archive."),
+        "watch": ("sync:watch", "Keep the archive up to date and print changes."),
+        "archive": ("archive:command", "Manage the archive, the local database that keeps all sessions."),
         "doctor": ("doctor:command", "Check that the whole history can be read."),
     },
     "Set up": {
-        "mcp": (
-            "mcp:command",
-            "Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.",
-        ),
+        "mcp": ("mcp:command", "Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop."),
         "hooks": ("hooks:command", "Install hooks in Claude Code, Cursor or git."),
-        "completion": ("completion:command", "Print a shell completion script."),
+        "completion": ("help:completion", "Print a shell completion script."),
         "demo": ("demo:command", "Write a sample history to try Backscroll on."),
-        "help": ("help:command", "Show the help of a command."),
+        "help": ("help:help_", "Show the help of a command."),
     },
 }
 _MODULES = {name: place for section in _SECTIONS.values() for name, (place, _) in section.items()}

@@ -72,11 +72,6 @@ def has_filters(options: dict[str, Any]) -> bool:
     return any(options.values())
 
 
-def subagents_option(command: F) -> F:
-    """Add ``--subagents`` to a command."""
-    return click.option("--subagents", is_flag=True, help="Include subagents.")(command)
-
-
 def page_options(command: F) -> F:
     """Add ``--limit`` and ``--offset`` to a command."""
     command = click.option("--offset", default=0, show_default=True, help="Results to skip.")(command)
@@ -85,54 +80,51 @@ def page_options(command: F) -> F:
     )(command)
 
 
-def keep_secrets_option(command: F) -> F:
-    """Add ``--keep-secrets`` to a command that redacts by default."""
-    help_ = "Do not replace keys, tokens and passwords with placeholders."
-    return click.option("--keep-secrets", is_flag=True, help=help_)(command)
-
-
 def read_options(command: F) -> F:
     """Add ``--json``, ``--no-sync`` and ``--no-wait`` to a command that reads sessions."""
-    command = _sync_options(command, waiting="--json and pipes wait")
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+    return json_option(_sync_options(command, "--json and pipes wait"))
 
 
 def launch_options(command: F) -> F:
     """Add ``--print``, ``--json``, ``--no-sync`` and ``--no-wait`` to a command that starts a program."""
-    command = _sync_options(command, waiting="--json and pipes wait")
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the command as JSON; do not run it."),
-        click.option("--print", "only_print", is_flag=True, help="Print the command; do not run it."),
-    ):
-        command = option(command)
-    return command
+    command = _sync_options(command, "--json and pipes wait")
+    json_help, print_help = "Print the command as JSON; do not run it.", "Print the command; do not run it."
+    command = click.option("--json", "as_json", is_flag=True, help=json_help)(command)
+    return click.option("--print", "only_print", is_flag=True, help=print_help)(command)
 
 
 def sync_options(command: F) -> F:
     """Add ``--no-sync`` and ``--no-wait`` to a command without ``--json``."""
-    return _sync_options(command, waiting="pipes wait")
+    return _sync_options(command, "pipes wait")
 
 
-def no_sync_option(command: F) -> F:
-    """Add ``--no-sync`` to a command."""
-    help_ = "Use the archive as it is; do not sync first."
-    return click.option("--no-sync", is_flag=True, help=help_)(command)
-
-
-def _sync_options(command: F, *, waiting: str) -> F:
-    return no_sync_option(
-        click.option(
-            "--no-wait",
-            is_flag=True,
-            expose_value=False,
-            callback=_set_no_wait,
-            help=f"Do not wait for a long sync. Without this, {waiting} until it is complete.",
-        )(command)
+def _sync_options(command: F, waiting: str) -> F:
+    no_wait = click.option(
+        "--no-wait",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_in_setup,
+        help=f"Do not wait for a long sync. Without this, {waiting} until it is complete.",
     )
+    return no_sync_option(no_wait(command))
 
 
-def _set_no_wait(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    ctx.obj.no_wait = value
+def _keep_in_setup(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    setattr(ctx.obj, param.name or "", value)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+keep_secrets_option = click.option(
+    "--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords with placeholders."
+)
+no_sync_option = click.option(
+    "--no-sync",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_in_setup,
+    help="Use the archive as it is; do not sync first.",
+)
+subagents_option = click.option("--subagents", is_flag=True, help="Include subagents.")
 
 
 def sync_before_reading(
@@ -140,11 +132,11 @@ def sync_before_reading(
 ) -> None:
     """Sync. On a terminal, hand a long sync over to a background process after about a second.
 
-    Pipes and JSON documents wait until the sync is complete, unless ``--no-wait`` is given. If the archive is
-    read-only, print a warning and go on.
+    Does nothing with ``--no-sync`` or ``--backup``. Pipes and JSON documents wait until the sync is complete,
+    unless ``--no-wait`` is given. If the archive is read-only, print a warning and go on.
     """
     ctx = click.get_current_context()
-    if ctx.obj.backup is not None:
+    if ctx.obj.no_sync or ctx.obj.backup is not None:
         return
     incomplete: str | None = None
     is_patient = (ctx.params.get("as_json") or not sys.stdout.isatty()) and not ctx.obj.no_wait

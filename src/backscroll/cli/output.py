@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import click
 from msgspec import Struct
 
 from backscroll.cli.startup import Setup
 from backscroll.errors import BackscrollError, UsageError
+from backscroll.render.terminal_text import Style
 
-F = TypeVar("F", bound=Callable[..., Any])
 Color = Literal["auto", "always", "never"]
 BATCH_LINES = 200  # lines per write
+color_option = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="When to use colors. 'auto': on a terminal, unless NO_COLOR is set.",
+)
 
 
 class Screen(Struct, frozen=True):
@@ -27,6 +34,10 @@ class Screen(Struct, frozen=True):
     height: int
     is_colored: bool
     is_forced: bool = False  # --color always
+
+    @property
+    def style(self) -> Style:
+        return Style(is_colored=self.is_colored)
 
     def write(self, lines: Iterable[str]) -> None:
         """Print the lines without a pager."""
@@ -96,17 +107,6 @@ def _ignored_interrupts() -> Iterator[None]:
 def _batches(lines: Iterator[str]) -> Iterator[str]:
     while batch := list(islice(lines, BATCH_LINES)):
         yield "".join(f"{line}\n" for line in batch)
-
-
-def color_option(command: F) -> F:
-    """Add ``--color`` to a command."""
-    return click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        help="When to use colors. 'auto': on a terminal, unless NO_COLOR is set.",
-    )(command)
 
 
 def confirm(question: str, *, yes: bool, has_dry_run: bool = True) -> None:

@@ -19,7 +19,7 @@ import click
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line
 from backscroll.render.humanize import format_age
-from backscroll.render.terminal.text import Style, cell_width, pad, truncate
+from backscroll.render.terminal_text import Style, cell_width, pad, truncate
 
 MAX_ROWS = 12
 MAX_TEXT_CHARS = 300

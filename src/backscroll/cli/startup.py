@@ -80,6 +80,7 @@ class Setup:
         self.roots = roots
         self.backup = backup  # read this backup instead of the archive
         self.last_history: History | None = None  # returned by `history`, may be closed
+        self.no_sync = False  # use the archive as it is
         self.no_wait = False  # answer before a long sync is complete, also in a pipe
         self._has_warned = False
 

@@ -1,6 +1,6 @@
 """Sessions behind commits and lines of code.
 
-commits       `Commits`: pages of commits with their sessions, blame, files of a commit
+commits       `Commits`: pages of commits with their sessions, the turns that led to a commit, its files
 lines         hashes and text of lines that stay the same when code is reformatted
 shell         shell commands: written text, changed files, calls of `git commit`
 scan          edits, added lines and commits of all sessions, kept up to date in the archive
@@ -10,7 +10,6 @@ checkouts     which folders of sessions are checkouts of the repository
 content       lines of commits, attributed to the sessions that wrote them
 evidence      commit calls, files and tracked code that link a session to a commit
 link          find the sessions of commits: weigh the evidence
-turns         the turns of a session that led to a commit
 blame         commit, session and prompt of each line of a file
 survival      lines of sessions that were committed and still exist
 """

@@ -6,7 +6,7 @@ have no hash, such as a brace, or that a formatter wrapped.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from backscroll.archive.archive import Archive
+from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.commits.checkouts import CheckoutIndex
 from backscroll.commits.commit_graph import (
     COMMIT_VERSION,
@@ -36,21 +38,20 @@ from backscroll.commits.content import (
 from backscroll.commits.lines import (
     EditText,
     code_lines,
-    hash_line,
+    hash_each,
     line_weight,
     normalize_lines,
     without_commas,
 )
 from backscroll.commits.paths import base_name, normalize
 from backscroll.commits.scan import SessionWork, edit_texts, load_sessions, update_scans
-from backscroll.commits.turns import call_position
-from backscroll.git.blame import BlamedLine, blame
-from backscroll.git.log import Commit, list_file_commits, read_commits
+from backscroll.git.log import BlamedLine, Commit, blame, list_file_commits, read_commits
 from backscroll.git.process import decode
 from backscroll.git.repository import Repository
 from backscroll.model.commit import BlameLine
 from backscroll.model.message import TYPED_KINDS, Message
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 
 _MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
 _MIN_WRAPPED_CHARS = 12  # of lines that a formatter wrapped or joined, without white space
@@ -58,7 +59,6 @@ _MAX_WRAPPED_LINES = 40
 _MAX_EDITS = 2_000  # whose text is read
 _NEVER = 1 << 60  # later than any time
 _SLACK_SECONDS = 120
-Progress = Callable[[int, int], None]  # done, total
 
 
 class _EditKey(NamedTuple):
@@ -93,7 +93,7 @@ def blame_file(
     revision: str | None = None,
     progress: Progress | None = None,
 ) -> list[BlameLine]:
-    """Return the lines of a file with commit, session and prompt. See `backscroll.git.blame`."""
+    """Return the lines of a file with commit, session and prompt. See `backscroll.git.log`."""
     blamed = blame(repository, file, lines, revision=revision)
     update_scans(archive, progress)
     first_edit = archive.edit_scans.first_edit_at()
@@ -165,13 +165,7 @@ def _line(line: BlamedLine, commit: Commit | None, prompt: _EditPrompt) -> Blame
         line=line.number,
         text=decode(line.text).removesuffix("\r"),
         sha=line.sha,
-        session_ref=prompt.session_ref,
-        message_id=prompt.message_id,
-        prompt=prompt.prompt,
-        prompt_id=prompt.prompt_id,
-        first=prompt.first,
-        last=prompt.last,
-        agent_ref=prompt.agent_ref,
+        **asdict(prompt),
         author=commit.author if commit is not None else None,
         at=datetime.fromtimestamp(commit.authored_at, UTC) if commit is not None else None,
         subject=commit.subject if commit is not None else None,
@@ -198,7 +192,7 @@ def _attribute_lines(
 
 def _line_hashes(lines: Sequence[BlamedLine]) -> list[int | None]:
     """Return the hash of each line, None if it is too short."""
-    return [hash_line(text) for text in _code(lines)]
+    return [hashed or None for hashed in hash_each(_code(lines))]
 
 
 class _LineMatcher:
@@ -230,14 +224,11 @@ class _LineMatcher:
         wanted = set(self._writers)
         found: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for sha in self._graph.with_any(wanted):
-            lines = self._graph.lines(sha)
             authored_at = self._graph.commits[sha].authored_at * 1000
-            offset = 0
-            for file in self._graph.files(sha):
-                if file.path in paths:
-                    for hashed in wanted.intersection(lines[offset : offset + file.line_count]):
-                        found[hashed].append((authored_at, base_name(file.path)))
-                offset += file.line_count
+            for path, lines in self._graph.file_lines(sha):
+                if path in paths:
+                    for hashed in wanted.intersection(lines):
+                        found[hashed].append((authored_at, base_name(path)))
         for times in found.values():
             times.sort()
         return found
@@ -583,3 +574,22 @@ class _SessionReader:
     @cached_property
     def _count(self) -> int:
         return self._archive.messages.extent(self._summary)[1]
+
+
+def call_position(call_id: str | None, message: Message, messages: Sequence[Message]) -> int | None:
+    """Return the position of the call that started a subagent, or else of the message at that time.
+
+    ``message`` is of the subagent, ``messages`` are of the session.
+    """
+    if call_id is not None:
+        for position, own in enumerate(messages):
+            if own.tool is not None and own.tool.id == call_id:
+                return position
+    at = to_milliseconds(message.timestamp)
+    times = [
+        (own_at, position)
+        for position, own in enumerate(messages)
+        if (own_at := to_milliseconds(own.timestamp))
+    ]
+    earlier = [time for time in times if at is not None and time[0] <= at]
+    return max(earlier)[1] if earlier else None

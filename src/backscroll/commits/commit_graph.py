@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -12,6 +12,7 @@ from backscroll.archive.archive import Archive
 from backscroll.commits.lines import LINE_FORMAT, code_lines, hash_lines
 from backscroll.git.log import Commit, FileChange, read_changes, read_modifications
 from backscroll.git.repository import Repository
+from backscroll.model.sync import Progress
 
 COMMIT_VERSION = 2  # raise it if the stored content of commits changes
 _BATCH = 200  # commits per transaction
@@ -23,7 +24,6 @@ _MERGED_BRANCH = re.compile(
 )
 
 _encoder = msgspec.msgpack.Encoder()
-Progress = Callable[[int, int], None]  # done, total
 EncodedChanges = tuple[bytes, bytes]  # files, line hashes
 
 
@@ -78,6 +78,13 @@ class CommitGraph:
         """Return the hashes of the lines that a commit adds, file by file."""
         stored = self._stored.get(sha)
         return array(LINE_FORMAT, stored[1] if stored is not None else b"")
+
+    def file_lines(self, sha: str) -> Iterator[tuple[str, "array[int]"]]:
+        """Yield the path of each file that a commit changes, with the hashes of the lines that it adds."""
+        lines, start = self.lines(sha), 0
+        for file in self.files(sha):
+            yield file.path, lines[start : start + file.line_count]
+            start += file.line_count
 
     def is_ancestor(self, ancestor: str, sha: str) -> bool:
         """Return whether a commit is an ancestor of another one. A large history is treated as linear."""

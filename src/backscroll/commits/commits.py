@@ -1,15 +1,21 @@
 """Sessions behind commits and lines."""
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from os.path import normpath
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from backscroll import git
-from backscroll.commits.blame import blame_file
+from backscroll.archive.archive import Archive
+from backscroll.archive.storage.codec import to_milliseconds
+from backscroll.commits.blame import blame_file, call_position
 from backscroll.commits.commit_graph import read_graph
+from backscroll.commits.content import SLACK_MS
+from backscroll.commits.lines import line_weight
 from backscroll.commits.link import add_tracking, link_commits
-from backscroll.commits.turns import find_turns
+from backscroll.commits.paths import implied_root, normalize
+from backscroll.commits.scan import commit_call, message_edits
 from backscroll.errors import RepositoryError, SessionNotFoundError
 from backscroll.git.repository import find_commit
 from backscroll.model.commit import (
@@ -21,12 +27,13 @@ from backscroll.model.commit import (
     FileFacts,
     LinkedSession,
 )
-from backscroll.model.message import Edit
-from backscroll.model.session import PaginatedResult, Pagination
+from backscroll.model.message import Edit, Message
+from backscroll.model.session import PaginatedResult, Pagination, SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.stores.lookup import AnyPath, check_page, find_session
 from backscroll.stores.stores import Stores
 
-Progress = Callable[[int, int], None]  # units of work done, and in total
+_MIN_LINE_WEIGHT = 0.5  # of all matching lines of a call: one line of 12 characters
 
 
 class Commits:
@@ -181,12 +188,11 @@ class Commits:
         return FileFacts(path, size, lines)
 
 
-def _path_inside(path: str, repository: git.Repository) -> str:
-    """Return a relative path without ``.`` parts. Raises `RepositoryError` if it leads out of the root."""
-    parts = PurePosixPath(path).parts
-    if not parts or "\0" in path or parts[0] == "/" or ".." in parts or PureWindowsPath(path).drive:
-        raise RepositoryError(f"{path!r} is not a path in {repository.folder}.", repository.folder)
-    return str(PurePosixPath(*parts))
+def _is_repository(path: str) -> bool:
+    try:
+        return (Path(path) / ".git").exists()
+    except (OSError, ValueError):  # no permission, or not a path of this system
+        return False
 
 
 def _open_repository_of(file: Path) -> git.Repository:
@@ -204,6 +210,14 @@ def _folder_of(file: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
+def _path_inside(path: str, repository: git.Repository) -> str:
+    """Return a relative path without ``.`` parts. Raises `RepositoryError` if it leads out of the root."""
+    parts = PurePosixPath(path).parts
+    if not parts or "\0" in path or parts[0] == "/" or ".." in parts or PureWindowsPath(path).drive:
+        raise RepositoryError(f"{path!r} is not a path in {repository.folder}.", repository.folder)
+    return str(PurePosixPath(*parts))
+
+
 def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitSummary:
     return CommitSummary(
         sha=commit.sha,
@@ -215,8 +229,70 @@ def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitS
     )
 
 
-def _is_repository(path: str) -> bool:
-    try:
-        return (Path(path) / ".git").exists()
-    except (OSError, ValueError):  # no permission, or not a path of this system
-        return False
+def find_turns(
+    archive: Archive, summary: SessionSummary, commit: git.Commit, lines: set[int], paths: Iterable[str]
+) -> list[CommitTurn]:
+    """Return the turns whose edits or calls led to a commit, in order.
+
+    ``lines`` are the hashes of the lines that the commit adds, ``paths`` the files that it changes. Without
+    an edit that adds one of the lines, the turns that changed the files are returned.
+    """
+    relevance = _Relevance(commit, lines, paths)
+    messages = list(archive.messages.without_usage(summary))
+    agents = archive.sessions.subagents(summary)
+    found: list[tuple[int, int | None]] = []  # strength and position
+    found += [(relevance.strength(message), position) for position, message in enumerate(messages)]
+    for agent, call_id in agents:
+        for message in archive.messages.without_usage(agent):
+            if strength := relevance.strength(message):
+                found.append((strength, call_position(call_id, message, messages)))
+    placed = [(strength, position) for strength, position in found if strength and position is not None]
+    best = max(placed, default=(0, 0))[0]
+    positions = sorted({position for strength, position in placed if strength == best})
+    starts = archive.messages.turn_starts(summary, [agent.id for agent, _ in agents])
+    return list(_turns(summary, messages, starts, positions))
+
+
+def _turns(
+    summary: SessionSummary, messages: list[Message], starts: list[int], positions: list[int]
+) -> Iterator[CommitTurn]:
+    seen: set[int] = set()
+    for position in positions:
+        number = bisect_right(starts, position) - 1
+        if number in seen:
+            continue
+        seen.add(number)
+        first = starts[number] if number >= 0 else 0
+        last = (starts[number + 1] if number + 1 < len(starts) else len(messages)) - 1
+        prompt = messages[first].content if number >= 0 else None
+        yield CommitTurn(summary.ref, first, last, prompt)
+
+
+class _Relevance:
+    """Compares messages with one commit."""
+
+    def __init__(self, commit: git.Commit, lines: set[int], paths: Iterable[str]) -> None:
+        self._commit = commit
+        self._lines = lines
+        self._paths = list(paths)
+        self._subjects = {" ".join(line.split()).casefold() for line in commit.message.splitlines()}
+        self._until = max(commit.authored_at, commit.committed_at) * 1000 + SLACK_MS
+
+    def strength(self, message: Message) -> int:
+        """Return 2 for a call that wrote lines of the commit or made it, 1 if it changed its files."""
+        tool, at = message.tool, to_milliseconds(message.timestamp)
+        if tool is None or message.copied_from is not None or (at is not None and at > self._until):
+            return 0
+        call = commit_call(tool)
+        if call is not None:
+            if any(self._commit.sha.startswith(printed) for printed in (*call.hashes, *call.shown)):
+                return 2
+            if any(" ".join(subject.split()).casefold() in self._subjects for subject in call.subjects):
+                return 2
+        strength = 0
+        for path, lines, _ in message_edits(tool):
+            if sum(map(line_weight, self._lines.intersection(lines))) >= _MIN_LINE_WEIGHT:
+                return 2
+            if path and any(implied_root(normalize(path), tracked) is not None for tracked in self._paths):
+                strength = 1
+        return strength

@@ -84,13 +84,12 @@ class LineIndex:
         """Return the lines of a commit by the session that wrote them."""
         until = commit.authored_at * 1000 + SLACK_MS
         latest = max(until, commit.committed_at * 1000 + SLACK_MS)
-        lines = self._graph.lines(commit.sha)
         matched: dict[int, float] = defaultdict(float)
         counts: dict[int, int] = defaultdict(int)
-        all_lines = 0.0
-        offset = 0
-        for file in self._graph.files(commit.sha):
-            for line in lines[offset : offset + file.line_count]:
+        all_lines, line_count = 0.0, 0
+        for path, lines in self._graph.file_lines(commit.sha):
+            line_count += len(lines)
+            for line in lines:
                 writers = self._writers.get(line)
                 if writers is None:
                     all_lines += line_weight(line)
@@ -101,12 +100,11 @@ class LineIndex:
                     continue
                 weight = self._rarity(line, writers, adders, commit.sha)
                 all_lines += weight
-                credits = self._credits(commit, file.path, writers, adders, until, latest)
+                credits = self._credits(commit, path, writers, adders, until, latest)
                 for session, credit in credits:
                     matched[session] += credit * weight
                     counts[session] += 1
-            offset += file.line_count
-        return ContentMatch(all_lines, len(lines), matched, counts)
+        return ContentMatch(all_lines, line_count, matched, counts)
 
     def _rarity(self, line: int, writers: list[Writer], adders: list[Adder], sha: str) -> float:
         """Return the weight of a line: less for short lines and for lines that are often written."""
@@ -115,13 +113,7 @@ class LineIndex:
         return line_weight(line) / (1 + log2(max(1, commits)) + log2(max(1, sessions)) / 2)
 
     def _credits(
-        self,
-        commit: Commit,
-        path: str,
-        writers: list[Writer],
-        adders: list[Adder],
-        until: int,
-        latest: int,
+        self, commit: Commit, path: str, writers: list[Writer], adders: list[Adder], until: int, latest: int
     ) -> list[tuple[int, float]]:
         """Return the sessions that wrote a line before the commit and how much it counts for each."""
         before = [writer for writer in writers if writer.at <= until]
@@ -231,17 +223,14 @@ def _find_adders(wanted: set[int], graph: CommitGraph) -> dict[int, list[Adder]]
     found: dict[int, list[Adder]] = {}
     uncommon = set(wanted)
     for sha in graph.with_any(uncommon):
-        lines = graph.lines(sha)
-        hits = uncommon.intersection(lines)
-        offset = 0
         authored_at = graph.commits[sha].authored_at * 1000 + SLACK_MS
-        for file in graph.files(sha):
-            for line in hits.intersection(lines[offset : offset + file.line_count]):
+        hits = uncommon.intersection(graph.lines(sha))
+        for path, lines in graph.file_lines(sha):
+            for line in hits.intersection(lines):
                 adders = found.setdefault(line, [])
-                adders.append(Adder(authored_at, sha, base_name(file.path)))
+                adders.append(Adder(authored_at, sha, base_name(path)))
                 if len(adders) > _MAX_ADDERS:  # one more marks the line as common
                     uncommon.discard(line)
-            offset += file.line_count
     return found
 
 

@@ -96,23 +96,16 @@ class CallIndex:
             self._add_in_time(each)
 
     @cached_property
-    def _times(self) -> list[tuple[int, str]]:
-        """Times and hashes of the commits to match and of those just before, without merges."""
-        return self._commit_times(are_merges=False)
-
-    @cached_property
-    def _merge_times(self) -> list[tuple[int, str]]:
-        return self._commit_times(are_merges=True)
-
-    def _commit_times(self, *, are_merges: bool) -> list[tuple[int, str]]:
+    def _times(self) -> dict[bool, list[tuple[int, str]]]:
+        """Times and hashes of the commits to match and of those just before, by whether they are merges."""
         since, until = _period(self._commits[sha] for sha in self._shas)
         since -= _MAX_CALL_MS // 1000 + 2
-        return sorted(
-            (at * 1000, sha)
-            for sha, commit in self._commits.items()
-            for at in {commit.authored_at, commit.committed_at}  # an amend keeps the time of the author
-            if since <= at <= until and commit.is_merge is are_merges
-        )
+        found: dict[bool, list[tuple[int, str]]] = {False: [], True: []}
+        for sha, commit in self._commits.items():
+            for at in {commit.authored_at, commit.committed_at}:  # an amend keeps the time of the author
+                if since <= at <= until:
+                    found[commit.is_merge].append((at * 1000, sha))
+        return {is_merge: sorted(times) for is_merge, times in found.items()}
 
     @cached_property
     def _subject_counts(self) -> Counter[str]:
@@ -124,7 +117,7 @@ class CallIndex:
         at = each.call.at
         if at is None:
             return
-        times = self._merge_times if each.call.is_merge else self._times
+        times = self._times[each.call.is_merge]
         first = bisect_left(times, (at - 1000, ""))
         if first < len(times) and _is_in_time(each.call, times[first][0]):
             # A commit hook can take minutes. Without one, a commit takes seconds.

@@ -73,12 +73,6 @@ def _hash(line: bytes) -> int:
     return hashed | (length if length < _LENGTH_MASK else _LENGTH_MASK)
 
 
-def hash_line(line: bytes) -> int | None:
-    """Return the hash of one line, None if it is too short."""
-    hashes = hash_lines([line])
-    return hashes[0] if hashes else None
-
-
 def line_weight(line_hash: int) -> float:
     """Return how much a line says by its length: from 0.17 for 4 characters to 1 for 24 and more."""
     return min(1.0, (line_hash & _LENGTH_MASK) / _FULL_WEIGHT_CHARS)

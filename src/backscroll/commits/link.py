@@ -6,7 +6,7 @@ branch decide between sessions, and are too weak for a claim of their own.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import exp, sqrt
 from typing import get_args
@@ -34,9 +34,10 @@ from backscroll.commits.scan import SessionWork, load_sessions, scan_times, upda
 from backscroll.git.log import Commit
 from backscroll.git.repository import Repository
 from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode
+from backscroll.model.sync import Progress
 from backscroll.model.text import pluralize
 
-_COMMIT, _CONTENT, _FILES, _TIME, _WORKSPACE, _BRANCH = 0.44, 0.30, 0.10, 0.07, 0.06, 0.03
+_WEIGHTS = {"commit": 0.44, "content": 0.30, "files": 0.10, "time": 0.07, "workspace": 0.06, "branch": 0.03}
 TRACKING_WEIGHT = 0.10  # of evidence that the tool collects itself, in addition to the others
 MIN_SCORE = 0.2
 MIN_CONTENT = 0.25  # of a claim without a commit call
@@ -56,7 +57,6 @@ _SLACK_SECONDS = 120
 _MAX_NEW_COMMITS = 20  # for more, all sessions are loaded
 _LINK_VERSION = 2  # raise it if the rules change: stored links of other versions are not used
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
-Progress = Callable[[int, int], None]  # done, total
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -275,14 +275,15 @@ class _Linker:
         if not parts.is_claim(content.all_lines):
             return None
         is_worktree = workspace is not None and workspace.is_worktree
+        weights = parts.weights()
         evidence = tuple(
             Evidence(
                 "worktree" if kind == "workspace" and is_worktree else kind,
-                round(parts.weights()[kind], 3),
+                round(weights[kind], 3),
                 details[kind],
             )
             for kind in _KINDS
-            if kind in details and parts.weights().get(kind, 0) >= 0.0005
+            if kind in details and weights.get(kind, 0) >= 0.0005
         )
         return LinkedSession(session.ref, session.id, round(sum(e.weight for e in evidence), 3), evidence)
 
@@ -309,14 +310,7 @@ class _Parts(Struct):
 
     def weights(self) -> dict[str, float]:
         """Return the weight of each kind."""
-        return {
-            "commit": _COMMIT * self.commit,
-            "content": _CONTENT * self.content,
-            "files": _FILES * self.files,
-            "time": _TIME * self.time,
-            "workspace": _WORKSPACE * self.workspace,
-            "branch": _BRANCH * self.branch,
-        }
+        return {kind: weight * getattr(self, kind) for kind, weight in _WEIGHTS.items()}
 
     @property
     def has_content(self) -> bool:

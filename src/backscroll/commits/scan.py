@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os.path import normpath
 from pathlib import Path
@@ -26,6 +26,7 @@ from backscroll.commits.shell import (
     shown_hashes,
 )
 from backscroll.model.message import Hunk, Message, ToolCall
+from backscroll.model.sync import Progress
 
 SCAN_VERSION = 6  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
@@ -35,7 +36,6 @@ _MAX_SUBAGENT_MS = 24 * 3600 * 1000  # of a call: the time of its result is not 
 _MAX_IDLE_MS = 10 * 60 * 1000  # longer pauses divide the activity of a session
 _BATCH_FRAGMENTS = 200  # fragments per transaction
 _encoder = msgspec.msgpack.Encoder()
-Progress = Callable[[int, int], None]  # done, total
 _NO_CALLS = _encoder.encode([])
 
 

@@ -6,7 +6,7 @@ The first-parent history is replayed: each file is a list with the writer of eac
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from math import log2
 
@@ -20,8 +20,8 @@ from backscroll.commits.paths import base_name, implied_root, normalize, reposit
 from backscroll.commits.scan import FragmentWork, ScannedEdit, SessionWork, load_sessions, update_scans
 from backscroll.git.diff import CommitHunks, read_hunks
 from backscroll.git.repository import Repository
+from backscroll.model.sync import Progress
 
-Progress = Callable[[int, int], None]  # done, total
 _Line = tuple[Writer, int]  # the edit that wrote a line, and its hash
 
 

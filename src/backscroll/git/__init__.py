@@ -2,9 +2,8 @@
 
 process     run git with settings that do not depend on the user's configuration
 repository  a repository: its checkouts, branch and remotes, its commits, files and folders
-log         commits, and the lines that each one adds
+log         commits, the lines that each one adds, and the commit that each line of a file comes from
 diff        what commits change: lines, hunks, sizes, and an id of the content that a rebase keeps
-blame       the commit that each line of a file comes from
 """
 
 from backscroll.git.diff import patch_id as patch_id

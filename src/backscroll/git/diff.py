@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from backscroll.git.process import decode, run_git, stream_git, unquote
@@ -12,15 +12,8 @@ from backscroll.git.repository import Repository
 from backscroll.model.message import Edit, Hunk
 
 _DIFF_TREE = (
-    "diff-tree",
-    "--no-commit-id",
-    "--root",
-    "-r",
-    "-M",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-)
+    "diff-tree", "--no-commit-id", "--root", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv"
+)  # fmt: skip
 _ANY_HUNK_HEADER = re.compile(rb"^@@ [^@]* @@.*$", re.MULTILINE)
 _BLOB_IDS = re.compile(rb"^index [0-9a-f]+\.\.[0-9a-f]+", re.MULTILINE)
 _PATCH_ID_CHARS = 16
@@ -38,15 +31,8 @@ def read_diff(repository: Repository, sha: str, *, max_lines: int) -> Iterator[E
     """
     lines = stream_git(
         repository.folder,
-        *("diff-tree", "--no-commit-id", "--root", "-r", "-M", "-p", f"-U{_CONTEXT_LINES}", "--no-color"),
-        *(
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules=all",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            sha,
-        ),
+        *(*_DIFF_TREE, "-p", f"-U{_CONTEXT_LINES}", "--ignore-submodules=all"),
+        *("--src-prefix=a/", "--dst-prefix=b/", sha),
         lines=(),
     )
     file: _File | None = None
@@ -63,51 +49,71 @@ def read_diff(repository: Repository, sha: str, *, max_lines: int) -> Iterator[E
         yield from file.edit()
 
 
-class _File:
+class PatchedFile(Struct):
+    """A file of a patch: its paths, and whether it is new or deleted, as far as its header was read."""
+
+    path: str = ""  # the old one if the file is deleted
+    old_path: str | None = None  # if the file is renamed
+    is_new: bool = False
+    is_deleted: bool = False
+
+    def add_header(self, line: bytes) -> None:
+        """Process a line that is not content of the file."""
+        if line.startswith((b"--- ", b"+++ ")):
+            path = unquote(decode(line[4:]).removesuffix("\t"))
+            self.path = path[2:] if path != "/dev/null" else self.path
+        elif line.startswith(b"rename from "):
+            self.old_path = unquote(decode(line[12:]))
+        elif line.startswith(b"rename to "):
+            self.path = unquote(decode(line[10:]))
+        elif line.startswith(b"deleted file mode "):
+            self.is_deleted = True
+        elif line.startswith(b"new file mode "):
+            self.is_new = True
+
+
+class _File(PatchedFile):
     """The changes of one file, read line by line."""
 
-    def __init__(self) -> None:
-        self._path = ""
-        self._kind: Literal["create", "update", "delete"] = "update"
-        self._hunks: list[Hunk] = []
-        self._start = (0, 0)
-        self._removed: list[str] = []
-        self._added: list[str] = []
-        self._remaining = [0, 0]  # lines of the current hunk: old, new
+    hunks: list[Hunk] = msgspec.field(default_factory=list)
+    start: tuple[int, int] = (0, 0)
+    removed: list[str] = msgspec.field(default_factory=list)
+    added: list[str] = msgspec.field(default_factory=list)
+    # Lines of the current hunk that are left: old, new.
+    remaining: list[int] = msgspec.field(default_factory=lambda: [0, 0])
 
     def edit(self) -> Iterator[Edit]:
         """Yield the changes, if there are any lines."""
-        if self._path and self._hunks:
-            yield Edit(path=self._path, hunks=tuple(self._hunks), kind=self._kind)
+        if self.path and self.hunks:
+            yield Edit(
+                path=self.path,
+                hunks=tuple(self.hunks),
+                kind="create" if self.is_new else "delete" if self.is_deleted else "update",
+            )
 
     def add(self, line: bytes) -> None:
         """Add a line of the patch."""
-        if any(self._remaining):
+        if any(self.remaining):
             self._add_content(line)
         elif match := _HUNK_HEADER.match(line):
-            self._start = int(match[1]), int(match[3])
-            self._remaining = [int(match[2] or 1), int(match[4] or 1)]
-        elif line.startswith((b"--- ", b"+++ ")):
-            path = unquote(decode(line[4:]).removesuffix("\t"))
-            self._path = path[2:] if path != "/dev/null" else self._path
-        elif line.startswith(b"new file mode "):
-            self._kind = "create"
-        elif line.startswith(b"deleted file mode "):
-            self._kind = "delete"
+            self.start = int(match[1]), int(match[3])
+            self.remaining = [int(match[2] or 1), int(match[4] or 1)]
+        else:
+            self.add_header(line)
 
     def _add_content(self, line: bytes) -> None:
         sign, text = line[:1], decode(line[1:])
         if sign == b"\\":  # "No newline at end of file"
             return
         if sign != b"+":
-            self._removed.append(text)
-            self._remaining[0] -= 1
+            self.removed.append(text)
+            self.remaining[0] -= 1
         if sign != b"-":
-            self._added.append(text)
-            self._remaining[1] -= 1
-        if not any(self._remaining):
-            self._hunks.append(Hunk(tuple(self._removed), tuple(self._added), *self._start))
-            self._removed, self._added = [], []
+            self.added.append(text)
+            self.remaining[1] -= 1
+        if not any(self.remaining):
+            self.hunks.append(Hunk(tuple(self.removed), tuple(self.added), *self.start))
+            self.removed, self.added = [], []
 
 
 class HunkLines(Struct, frozen=True, gc=False):
@@ -119,13 +125,10 @@ class HunkLines(Struct, frozen=True, gc=False):
     added: tuple[bytes, ...]
 
 
-class FileHunks(Struct):
+class FileHunks(PatchedFile):
     """Changes of one file."""
 
-    path: str = ""
-    old_path: str | None = None  # if the file is renamed
-    is_deleted: bool = False
-    hunks: list[HunkLines] = []
+    hunks: list[HunkLines] = msgspec.field(default_factory=list)
 
 
 class CommitHunks(Struct, frozen=True):
@@ -148,7 +151,7 @@ def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
     )
     current: CommitHunks | None = None
     remaining_old = remaining_new = 0
-    added: list[bytes] = []
+    added: list[bytes] = msgspec.field(default_factory=list)
     span = (0, 0, 0)
     for line in lines:
         if remaining_old or remaining_new:
@@ -173,22 +176,9 @@ def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
             remaining_old, remaining_new = span[1], int(match[4] or 1)
             added = []
         elif current.files:
-            _add_header(current.files[-1], line)
+            current.files[-1].add_header(line)
     if current is not None:
         yield current
-
-
-def _add_header(file: FileHunks, line: bytes) -> None:
-    if line.startswith(b"rename from "):
-        file.old_path = unquote(decode(line[12:]))
-    elif line.startswith(b"rename to "):
-        file.path = unquote(decode(line[10:]))
-    elif line.startswith(b"deleted file mode "):
-        file.is_deleted = True
-    elif line.startswith((b"--- ", b"+++ ")):
-        path = unquote(decode(line[4:]).removesuffix("\t"))
-        if path != "/dev/null":
-            file.path = path[2:]
 
 
 class FileSize(Struct, frozen=True):

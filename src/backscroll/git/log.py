@@ -1,13 +1,19 @@
-"""Commits, and the lines that each one adds."""
+"""Commits, the lines that each one adds, and the commit that each line of a file comes from."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from os.path import normpath
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
+from backscroll.errors import RepositoryError, UsageError
+from backscroll.git.diff import PatchedFile
 from backscroll.git.process import decode, run_git, stream_git, unquote
-from backscroll.git.repository import Repository
+from backscroll.git.repository import Repository, find_commit, read_file
+from backscroll.model.text import pluralize
 
 _FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%S", "%B")
 _FORMAT = f"--format={'%x00'.join(_FIELDS)}"
@@ -17,6 +23,11 @@ _DIFF = (
     *("diff-tree", "--stdin", "--always", "--root", "-r", "-p", "-U0"),
     *("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
 )
+_HEADER = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
+_BINARY_CHECK_BYTES = 8000  # as git does
+# Git compares a new file with every file of its parent commit to find copies. It takes 0.8 s for this many
+# lines, multiplied by files.
+_MAX_COMPARED_LINES = 400_000
 
 
 class Commit(Struct, frozen=True):
@@ -118,7 +129,7 @@ def _parse_changes(lines: Iterator[bytes]) -> Iterator[tuple[str, list["_FilePar
         if line.startswith(b"@@ ") and files:
             files[-1].add_hunk(line, lines)
         elif line.startswith(b"diff --git "):
-            files.append(_FileParser(line))
+            files.append(_FileParser(_same_path(line.removeprefix(b"diff --git "))))
         elif _HASH.fullmatch(line):
             if sha is not None:
                 yield sha, files
@@ -129,44 +140,23 @@ def _parse_changes(lines: Iterator[bytes]) -> Iterator[tuple[str, list["_FilePar
         yield sha, files
 
 
-class _FileParser:
+class _FileParser(PatchedFile):
     """Collects the lines of one file in a patch."""
 
-    def __init__(self, header: bytes) -> None:
-        self._path = _same_path(header.removeprefix(b"diff --git "))
-        self._old_path: str | None = None
-        self._added: list[bytes] = []
-        self._is_deleted = False
-        self.is_new = False
-
-    def add_header(self, line: bytes) -> None:
-        """Process a line that is not content of the file."""
-        if line.startswith(b"+++ "):
-            path = _patch_path(line[4:])
-            self._path = path if path is not None else self._path
-        elif line.startswith(b"--- "):
-            self._path = _patch_path(line[4:]) or self._path
-        elif line.startswith(b"rename from "):
-            self._old_path = unquote(decode(line[12:]))
-        elif line.startswith(b"rename to "):
-            self._path = unquote(decode(line[10:]))
-        elif line.startswith(b"deleted file mode "):
-            self._is_deleted = True
-        elif line.startswith(b"new file mode "):
-            self.is_new = True
+    added: list[bytes] = msgspec.field(default_factory=list)
 
     def add_hunk(self, header: bytes, lines: Iterator[bytes]) -> None:
         """Take the removed and added lines of a hunk."""
         _, old, new, *_ = header.split(b" ", 3)
         remaining = _count(old) + _count(new)
         while remaining and (content := list(islice(lines, remaining))):
-            if len(self._added) < _MAX_FILE_LINES:
-                self._added += [line[1:] for line in content if line.startswith(b"+")]
+            if len(self.added) < _MAX_FILE_LINES:
+                self.added += [line[1:] for line in content if line.startswith(b"+")]
             # "\\ No newline at end of file" is not counted.
             remaining = sum(line.startswith(b"\\") for line in content)
 
     def change(self) -> FileChange:
-        return FileChange(self._path, self._old_path, self._is_deleted, tuple(self._added[:_MAX_FILE_LINES]))
+        return FileChange(self.path, self.old_path, self.is_deleted, tuple(self.added[:_MAX_FILE_LINES]))
 
 
 def _count(span: bytes) -> int:
@@ -182,7 +172,90 @@ def _same_path(paths: bytes) -> str:
     return unquote(half).removeprefix("a/")
 
 
-def _patch_path(text: bytes) -> str | None:
-    """Return the path of a ``+++`` or ``---`` line. None for a file that does not exist on this side."""
-    path = unquote(decode(text).removesuffix("\t"))
-    return None if path == "/dev/null" else path[2:]
+class BlamedLine(Struct, frozen=True):
+    """One line of a file as it is now."""
+
+    number: int  # from 1
+    text: bytes
+    sha: str | None  # None if it is not committed
+    path: str  # file that contained the line in that commit, relative to the root
+
+
+def blame(
+    repository: Repository, file: Path, lines: tuple[int, int] | None = None, *, revision: str | None = None
+) -> list[BlamedLine]:
+    """Return the lines of a file with their commits. Follows moved and copied lines, ignores indentation.
+
+    ``file`` is absolute or relative to the root of the checkout. Without a revision, the file is read from
+    the checkout, with changes that are not committed. Raises `RepositoryError`, or `UsageError` if the lines
+    are not in the file.
+    """
+    path = _tracked_path(repository, file)
+    if revision is None and repository.is_bare:
+        revision = find_commit(repository, "HEAD")
+    content = read_file(repository, path, revision)
+    if b"\0" in content[:_BINARY_CHECK_BYTES]:
+        raise RepositoryError(f"{path} is a binary file. Only text has lines.", repository.folder)
+    first, last = _checked_range(path, content, lines)
+    if not content:
+        return []
+    if revision is None and not _is_committed(repository, path):
+        texts = content.removesuffix(b"\n").split(b"\n")[first - 1 : last]
+        return [BlamedLine(number, text, None, path) for number, text in enumerate(texts, start=first)]
+    compared = (last - first + 1) * _count_files(repository, revision)
+    copies = ["-C", "-C"] if compared <= _MAX_COMPARED_LINES else ["-C"]
+    # An empty value in the configuration does not clear the list of ignored commits, this option does.
+    arguments = ["blame", "--no-ignore-revs-file", "-M", *copies, "-w", "--line-porcelain", "--no-progress"]
+    arguments.append(f"-L{first},{last}")
+    arguments += [revision] if revision is not None else []
+    return _parse_blame(run_git(repository.folder, *arguments, "--", path))
+
+
+def _parse_blame(output: bytes) -> list[BlamedLine]:
+    found: list[BlamedLine] = []
+    sha, number, path = b"", 0, ""
+    for line in output.split(b"\n"):
+        if line.startswith(b"\t"):
+            is_committed = bool(sha.strip(b"0"))
+            found.append(BlamedLine(number, line[1:], sha.decode() if is_committed else None, path))
+        elif header := _HEADER.fullmatch(line):
+            sha, number = header[1], int(header[3])
+        elif line.startswith(b"filename "):
+            path = unquote(decode(line[9:]))
+    return found
+
+
+def _tracked_path(repository: Repository, file: Path) -> str:
+    """Return the path of a file relative to the root."""
+    path = Path(normpath(file))
+    if not file.is_absolute():
+        if path.parts[:1] == ("..",):
+            raise RepositoryError(f"{file} is not in {repository.folder}.", repository.folder)
+        return path.as_posix()
+    for folder in (path, file.parent.resolve() / file.name):  # git gives the root without symbolic links
+        if folder.is_relative_to(repository.folder):
+            return folder.relative_to(repository.folder).as_posix()
+    raise RepositoryError(f"{file} is not in {repository.folder}.", repository.folder)
+
+
+def _checked_range(path: str, content: bytes, lines: tuple[int, int] | None) -> tuple[int, int]:
+    count = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+    if lines is None:
+        return 1, count
+    first, last = lines
+    if first < 1 or last < first:
+        raise UsageError(f"{first}-{last} is not a range of lines. Lines count from 1.")
+    if first > count:
+        raise UsageError(f"{path} has {pluralize(count, 'line')}, not {first:,}.")
+    return first, min(last, count)
+
+
+def _is_committed(repository: Repository, path: str) -> bool:
+    if not repository.has_commits:
+        return False
+    return bool(run_git(repository.folder, "--literal-pathspecs", "ls-tree", "-z", "HEAD", "--", path))
+
+
+def _count_files(repository: Repository, revision: str | None) -> int:
+    names = run_git(repository.folder, "ls-tree", "-r", "-z", "--name-only", revision or "HEAD")
+    return names.count(b"\0")

@@ -255,10 +255,7 @@ def _tracked_file(repository: Repository, path: str) -> Path:
                 hint=f"Pass --repo {folder / submodule}.",
             )
         if exists:
-            raise RepositoryError(
-                f"{path} is not tracked by git. Run 'git add {path}' to track it.",
-                folder,
-            )
+            raise RepositoryError(f"{path} is not tracked by git. Run 'git add {path}' to track it.", folder)
         raise RepositoryError(f"{path} is not a file of {folder}.", folder)
     if not exists:
         raise RepositoryError(

@@ -66,11 +66,7 @@ class _Candidate(Struct, frozen=True):
 
 
 def build_handoff(
-    summary: SessionSummary,
-    messages: Iterable[Message],
-    *,
-    tokens: int,
-    clean: Callable[[str], str] = str,
+    summary: SessionSummary, messages: Iterable[Message], *, tokens: int, clean: Callable[[str], str] = str
 ) -> Handoff:
     """Summarize a session within an estimated number of tokens.
 

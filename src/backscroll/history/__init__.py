@@ -1,7 +1,6 @@
 """The public library. Everything an interface can do is reachable from here.
 
 history        `History`: the contract's methods, and its parts as attributes
-annotations    tags, stars, notes and titles
 backups        create, check, list and restore
 commits        commits with their sessions, and what the lines cost
 hooks          install hooks of the tools and of git, process what they report

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from backscroll import git
 from backscroll.archive.archive import Archive
-from backscroll.commits.commits import Commits, Progress
+from backscroll.commits.commits import Commits
 from backscroll.commits.survival import EditSurvival, find_survival
 from backscroll.git.repository import find_commit
 from backscroll.model.commit import SurvivalBy, SurvivalRow
 from backscroll.model.session import Filter
+from backscroll.model.sync import Progress
 from backscroll.pricing.prices import with_own
-from backscroll.stats.costs import SessionCost, session_costs
+from backscroll.stats.totals import SessionCost, session_costs
 from backscroll.stores.lookup import AnyPath
 
 
@@ -44,12 +45,7 @@ class CommitsAndCosts(Commits):
         counted = archive.statistics(Filter(with_unlisted=True, since=since))
         costs = session_costs(counted, with_own(self._stores.settings.prices), zone=zone)
         calls = find_survival(
-            archive,
-            opened,
-            ref=revision,
-            since=since,
-            fragment_ids=counted.fragment_ids(),
-            progress=progress,
+            archive, opened, ref=revision, since=since, fragment_ids=counted.fragment_ids(), progress=progress
         )
         return _survival_rows(calls, costs, by, self._stores.archive, zone)
 

@@ -47,8 +47,6 @@ class DemoArchive:
 
         One session is deleted after the first sync, so that the demo has a deleted session.
         """
-        from backscroll.history.demo import write_demo  # start-up: the builders of all tools
-
         if not all((self.folder / name).is_dir() for name in demo.ROOTS.values()):
             write_demo(self.folder)
         with self.open() as history:

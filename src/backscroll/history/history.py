@@ -29,8 +29,8 @@ from backscroll.stores.lookup import (
 from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:
+    import backscroll.annotations
     import backscroll.export
-    import backscroll.history.annotations
     import backscroll.history.backups
     import backscroll.history.commits
     import backscroll.history.hooks
@@ -67,14 +67,11 @@ if TYPE_CHECKING:
         SessionSummary,
         SortKey,
     )
-    from backscroll.model.sync import EventLog, Retention, SyncReport
+    from backscroll.model.sync import EventLog, Progress, Retention, SyncReport
     from backscroll.model.transfer import MigrateResult, Mode, RestoreSessionResult
     from backscroll.model.workspace import WorkspaceSummary
     from backscroll.redact.redactor import Redactor
     from backscroll.sources import Source
-
-
-Progress = Callable[[int, int], None]  # units of work done, and in total
 
 
 class History:
@@ -85,7 +82,7 @@ class History:
     """
 
     # The parts. Each is loaded on first use, from the module in its annotation: a command needs few of them.
-    annotations: backscroll.history.annotations.Annotations  # tags, stars, notes, titles
+    annotations: backscroll.annotations.Annotations  # tags, stars, notes, titles
     archive_admin: backscroll.ingest.archive_admin.ArchiveAdmin  # status, verify, forget, rebuild
     backups: backscroll.history.backups.Backups  # of the tools' histories and the archive
     background_sync: backscroll.ingest.background_sync.BackgroundSync  # in another process
@@ -102,11 +99,7 @@ class History:
     _search: backscroll.search.search.Search
 
     def __init__(
-        self,
-        *,
-        roots: Sequence[NamedRoot] = (),
-        home: AnyPath | None = None,
-        machine: Machine | None = None,
+        self, *, roots: Sequence[NamedRoot] = (), home: AnyPath | None = None, machine: Machine | None = None
     ) -> None:
         self._stores = Stores(roots, Path(home) if home is not None else None, machine or this_machine())
         self._is_synced = False
@@ -261,12 +254,7 @@ class History:
         return find_workspace(self._stores.archive, name)
 
     def export_session(
-        self,
-        ref: str,
-        format: Format = "md",
-        *,
-        redactor: Redactor | None = None,
-        everything: bool = False,
+        self, ref: str, format: Format = "md", *, redactor: Redactor | None = None, everything: bool = False
     ) -> Iterator[str]:
         """Stream a session as Markdown, HTML, JSON, JSON lines or text.
 
@@ -352,12 +340,7 @@ class History:
         return self.transfers.restore(self.transfers.plan_restore(ref))
 
     def migrate_session(
-        self,
-        ref: str | Sequence[str],
-        target: AnyPath,
-        *,
-        mode: Mode = "copy",
-        keep_cwd: bool = False,
+        self, ref: str | Sequence[str], target: AnyPath, *, mode: Mode = "copy", keep_cwd: bool = False
     ) -> MigrateResult:
         """Move or copy sessions to another folder, so that the tool finds them there.
 
@@ -370,12 +353,7 @@ class History:
         )
 
     def migrate_workspace(
-        self,
-        workspace: AnyPath,
-        target: AnyPath,
-        *,
-        mode: Mode = "copy",
-        keep_cwd: bool = False,
+        self, workspace: AnyPath, target: AnyPath, *, mode: Mode = "copy", keep_cwd: bool = False
     ) -> MigrateResult:
         """Move or copy all sessions of a folder. Raises `WorkspaceNotFoundError` or `DestinationError`."""
         return self.transfers.migrate(
@@ -485,12 +463,7 @@ class History:
         return self._search.sessions(request, progress=progress, redactor=redactor)
 
     def search_facets(
-        self,
-        query: str,
-        *,
-        pattern: SearchKind = "words",
-        ignore_case: bool = False,
-        filter_query: str = "",
+        self, query: str, *, pattern: SearchKind = "words", ignore_case: bool = False, filter_query: str = ""
     ) -> SearchFacets:
         """Return how many messages with every word, or the pattern, each value of each filter would find."""
         return self._search.facets(query, pattern=pattern, ignore_case=ignore_case, filter_query=filter_query)

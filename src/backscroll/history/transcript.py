@@ -142,12 +142,7 @@ class Transcript:
         return found[0][0]
 
     def find_matches(
-        self,
-        summary: SessionSummary,
-        query: str,
-        *,
-        pattern: SearchKind = "words",
-        filter_query: str = "",
+        self, summary: SessionSummary, query: str, *, pattern: SearchKind = "words", filter_query: str = ""
     ) -> SessionMatches:
         """Return the messages of a session and its subagents that match words or a pattern.
 

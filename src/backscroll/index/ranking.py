@@ -50,6 +50,11 @@ class Hit(Struct, frozen=True, gc=False):
     ranks: SearchRanks | None = None  # of a session
 
     @property
+    def key(self) -> tuple[int, int]:
+        """Session id and position of the message."""
+        return self.session, self.position
+
+    @property
     def is_strict(self) -> bool:
         """Whether the message has every word, as far as known."""
         return self.ranks is not None and self.ranks.all_words is not None

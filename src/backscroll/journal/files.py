@@ -37,11 +37,7 @@ _POLL_SECONDS = 0.05
 
 
 def journal_folder(
-    repository: Repository,
-    *,
-    named: Path | None,
-    configured: Mapping[Path, Path],
-    base: Path,
+    repository: Repository, *, named: Path | None, configured: Mapping[Path, Path], base: Path
 ) -> Path:
     """Return the folder of a repository's journal.
 

@@ -64,7 +64,7 @@ _MAX_PLAN_SENTENCES = 5
 _LIST_NUMBER = re.compile(r"^\d{1,2}[.)]\s*")
 _REPORTED_ERROR = re.compile(
     r"(?:^|(?<=[\s(:\"']))((?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception): .+|error(?:\[\w+\])?: .+|"
-    r"(?:thread '\w+' )?panicked.*|Traceback .*|fatal: .+)",
+    r"(?:thread '\w+' )?panicked.*|Traceback .*|fatal: .+)"
 )
 # A wrong path or a missing program says nothing about the work, unless the assistant comments on it.
 _TRIVIAL = re.compile(

@@ -18,15 +18,7 @@ from backscroll.journal.material import Material, is_spoken
 from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote, QuoteProblem, SectionName, Speaker
 from backscroll.model.text import one_line
 
-PROSE_SECTIONS: tuple[SectionName, ...] = (
-    "summary",
-    "synopsis",
-    "accomplishments",
-    "frustrations",
-    "decisions",
-    "open",
-    "discussion",
-)
+PROSE_SECTIONS = tuple(name for name in SECTION_TITLES if name not in ("files", "commit"))
 INSTRUCTIONS = """\
 You write one entry of a developer's journal from the material: a commit and the conversations behind it.
 Write plain Markdown with these headings and no others, each only if the material supports it:

@@ -20,7 +20,7 @@ from backscroll.journal.files import (
     read_text,
     write_atomically,
 )
-from backscroll.model.dates import parse_date_range
+from backscroll.model.dates import midnight, parse_date_range
 from backscroll.model.journal import SECTION_TITLES, PeriodKind
 from backscroll.model.text import pluralize
 
@@ -68,11 +68,11 @@ class Period(Struct, frozen=True):
 
     def start(self, zone: tzinfo | None) -> datetime:
         """The first moment of the period, in a zone or in local time."""
-        return _midnight(self.first, zone)
+        return midnight(self.first, zone)
 
     def stop(self, zone: tzinfo | None) -> datetime:
         """The first moment after the period."""
-        return _midnight(self.end, zone)
+        return midnight(self.end, zone)
 
 
 def parse_period(kind: PeriodKind, text: str, now: datetime, zone: tzinfo | None = None) -> Period:
@@ -127,11 +127,6 @@ def _months(kind: PeriodKind, first: date, count: int, name: str) -> Period:
     months = first.month - 1 + count
     end = date(first.year + months // 12, months % 12 + 1, 1)
     return Period(kind, first, end, name)
-
-
-def _midnight(day: date, zone: tzinfo | None) -> datetime:
-    start = datetime.combine(day, datetime.min.time())
-    return start.astimezone() if zone is None else start.replace(tzinfo=zone)
 
 
 def write_summary(files: DailyFiles, period: Period) -> tuple[Path | None, bool, bool]:

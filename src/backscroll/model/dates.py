@@ -36,12 +36,17 @@ def parse_date_range(
         if text == "now":
             return now, now
         if days := _days(text, now.astimezone(zone).date()):
-            begin, end = (_in_zone(datetime.combine(day, time()), zone) for day in days)
+            begin, end = (midnight(day, zone) for day in days)
         else:
             begin = end = _in_zone(datetime.fromisoformat(text.upper()), zone)
     except (ValueError, OverflowError, OSError):  # OSError: the system has no zone for such a time
         return None
     return (begin, end) if begin.year in _YEARS else None
+
+
+def midnight(day: date, zone: tzinfo | None = None) -> datetime:
+    """Return the start of a day in a zone or in local time. Days are not always 24 hours long."""
+    return _in_zone(datetime.combine(day, time()), zone)
 
 
 def _in_zone(time_: datetime, zone: tzinfo | None) -> datetime:

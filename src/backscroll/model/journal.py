@@ -70,10 +70,10 @@ class JournalResult(Struct, frozen=True, kw_only=True):
     """What was done for one commit."""
 
     sha: str
-    path: Path | None  # the file with the entry; None without one
-    is_new: bool  # the entry did not exist before
-    is_changed: bool  # the file was written
-    entry: JournalEntry | None  # None if the commit was skipped
+    path: Path | None = None  # the file with the entry; None without one
+    is_new: bool = False  # the entry did not exist before
+    is_changed: bool = False  # the file was written
+    entry: JournalEntry | None = None  # None if the commit was skipped
     skipped: SkipReason | None = None
     message: str | None = None  # for people: why no model was used, or which quotes were removed
 

@@ -3,8 +3,11 @@
 No structs: a sync without changes does not load msgspec.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal, NamedTuple
+
+Progress = Callable[[int, int], None]  # units of work done, and in total
 
 MIN_ESTIMATE_SECONDS = 3.0  # worker processes start in the first seconds, and little is read
 MIN_ESTIMATE_FRACTION = 0.02

@@ -2,7 +2,8 @@
 
 json, markdown, plain_text  a session in one format
 html/                       sessions as HTML
-terminal/                   lists and transcripts for terminals and pipes
+transcript                  a session for terminals and pipes
+session_table               a list of sessions for terminals and pipes
 handoff                     summary of a session for another assistant
 
 annotations                 stars, tags, notes and titles
@@ -14,8 +15,8 @@ statistics, year_review     reports of `stats`
 sync                        deleted, restored and expiring sessions
 
 turns                       messages in reading order, subagents nested
-session_header, tool_calls  titles, headings and calls, shared by all formats
-file_names                  file names of exported sessions
+session_header, tool_calls  titles, headings, file names and calls, shared by all formats
+terminal_text               ANSI styles; measure, truncate and wrap in cells
 humanize                    short forms of ages, counts, costs and ids
 token_estimate              token counts without a tokenizer
 """

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize, sanitize
-from backscroll.render.terminal.text import cell_width, pad
+from backscroll.render.terminal_text import cell_width, pad
 
 _MAX_LINE_CHARS = 300
 

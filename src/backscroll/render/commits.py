@@ -1,25 +1,23 @@
 """Commits, lines of files and surviving lines with the sessions behind them, as terminal text and JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import tzinfo
 from itertools import groupby
 from typing import Any
 
-import msgspec
-
+from backscroll.documents import to_document
 from backscroll.model.commit import (
     BlameLine,
     CommitDetails,
     CommitSummary,
+    CommitTurn,
     LinkedSession,
     SurvivalBy,
     SurvivalRow,
 )
-from backscroll.model.dates import iso
-from backscroll.model.session import PaginatedResult, SessionSummary
+from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, sanitize
 from backscroll.render.humanize import format_usd, short_id
-from backscroll.render.terminal.text import Style, cell_width, pad, truncate
+from backscroll.render.terminal_text import Style, cell_width, pad, truncate
 
 _SHA_CHARS = 9
 _PROMPT_CHARS = 200
@@ -30,33 +28,17 @@ _UNCOMMITTED = "uncommitted"
 _SURVIVAL_HEADINGS = ("written", "committed", "alive", "cost", "per line")
 
 
-def commits_document(page: PaginatedResult[CommitSummary]) -> dict[str, Any]:
-    """Return a page of commits as in `commits --json`."""
-    return {
-        "data": [_summary_document(commit) for commit in page.data],
-        "pagination": msgspec.structs.asdict(page.pagination),
-    }
-
-
 def commit_document(commit: CommitDetails) -> dict[str, Any]:
     """Return a commit as in `commit --json`."""
-    return _summary_document(commit) | {
-        "turns": [
-            {"session_ref": turn.session_ref, "from": turn.first, "to": turn.last, "prompt": turn.prompt}
-            for turn in commit.turns
-        ]
-    }
+    document = to_document(commit)
+    del document["is_merge"]
+    return document | {"turns": [_turn_document(turn) for turn in commit.turns]}
 
 
-def _summary_document(commit: CommitSummary) -> dict[str, Any]:
-    return {
-        "sha": commit.sha,
-        "parent": commit.parent,
-        "author": commit.author,
-        "at": iso(commit.at),
-        "subject": commit.subject,
-        "sessions": commit.sessions,  # encoded as they are
-    }
+def _turn_document(value: CommitTurn | BlameLine) -> dict[str, Any]:
+    """Return a turn, or a line with its turn: the positions of the messages are ``from`` and ``to``."""
+    names = {"first": "from", "last": "to"}
+    return {names.get(name, name): field for name, field in to_document(value).items()}
 
 
 def commits_lines(
@@ -64,25 +46,20 @@ def commits_lines(
     titles: Mapping[str, SessionSummary],
     *,
     style: Style,
-    zone: tzinfo | None = None,
 ) -> Iterator[str]:
     """Yield each commit in one line, followed by its sessions. ``titles`` are the sessions by ref."""
     for commit in commits:
-        yield f"{_commit_head(commit, style, zone)}  {sanitize(commit.subject)}"
+        yield f"{_commit_head(commit, style)}  {sanitize(commit.subject)}"
         for session in commit.sessions:
             kinds = ", ".join(evidence.kind for evidence in session.evidence)
             yield f"    {_session_head(session, titles, style)}  {style('dim', kinds)}"
 
 
 def commit_lines(
-    commit: CommitDetails,
-    titles: Mapping[str, SessionSummary],
-    *,
-    style: Style,
-    zone: tzinfo | None = None,
+    commit: CommitDetails, titles: Mapping[str, SessionSummary], *, style: Style
 ) -> Iterator[str]:
     """Yield a commit with its sessions, their evidence and their turns."""
-    yield f"{_commit_head(commit, style, zone)}  {sanitize(commit.author)}"
+    yield f"{_commit_head(commit, style)}  {sanitize(commit.author)}"
     yield style("title", sanitize(commit.subject))
     if not commit.sessions:
         yield ""
@@ -97,11 +74,11 @@ def commit_lines(
         for turn in commit.turns:
             if turn.session_ref == session.session_ref:
                 place = style("dim", f"messages {turn.first} to {turn.last}")
-                yield f"  {place}  {_shortened(turn.prompt or '(before the first prompt)', _PROMPT_CHARS)}"
+                yield f"  {place}  {one_line(turn.prompt or '(before the first prompt)', _PROMPT_CHARS)}"
 
 
-def _commit_head(commit: CommitSummary, style: Style, zone: tzinfo | None) -> str:
-    at = commit.at.astimezone(zone)
+def _commit_head(commit: CommitSummary, style: Style) -> str:
+    at = commit.at.astimezone()
     return f"{style('accent', commit.sha[:_SHA_CHARS])}  {style('dim', f'{at:%Y-%m-%d %H:%M}')}"
 
 
@@ -110,36 +87,12 @@ def _session_head(session: LinkedSession, titles: Mapping[str, SessionSummary], 
     summary = titles.get(session.session_ref)
     title = summary.title or summary.first_message_preview or "" if summary is not None else ""
     ref = f"{source}:{short_id(session.session_id)}"
-    return f"{session.score:.2f}  {ref}  {_shortened(title, _TITLE_CHARS)}".rstrip()
-
-
-def _shortened(text: str, max_chars: int) -> str:
-    line = sanitize(" ".join(text.split()))
-    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
+    return f"{session.score:.2f}  {ref}  {one_line(title, _TITLE_CHARS)}".rstrip()
 
 
 def blame_document(lines: Sequence[BlameLine]) -> dict[str, Any]:
     """Return the lines of a file as in `blame --json`."""
-    return {
-        "data": [
-            {
-                "line": line.line,
-                "text": line.text,
-                "sha": line.sha,
-                "session_ref": line.session_ref,
-                "message_id": line.message_id,
-                "prompt": line.prompt,
-                "prompt_id": line.prompt_id,
-                "from": line.first,
-                "to": line.last,
-                "agent_ref": line.agent_ref,
-                "author": line.author,
-                "at": iso(line.at) if line.at is not None else None,
-                "subject": line.subject,
-            }
-            for line in lines
-        ]
-    }
+    return {"data": [_turn_document(line) for line in lines]}
 
 
 def blame_rows(lines: Sequence[BlameLine], *, style: Style) -> Iterator[str]:
@@ -165,7 +118,6 @@ def blame_terminal_lines(
     *,
     style: Style,
     width: int,
-    zone: tzinfo | None = None,
 ) -> Iterator[str]:
     """Yield the lines in groups with the same commit and prompt, below a heading.
 
@@ -178,17 +130,17 @@ def blame_terminal_lines(
         if not is_first:
             yield ""
         is_first = False
-        yield from _blame_heading(members[0], titles, style, width, zone)
+        yield from _blame_heading(members[0], titles, style, width)
         for line in members:
             text = truncate(sanitize(line.text.expandtabs(4)), width - digits - 2)
             yield f"{style('dim', f'{line.line:>{digits}}')}  {text}".rstrip()
 
 
 def _blame_heading(
-    line: BlameLine, titles: Mapping[str, SessionSummary], style: Style, width: int, zone: tzinfo | None
+    line: BlameLine, titles: Mapping[str, SessionSummary], style: Style, width: int
 ) -> Iterator[str]:
     sha = line.sha[:_SHA_CHARS] if line.sha is not None else _UNCOMMITTED
-    date = f"{line.at.astimezone(zone):%Y-%m-%d}" if line.at is not None else ""
+    date = f"{line.at.astimezone():%Y-%m-%d}" if line.at is not None else ""
     name, title = _line_author(line, titles)
     date = date if cell_width(f"{sha}  {date}  {name}") <= width else ""
     start = f"{sha}  {date}".rstrip()
@@ -215,19 +167,12 @@ def _line_author(line: BlameLine, titles: Mapping[str, SessionSummary]) -> tuple
 
 def survival_document(rows: Sequence[SurvivalRow]) -> dict[str, Any]:
     """Return the rows as in `survival --json`."""
-    return {
-        "data": [
-            {
-                "key": row.key,
-                "lines_written": row.lines_written,
-                "lines_committed": row.lines_committed,
-                "lines_alive": row.lines_alive,
-                "cost_usd": row.cost_usd,
-                "cost_per_alive_line_usd": row.cost_per_alive_line,
-            }
-            for row in rows
-        ]
-    }
+    documents = []
+    for row in rows:
+        document = to_document(row) | {"cost_per_alive_line_usd": row.cost_per_alive_line}
+        del document["priced_lines_alive"]
+        documents.append(document)
+    return {"data": documents}
 
 
 def survival_rows(rows: Sequence[SurvivalRow]) -> Iterator[str]:

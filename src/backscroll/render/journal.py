@@ -2,22 +2,12 @@
 
 from typing import Any
 
-from backscroll.model.dates import iso
-from backscroll.model.journal import (
-    SECTION_TITLES,
-    BackfillResult,
-    JournalEntry,
-    JournalNote,
-    JournalResult,
-    Quote,
-)
+from backscroll.documents import to_document
+from backscroll.model.journal import SECTION_TITLES, BackfillResult, JournalEntry, JournalResult, Quote
 from backscroll.model.text import pluralize
 
 _SHA_CHARS = 9
-_SKIP_REASONS = {
-    "merge": "is a merge: no entry",
-    "journal-only": "changes only the journal: no entry",
-}
+_SKIP_REASONS = {"merge": "is a merge: no entry", "journal-only": "changes only the journal: no entry"}
 
 
 def journal_document(result: JournalResult) -> dict[str, Any]:
@@ -38,31 +28,9 @@ def journal_document(result: JournalResult) -> dict[str, Any]:
 
 def quote_document(quote: Quote) -> dict[str, Any]:
     """Return a quote as JSON."""
-    return {
-        "speaker": quote.speaker,
-        "text": quote.text,
-        "at": iso(quote.at),
-        "session_ref": quote.session_ref,
-        "message_index": quote.position,
-    }
-
-
-def backfill_document(result: BackfillResult) -> dict[str, Any]:
-    """Return the result for a period as in `journal --week --json`."""
-    return {
-        "written": list(result.written),
-        "existing": result.existing,
-        "skipped": result.skipped,
-        "folder": str(result.folder),
-        "summary_path": str(result.summary_path) if result.summary_path is not None else None,
-        "is_summary_edited": result.is_summary_edited,
-        "message": result.message,
-    }
-
-
-def note_document(note: JournalNote) -> dict[str, Any]:
-    """Return a reflection or a captured context as JSON."""
-    return {"kind": note.kind, "text": note.text, "at": iso(note.at), "path": str(note.path)}
+    document = to_document(quote)
+    document["message_index"] = document.pop("position")
+    return document
 
 
 def entry_markdown(entry: JournalEntry) -> str:

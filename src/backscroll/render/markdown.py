@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 from backscroll.model.message import Message, ToolCall
 from backscroll.model.session import SessionSummary
-from backscroll.model.text import one_line, pluralize, sanitize
+from backscroll.model.text import one_line, sanitize
 from backscroll.render.session_header import (
     attachment_label,
     format_time,
     header_fields,
     message_heading,
     session_title,
+    subagent_facts,
 )
 from backscroll.render.tool_calls import (
     argument_lines,
@@ -79,10 +80,8 @@ def markdown(summary: SessionSummary, items: Iterable[TranscriptItem]) -> Iterat
 
 def _start_subagent(item: SubagentStart) -> Iterator[str]:
     summary = item.summary
-    tokens = f", {pluralize(summary.total_tokens, 'token')}" if summary.total_tokens is not None else ""
-    unplaced = "" if item.is_placed else ", started by an unknown call"
     yield f"\n<details>\n<summary><b>Subagent</b> {escape(session_title(summary))}"
-    yield f" · {pluralize(summary.message_count, 'message')}{tokens}{unplaced}</summary>\n"
+    yield f" · {subagent_facts(summary, is_placed=item.is_placed)}</summary>\n"
 
 
 def _message(message: Message, heading: str, *, is_agent: bool) -> Iterator[str]:
@@ -145,9 +144,9 @@ def _arguments(tool: ToolCall) -> Iterator[str]:
     command = command_param(tool)
     if command is not None:
         yield code_fence(tool.params[command], "sh")
-    rest = {key: value for key, value in tool.params.items() if key != command}
-    lines = list(argument_lines(ToolCall(id=None, name=tool.name, params=rest)))
-    if lines and (command is None or any(isinstance(value, str) for value in rest.values())):
+    lines = list(argument_lines(tool, without=command))
+    has_text = any(isinstance(value, str) for key, value in tool.params.items() if key != command)
+    if lines and (command is None or has_text):
         yield ("\n" if command else "") + code_fence("\n".join(lines), "text")
 
 

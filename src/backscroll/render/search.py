@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult, SearchMatch, SearchResult
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import SUBAGENT_MARK, format_age, short_id
-from backscroll.render.terminal.text import cell_width, suffix_length, truncate
+from backscroll.render.terminal_text import cell_width, suffix_length, truncate
 
 _MAX_WIDTH = 300
 _MIN_WIDTH = 12

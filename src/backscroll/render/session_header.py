@@ -1,15 +1,21 @@
-"""Title, header fields and message headings, shared by all formats."""
+"""Title, header fields, message headings and file names, shared by all formats."""
 
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 
 from backscroll.model.message import Attachment, Message
 from backscroll.model.session import SessionSummary
-from backscroll.model.text import one_line
+from backscroll.model.text import one_line, pluralize, sanitize
 
 _MAX_FIELD_CHARS = 300
 _SPEAKERS = {
     "user": "You", "assistant": "Assistant", "thinking": "Thinking", "error": "Error", "system": "System"
 }  # fmt: skip
+_ID_CHARS = 8
+_MAX_TITLE_CHARS = 60
 
 
 def session_title(summary: SessionSummary) -> str:
@@ -81,3 +87,46 @@ def _time_range(started: datetime | None, updated: datetime | None, zone: tzinfo
         return ""
     text = " to ".join(dict.fromkeys(format_time(at, zone=zone) for at in times))
     return f"{text} {times[0].astimezone(zone):%Z}"
+
+
+def subagent_facts(summary: SessionSummary, *, is_placed: bool) -> str:
+    """Return the size of a subagent, and whether the call that started it is unknown."""
+    facts = [pluralize(summary.message_count, "message")]
+    facts += [pluralize(summary.total_tokens, "token")] if summary.total_tokens is not None else []
+    return ", ".join(facts if is_placed else [*facts, "started by an unknown call"])
+
+
+def file_names(summaries: Sequence[SessionSummary], suffix: str) -> list[str]:
+    """Return a stable file name for each session. The whole id is used only if two names would be equal."""
+    names = [f"{_stem(one)}-{_plain(one.id[:_ID_CHARS])}.{suffix}" for one in summaries]
+    shared = Counter(name.casefold() for name in names)
+    return [
+        f"{_stem(one)}-{_plain(one.id)}{_parent(one)}.{suffix}" if shared[name.casefold()] > 1 else name
+        for one, name in zip(summaries, names, strict=True)
+    ]
+
+
+def file_name(summary: SessionSummary, suffix: str = "md") -> str:
+    """Return the file name of one session."""
+    return file_names([summary], suffix)[0]
+
+
+def _stem(summary: SessionSummary) -> str:
+    day = summary.created_at.strftime("%Y-%m-%d") if summary.created_at is not None else "undated"
+    slug = _slug(summary.title or "")
+    return f"{day}-{slug}" if slug else day
+
+
+def _parent(summary: SessionSummary) -> str:
+    return f"-{_plain(summary.parent_ref.partition(':')[2][:_ID_CHARS])}" if summary.parent_ref else ""
+
+
+def _slug(title: str) -> str:
+    words = re.findall(r"\w+", unicodedata.normalize("NFKC", sanitize(title[:1000])).lower().replace("'", ""))
+    slug = "-".join(words).replace("_", "-")
+    start = slug[:_MAX_TITLE_CHARS]
+    return slug if slug == start else start.rpartition("-")[0] or start
+
+
+def _plain(id_: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", id_)

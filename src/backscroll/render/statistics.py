@@ -34,7 +34,7 @@ from backscroll.render.humanize import (
     format_percent,
     format_usd,
 )
-from backscroll.render.terminal.text import Style, cell_width, pad, wrap
+from backscroll.render.terminal_text import Style, cell_width, pad, wrap
 
 _GAP = "  "
 _LABEL_WIDTH = 14
@@ -373,13 +373,9 @@ def _explanation_total(explanation: Explanation) -> str:
 
 
 _TOKEN_NAMES = (
-    "input_tokens",
-    "output_tokens",
-    "cache_creation_input_tokens",
-    "cache_creation_1h_input_tokens",
-    "cache_read_input_tokens",
-    "total_tokens",
-)
+    "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_1h_input_tokens",
+    "cache_read_input_tokens", "total_tokens",
+)  # fmt: skip
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):

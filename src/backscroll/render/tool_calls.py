@@ -5,7 +5,6 @@ No tool is known by name, because tools come and go. A call is described by its 
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -87,20 +86,18 @@ def call_outcome(tool: ToolCall, *, with_size: bool = True) -> str:
     return ", ".join(parts)
 
 
-def argument_lines(tool: ToolCall) -> Iterator[str]:
-    """Yield every argument with its name; a text of several lines follows indented."""
+def argument_lines(tool: ToolCall, *, without: str | None = None) -> Iterator[str]:
+    """Yield every argument but one with its name; a text of several lines follows indented."""
     for key, value in tool.params.items():
-        text = sanitize(value) if isinstance(value, str) else sanitize(_encode(value))
+        if key == without:
+            continue
+        text = sanitize(value if isinstance(value, str) else msgspec.json.encode(value).decode())
         name = one_line(key, 100)
         if "\n" not in text:
             yield f"{name}: {text}"
             continue
         yield f"{name}:"
         yield from (f"  {line}" for line in text.split("\n"))
-
-
-def _encode(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def diff_lines(edit: Edit) -> Iterator[str]:
@@ -116,8 +113,8 @@ def diff_lines(edit: Edit) -> Iterator[str]:
     yield "+++ /dev/null" if edit.kind == "delete" else f"+++ {path}"
     for hunk in hunks:
         yield _hunk_header(hunk)
-        yield from (f"-{_single_line(line)}" for line in hunk.removed)
-        yield from (f"+{_single_line(line)}" for line in hunk.added)
+        yield from (f"-{single_line(line)}" for line in hunk.removed)
+        yield from (f"+{single_line(line)}" for line in hunk.added)
 
 
 def _hunk_header(hunk: Hunk) -> str:
@@ -134,5 +131,6 @@ def _range(start: int | None, count: int) -> str:
     return f"{first if count else max(first - 1, 0)},{count}"
 
 
-def _single_line(line: str) -> str:
+def single_line(line: str) -> str:
+    """Return a line of a file without characters that would end it."""
     return sanitize(line).replace("\n", " ")

@@ -1,6 +1,6 @@
 """One year in review, for terminals and as Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from backscroll.model.statistics import Favorite, Sums, Year
@@ -8,22 +8,12 @@ from backscroll.model.text import one_line, pluralize
 from backscroll.render.humanize import compact_number, format_cost, format_duration
 from backscroll.render.markdown import code_span, escape_markdown
 from backscroll.render.statistics import bar
-from backscroll.render.terminal.text import Style, cell_width, pad, wrap
+from backscroll.render.terminal_text import Style, cell_width, pad, wrap
 
 _MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MAX_BAR_WIDTH = 30
 _MIN_BAR_WIDTH = 8
@@ -134,51 +124,30 @@ def year_markdown(year: Year) -> Iterator[str]:
         yield f"- {escape_markdown(line)}"
     if not year.active_days:
         return
-    yield from _table(
-        "Months",
-        ("month", "sessions", "prompts", "messages", "active", "tokens", "cost"),
-        [(name, *_row_cells(row)) for name, row in zip(_MONTHS, year.months, strict=True)],
-    )
-    yield from _table(
-        "Weekdays",
-        ("day", "messages"),
-        [(name, f"{count:,}") for name, count in zip(_WEEKDAYS, year.weekdays, strict=True)],
-    )
-    yield from _table(
-        "Hours",
-        ("hour", "messages"),
-        [(f"{hour:02}", f"{count:,}") for hour, count in enumerate(year.hours) if count],
-    )
-    yield from _table(
-        "Projects",
-        ("workspace", "sessions", "prompts", "messages", "active", "tokens", "cost"),
-        [(_code(row.key or ""), *_row_cells(row)) for row in year.projects],
-    )
-    yield from _table(
-        "Files",
-        ("file", "edits", "added", "removed"),
-        [
-            (_code(file.path), f"{file.edits:,}", f"{file.added:,}", f"{file.removed:,}")
-            for file in year.files
-        ],
-    )
-    yield from _table(
-        "Tools",
-        ("tool", "calls"),
-        [(escape_markdown(entry.name), f"{entry.count:,}") for entry in year.tools],
-    )
-    yield from _table(
-        "Models",
-        ("model", "messages"),
-        [(escape_markdown(entry.name), f"{entry.count:,}") for entry in year.models],
-    )
-    yield from _table(
-        "Topics",
-        ("topic", "sessions"),
-        [(escape_markdown(entry.name), f"{entry.count:,}") for entry in year.topics],
-    )
+    figures = ("sessions", "prompts", "messages", "active", "tokens", "cost")
+    months = [(name, *_row_cells(row)) for name, row in zip(_MONTHS, year.months, strict=True)]
+    yield from _table("Months", ("month", *figures), months)
+    yield from _table("Weekdays", ("day", "messages"), _counts(zip(_WEEKDAYS, year.weekdays, strict=True)))
+    hours = ((f"{hour:02}", count) for hour, count in enumerate(year.hours) if count)
+    yield from _table("Hours", ("hour", "messages"), _counts(hours))
+    projects = [(_code(row.key or ""), *_row_cells(row)) for row in year.projects]
+    yield from _table("Projects", ("workspace", *figures), projects)
+    files = [
+        (_code(file.path), f"{file.edits:,}", f"{file.added:,}", f"{file.removed:,}") for file in year.files
+    ]
+    yield from _table("Files", ("file", "edits", "added", "removed"), files)
+    for title, names, entries in (
+        ("Tools", ("tool", "calls"), year.tools),
+        ("Models", ("model", "messages"), year.models),
+        ("Topics", ("topic", "sessions"), year.topics),
+    ):
+        yield from _table(title, names, _counts((escape_markdown(one.name), one.count) for one in entries))
     yield ""
     yield escape_markdown(f"Time zone: {year.zone}.")
+
+
+def _counts(entries: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:
+    return [(name, f"{count:,}") for name, count in entries]
 
 
 def _row_cells(row: Sums) -> tuple[str, ...]:

@@ -78,11 +78,6 @@ def build_matches(archive: Archive, found: list[FoundMessage], context: int) -> 
         )
 
 
-def message_key(hit: Hit) -> MessageKey:
-    """Return session id and position of a hit."""
-    return hit.session, hit.position
-
-
 def load_hit_texts(
     archive: Archive, keys: Iterable[MessageKey], required_bytes: tuple[bytes, ...] = ()
 ) -> dict[MessageKey, tuple[MessageInSession, str]]:
@@ -128,27 +123,21 @@ class Redaction:
         self._redactor = redactor
 
     def learn(self, sessions: Collection[int]) -> None:
-        """Scan sessions for named secrets. Call this before their text is redacted."""
-        learn_named_secrets(self._archive, self._index, self._redactor, sessions)
+        """Scan the messages of sessions that mention a secret by name, before any of their text is shown.
+
+        A password has no recognizable form. It is recognized by the word before it ("password: …") and then
+        redacted wherever it occurs. The index finds the few messages with such a word, so that a long session
+        need not be read completely. For a subagent, the session that started it is scanned as well.
+        """
+        sessions = {*sessions, *self._archive.sessions.parents_of(sessions).values()}
+        names = Clause(tuple(Word(name) for name in _SECRET_NAMES))
+        query = Query((names, Clause((SessionIds(frozenset(sessions)),))))
+        limit = _BASE_SECRET_MESSAGES + _SECRET_MESSAGES_PER_SESSION * len(sessions)
+        limit = min(limit, _MAX_SECRET_MESSAGES)
+        hits = self._index.search(query, limit=limit, by="message", with_counts=False).hits
+        keys = [hit.key for hit in hits if hit.position != ANNOTATIONS_POSITION]
+        self._redactor.scan(found.message for found in self._archive.messages.lookup(keys).values())
 
     def redact(self, text: str, ref: str, position: int) -> str:
         """Replace the secrets in a text of the message at a position of a session."""
         return self._redactor.redact_text(text, SecretLocation(ref, position))
-
-
-def learn_named_secrets(
-    archive: Archive, index: Index, redactor: "Redactor", sessions: Collection[int]
-) -> None:
-    """Scan the messages of some sessions that mention a secret by name, before any of their text is shown.
-
-    A password has no recognizable form. It is recognized by the word before it ("password: …") and then
-    redacted wherever it occurs. The index finds the few messages with such a word, so that a long session
-    need not be read completely. For a subagent, the session that started it is scanned as well.
-    """
-    sessions = {*sessions, *archive.sessions.parents_of(sessions).values()}
-    names = Clause(tuple(Word(name) for name in _SECRET_NAMES))
-    query = Query((names, Clause((SessionIds(frozenset(sessions)),))))
-    limit = min(_BASE_SECRET_MESSAGES + _SECRET_MESSAGES_PER_SESSION * len(sessions), _MAX_SECRET_MESSAGES)
-    hits = index.search(query, limit=limit, by="message", with_counts=False).hits
-    keys = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
-    redactor.scan(found.message for found in archive.messages.lookup(keys).values())

@@ -4,7 +4,7 @@ import re
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import count, islice, takewhile
 from typing import Literal
@@ -21,13 +21,13 @@ from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
 from backscroll.model.search import ANNOTATIONS_POSITION, SearchRequest, SearchResult
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.search.matches import (
     FoundMessage,
     Redaction,
     RedactText,
     build_matches,
     load_hit_texts,
-    message_key,
     title_of,
 )
 
@@ -56,7 +56,7 @@ def search_pattern(
     query: Query,
     request: SearchRequest,
     redaction: Redaction | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> SearchResult:
     """Return the messages that match a pattern, newest first. Every candidate is verified in the archive."""
     start = time.perf_counter()
@@ -166,22 +166,22 @@ def verify(
 
     To count messages, only the first match of each is located: 5 times as fast for a single letter.
     """
-    texts = load_hit_texts(archive, map(message_key, candidates), required_bytes(pattern))
+    texts = load_hit_texts(archive, (hit.key for hit in candidates), required_bytes(pattern))
     found: dict[MessageKey, FoundMessage] = {}
-    rest = iter([hit for hit in candidates if message_key(hit) in texts])
+    rest = iter([hit for hit in candidates if hit.key in texts])
     while group := list(islice(rest, _JOINED_TEXTS)):
-        if not pattern.may_be_in_any([texts[message_key(hit)][1] for hit in group]):
+        if not pattern.may_be_in_any([texts[hit.key][1] for hit in group]):
             continue
         for hit in group:
-            message, text = texts[message_key(hit)]
+            message, text = texts[hit.key]
             if spans := pattern.spans(text, limit=1) if is_counting else pattern.spans(text):
-                found[message_key(hit)] = FoundMessage(hit, message, text, spans)
-    title_hits = titles.match(message_key(hit) for hit in candidates if message_key(hit) not in found)
+                found[hit.key] = FoundMessage(hit, message, text, spans)
+    title_hits = titles.match(hit.key for hit in candidates if hit.key not in found)
     for hit in candidates if title_hits else ():
-        if message_key(hit) in title_hits:
-            message, title = title_hits[message_key(hit)]
-            found[message_key(hit)] = FoundMessage(hit, message, title, pattern.spans(title), is_title=True)
-    return [found[message_key(hit)] for hit in candidates if message_key(hit) in found]
+        if hit.key in title_hits:
+            message, title = title_hits[hit.key]
+            found[hit.key] = FoundMessage(hit, message, title, pattern.spans(title), is_title=True)
+    return [found[hit.key] for hit in candidates if hit.key in found]
 
 
 def _redact_match(found: FoundMessage, redact: RedactText, pattern: Pattern) -> FoundMessage:
@@ -267,18 +267,18 @@ class PatternCounter:
 
     def _verify_candidates(self, query: Query) -> Iterator[_Match]:
         for batch in batches(self._index.candidates(self._pattern, query)):
-            unknown = [hit for hit in batch if message_key(hit) not in self._verified]
+            unknown = [hit for hit in batch if hit.key not in self._verified]
             if unknown:
                 if time.perf_counter() > self._deadline:
                     self.is_partial = True
                     return
                 found = {
-                    message_key(each.hit): _attributes(each)
+                    each.hit.key: _attributes(each)
                     for each in verify(self._archive, unknown, self._pattern, self._titles, is_counting=True)
                 }
-                self._verified.update((message_key(hit), found.get(message_key(hit))) for hit in unknown)
+                self._verified.update((hit.key, found.get(hit.key)) for hit in unknown)
             for hit in batch:
-                if (match := self._verified[message_key(hit)]) is not None:
+                if (match := self._verified[hit.key]) is not None:
                     yield match
 
 

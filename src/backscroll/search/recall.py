@@ -24,19 +24,18 @@ from backscroll.index.highlights import find_spans, make_snippet
 from backscroll.index.languages import detect_language, inflections
 from backscroll.index.query import Clause, Filter, Query, SessionIds, Word
 from backscroll.index.store import Index
-from backscroll.model.export import SecretLocation
 from backscroll.model.message import Message, Role
 from backscroll.model.search import ANNOTATIONS_POSITION, Excerpt, RecalledSession, RecallResult
 from backscroll.model.session import SessionSummary
+from backscroll.model.sync import Progress
 from backscroll.model.text import sanitize
 from backscroll.redact.redactor import Redactor
 from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
-from backscroll.search.filters import resolve_filters
-from backscroll.search.matches import RedactText, learn_named_secrets, load_hit_texts
+from backscroll.search.matches import Redaction, RedactText, load_hit_texts
+from backscroll.search.search import resolve_filters
 from backscroll.stores.lookup import find_session
 from backscroll.stores.stores import Stores
 
-Progress = Callable[[int, int], None]  # steps done, and in total
 _MAX_RECALLED_SESSIONS = 8
 _MIN_TOKEN_BUDGET = 200
 _MIN_SESSION_TOKENS = 200  # of every session but the first
@@ -90,15 +89,12 @@ def recall(
         lambda index: _find_candidates(archive, index, task, workspace=workspace, progress=progress)
     )
     groups = _by_session(archive, candidates)
+    redact: RedactText = _sanitize
     if redactor is not None:
         ids = {candidate.session for _, group in groups[:_MAX_RECALLED_SESSIONS] for candidate in group}
-        learn_named_secrets(archive, stores.index.index, redactor, ids)
-
-    def redact(text: str, ref: str, position: int) -> str:
-        if redactor is None:
-            return sanitize(text)
-        return redactor.redact_text(text, SecretLocation(ref, position))
-
+        redaction = Redaction(archive, stores.index.index, redactor)
+        redaction.learn(ids)
+        redact = redaction.redact
     measure = measure or _measure_json
     result = RecallResult(task=task, sessions=(), token_budget=token_budget, left_out=len(groups))
     overhead_tokens = 0
@@ -123,6 +119,10 @@ def recall(
             break
         result = longer
     return result
+
+
+def _sanitize(text: str, _ref: str, _position: int) -> str:
+    return sanitize(text)
 
 
 def _measure_json(result: RecallResult) -> int:

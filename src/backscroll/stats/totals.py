@@ -1,8 +1,12 @@
-"""Sums of sessions: totals and rows by time, place, model or tool, stacked series, hours of the week."""
+"""Sums of sessions: rows by time, place, model or tool, series, hours; cost of a session, and why."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from backscroll.archive.derive.counts import BUCKET_MS
 from backscroll.archive.query.statistics import (
@@ -12,9 +16,20 @@ from backscroll.archive.query.statistics import (
     Statistics,
     TokenTotals,
 )
-from backscroll.model.statistics import By, Consumption, Report, Reported, Series, SeriesGroup, Sums, Tokens
-from backscroll.pricing.prices import PriceTable, bill_of
-from backscroll.stats.calendar import bucket_start, period_namer, zone_name
+from backscroll.model.statistics import (
+    By,
+    Charge,
+    Consumption,
+    Explanation,
+    Report,
+    Reported,
+    Series,
+    SeriesGroup,
+    Sums,
+    Tokens,
+    UsageRecord,
+)
+from backscroll.pricing.prices import PriceTable, bill_of, cost_of
 
 _SPANS = ("day", "week", "month")
 MAX_TIMELINE_COLUMNS = 60
@@ -33,6 +48,7 @@ def add_up(
     total = _RowSums()
     rows: defaultdict[str | None, _RowSums] = defaultdict(_RowSums)
     is_span, is_place = by in _SPANS, by in ("source", "workspace")
+    has_span = since is not None or until is not None
     key = _keys(counted, by, zone)
     done = list(counted.activity())
     for one in done:
@@ -60,11 +76,10 @@ def add_up(
     if by in ("tool", "model"):
         for part in counted.by_tool() if by == "tool" else counted.by_model():
             rows[part.name].add_group(part)
-    if is_place and since is None and until is None:
+    if is_place and not has_span:
         for number in counted.sessions:
             rows[key(number, None)].sessions.add(number)
-    held = total.sessions if since is not None or until is not None else counted.sessions
-    has_span = since is not None or until is not None
+    held = total.sessions if has_span else counted.sessions
     sums = total.sums(prices, None, sessions=None if has_span else len(counted.sessions))
     return Report(
         by=by,
@@ -92,11 +107,14 @@ def _keys(
     if by in _SPANS:
         named = period_namer(str(by), zone)
         return lambda _, quarter: named(quarter)
-    places = {
-        number: one.source if by == "source" else one.workspace_path
-        for number, one in counted.sessions.items()
-    }
+    places = _places(counted, by)
     return lambda session, _: places[session] if session is not None else None
+
+
+def _places(counted: Statistics, by: By | SeriesGroup | None) -> dict[int, str | None]:
+    """Return the source or the workspace of each session."""
+    sessions = counted.sessions.items()
+    return {number: one.source if by == "source" else one.workspace_path for number, one in sessions}
 
 
 def _ordered(rows: Sequence[Sums], by: By | None) -> tuple[Sums, ...]:
@@ -151,11 +169,7 @@ def add_up_series(
     no model.
     """
     named = period_namer(str(period), zone)
-    places: dict[int, str | None] = {}
-    if by != "model":
-        places = {
-            id_: one.source if by == "source" else one.workspace_path for id_, one in counted.sessions.items()
-        }
+    places = _places(counted, by) if by != "model" else {}
     sizes: Counter[str | None] = Counter()
     if by == "model":
         for spent in counted.tokens(prices.steps, prices.changes, by_session=True, by_bucket=True):
@@ -216,6 +230,30 @@ def reported_cost(counted: Statistics, prices: PriceTable) -> Reported | None:
     )
 
 
+def bucket_start(bucket: int, zone: tzinfo | None) -> datetime:
+    """Return the start of a 15-minute bucket, counted from 1970, in a zone or in local time."""
+    return datetime.fromtimestamp(bucket * BUCKET_MS / 1000, UTC).astimezone(zone)
+
+
+@lru_cache(maxsize=8)
+def period_namer(span: str, zone: tzinfo | None) -> Callable[[int | None], str | None]:
+    """Return a function that names the period of a bucket: 2026-11-16, 2026-W47 or 2026-11."""
+    pattern = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}[span]
+
+    @cache
+    def named(bucket: int | None) -> str | None:
+        return bucket_start(bucket, zone).strftime(pattern) if bucket is not None else None
+
+    return named
+
+
+def zone_name(zone: tzinfo | None) -> str:
+    """Return the name of a zone: UTC, or the local name."""
+    if zone is UTC:
+        return "UTC"
+    return datetime.now(UTC).astimezone(zone).tzname() or "local time"
+
+
 class TokenSums:
     """Sums of tokens and costs by price class."""
 
@@ -236,17 +274,8 @@ class TokenSums:
 
     def consumed(self) -> Iterator[Consumption]:
         """Yield the consumption by price class."""
-        for kind, (
-            responses,
-            input_tokens,
-            output,
-            write,
-            write_1h,
-            read,
-            usd,
-            is_reported,
-            at_least,
-        ) in self._kinds.items():
+        for kind, values in self._kinds.items():
+            responses, input_tokens, output, write, write_1h, read, usd, is_reported, at_least = values
             yield Consumption(
                 model=kind.model,
                 speed=kind.speed,
@@ -331,3 +360,91 @@ class _RowSums:
             tool_calls=self.calls,
             tool_failures=self.failures,
         )
+
+
+class SessionCost(NamedTuple):
+    """Cost of the responses of one model in one month of a session."""
+
+    session_id: int
+    model: str | None
+    month: str | None
+    usd: float | None  # None if the model has no price
+
+
+def session_costs(
+    counted: Statistics, prices: PriceTable, *, zone: tzinfo | None = None
+) -> list[SessionCost]:
+    """Return the costs of all counted sessions. A cost that the tool reports replaces an unknown one."""
+    named = period_namer("month", zone)
+    sums: defaultdict[tuple[int, str | None, str | None], TokenSums] = defaultdict(TokenSums)
+    for spent in counted.tokens(prices.steps, prices.changes, by_session=True, by_bucket=True):
+        assert spent.session_id is not None
+        sums[spent.session_id, spent.price_class.model, named(spent.bucket)].add(spent)
+    costs: list[SessionCost] = []
+    for key, tokens in sums.items():
+        bill = bill_of(tokens.consumed(), prices)
+        costs.append(SessionCost(*key, bill.usd if bill.usd is not None else bill.reported_usd))
+    return costs
+
+
+def explain(counted: Statistics, prices: PriceTable, what: str, *, zone: tzinfo | None = None) -> Explanation:
+    """Return every usage record, and the cost of those that count."""
+    records = tuple(counted.usage_records())
+    alike: dict[tuple[str | None, str | None, bool, datetime | None], Consumption] = {}
+    tokens = Tokens()
+    for record in records:
+        if record.fate != "counted":
+            continue
+        tokens += record.tokens
+        one = _consumption(record, prices)
+        key = one.model, one.speed, _is_long(one, prices), one.at
+        known = alike.get(key)
+        if known is not None:
+            one = replace(known, responses=known.responses + 1, tokens=known.tokens + one.tokens)
+        alike[key] = one
+    charges = tuple(_charge(one, is_long=is_long, prices=prices) for (_, _, is_long, _), one in alike.items())
+    known_costs = [charge.usd for charge in charges if charge.usd is not None]
+    return Explanation(
+        what=what,
+        records=records,
+        charges=charges,
+        tokens=tokens,
+        usd=sum(known_costs) if known_costs else None,
+        prices_checked=prices.checked,
+        zone=zone_name(zone),
+        reported=reported_cost(counted, prices),
+    )
+
+
+def _consumption(record: UsageRecord, prices: PriceTable) -> Consumption:
+    """Return the consumption of a record, dated by the last price change before it."""
+    past = [change for change in prices.changes if record.at is not None and change <= record.at]
+    earliest = datetime.min.replace(tzinfo=prices.changes[0].tzinfo) if prices.changes else None
+    tokens = record.tokens
+    return Consumption(
+        model=record.model,
+        speed=record.speed,
+        at=None if record.at is None else past[-1] if past else earliest,
+        prompt=tokens.input + tokens.cache_write + tokens.cache_write_1h + tokens.cache_read,
+        tokens=tokens,
+    )
+
+
+def _is_long(one: Consumption, prices: PriceTable) -> bool:
+    found = prices.find(one.model, one.speed, one.at) if one.model else None
+    over = found[0].long_over if found is not None else None
+    return over is not None and one.prompt > over
+
+
+def _charge(one: Consumption, *, is_long: bool, prices: PriceTable) -> Charge:
+    cost = cost_of(one, prices)
+    lines = cost.lines if cost is not None else ()
+    return Charge(
+        model=one.model,
+        speed=one.speed,
+        is_long=is_long,
+        responses=one.responses,
+        tokens=one.tokens,
+        lines=tuple((line.kind, line.tokens, line.rate, line.usd) for line in lines if line.tokens),
+        usd=cost.usd if cost is not None else None,
+    )

@@ -19,8 +19,8 @@ from backscroll.model.export import FORMATS, Format
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import SyncStatus
 from backscroll.model.text import pluralize
-from backscroll.render.file_names import file_name
 from backscroll.render.humanize import format_remaining
+from backscroll.render.session_header import file_name
 from backscroll.tui.dialogs import ExportDialog, TextDialog
 from backscroll.tui.session_list_panel import SessionListApp
 

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from backscroll.model.text import pluralize
-from backscroll.render.terminal.text import cell_width, truncate
+from backscroll.render.terminal_text import cell_width, truncate
 from backscroll.tui.actions import PermissionLines, SessionActionsApp
 from backscroll.tui.dialogs import HelpDialog
 from backscroll.tui.session_list import ListFilter, SessionList

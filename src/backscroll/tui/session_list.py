@@ -25,7 +25,7 @@ from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.annotations import format_tags, starred_title
 from backscroll.render.humanize import compact_count, format_age
-from backscroll.render.terminal.text import truncate, wrap_spans
+from backscroll.render.terminal_text import truncate, wrap_spans
 from backscroll.tui.colors import component_styles
 
 Order = Literal["newest", "oldest", "longest", "tokens", "title"]

@@ -23,7 +23,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backscroll.render.terminal.text import cell_width, truncate, wrap_spans
+from backscroll.render.terminal_text import cell_width, truncate, wrap_spans
 from backscroll.tui.blocks import Block, Body, Kind, Location, StyleName, session_location
 from backscroll.tui.colors import component_styles
 

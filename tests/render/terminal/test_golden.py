@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
 from backscroll.model.session import PaginatedResult, SessionSummary
-from backscroll.render.terminal.session_table import tab_separated_lines, table_lines
-from backscroll.render.terminal.text import Style
-from backscroll.render.terminal.transcript import TranscriptOptions, header_lines, transcript_lines
+from backscroll.render.session_table import tab_separated_lines, table_lines
+from backscroll.render.terminal_text import Style
+from backscroll.render.transcript import TranscriptOptions, header_lines, transcript_lines
 from backscroll.testing import demo
 from tests.export.sample_sessions import write_hostile, write_plain
 

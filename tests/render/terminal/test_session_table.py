@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model.session import PaginatedResult, Pagination, SessionSummary
-from backscroll.render.terminal.session_table import (
+from backscroll.render.session_table import (
     COLUMNS,
     PIPE_COLUMNS,
     page_footer,
     tab_separated_lines,
     table_lines,
 )
-from backscroll.render.terminal.text import Style, cell_width
+from backscroll.render.terminal_text import Style, cell_width
 from tests.render.sessions import AT, SUMMARY, texts
 
 PLAIN = Style(is_colored=False)

@@ -7,12 +7,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from backscroll.model.message import Edit, Hunk, Message, ToolCall
-from backscroll.render.terminal.transcript import (
-    MAX_LINE_CHARS,
-    TranscriptOptions,
-    header_lines,
-    transcript_lines,
-)
+from backscroll.render.transcript import MAX_LINE_CHARS, TranscriptOptions, header_lines, transcript_lines
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 from tests.render.sessions import SUMMARY, items, message, session, texts
 

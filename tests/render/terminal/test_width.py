@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich import cells as rich_cells
 
-from backscroll.render.terminal.text import (
+from backscroll.render.terminal_text import (
     cell_width,
     pad,
     prefix_length,

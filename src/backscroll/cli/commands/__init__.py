@@ -1,9 +1,14 @@
-"""One module per command. `backscroll.cli.app` lists all commands and imports a module only when it runs.
+"""One module per command, or group of commands. `backscroll.cli.app` lists them and imports what runs.
 
-Some modules have several commands:
+Modules with several commands:
 
-annotate.py   rename, note, tag, untag, tags, star, unstar
-changes.py    changes, undo
-commits.py    commits, commit
-migrate.py    migrate, migrate-workspace
+annotate.py  rename, note, tag, untag, tags, star, unstar
+changes.py   changes, undo
+commits.py   commits, commit, blame, survival
+export.py    export, secrets
+help.py      help, completion
+migrate.py   migrate, migrate-workspace
+resume.py    resume, open, handoff
+search.py    search, recall
+sync.py      sync, watch, tail
 """

@@ -1,13 +1,12 @@
 """``backscroll tag``, ``untag``, ``tags``, ``star``, ``unstar``, ``note`` and ``rename``."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
 
 import click
 
 from backscroll.cli.messages import command_hint
-from backscroll.cli.options import complete_refs, complete_tags, sync_before_reading
+from backscroll.cli.options import complete_refs, complete_tags, json_option, sync_before_reading
 from backscroll.cli.output import write_json
 from backscroll.cli.startup import Setup
 from backscroll.documents import to_document
@@ -16,26 +15,14 @@ from backscroll.history.history import History
 from backscroll.model.session import SessionSummary
 from backscroll.render.annotations import annotated_session_lines, change_lines, ignored_tag_lines, tag_lines
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _ref_argument(command: F) -> F:
-    return click.argument("ref", shell_complete=complete_refs)(command)
-
-
-def _tags_argument(command: F) -> F:
-    decorate = click.argument("tags", nargs=-1, required=True, metavar="TAG...", shell_complete=complete_tags)
-    return decorate(command)
-
-
-def _json_option(command: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+_ref = click.argument("ref", shell_complete=complete_refs)
+_tags = click.argument("tags", nargs=-1, required=True, metavar="TAG...", shell_complete=complete_tags)
 
 
 @click.command("tag")
-@_ref_argument
-@_tags_argument
-@_json_option
+@_ref
+@_tags
+@json_option
 @click.pass_obj
 def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     """Add tags to a session.
@@ -48,19 +35,19 @@ def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
       backscroll tag 1 flaky ci
     """
 
-    def apply(history: History, ref: str) -> SessionSummary:
-        return history.annotations.tag(ref, tags)
-
-    def kept(before: SessionSummary) -> Iterator[str]:
-        return ignored_tag_lines(before, add=tags)
-
-    _annotate(setup, ref, apply, as_json=as_json, ignored=kept)
+    _annotate(
+        setup,
+        ref,
+        lambda history, ref: history.annotations.tag(ref, tags),
+        as_json=as_json,
+        ignored=lambda before: ignored_tag_lines(before, add=tags),
+    )
 
 
 @click.command("untag")
-@_ref_argument
-@_tags_argument
-@_json_option
+@_ref
+@_tags
+@json_option
 @click.pass_obj
 def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     """Remove tags from a session.
@@ -72,17 +59,17 @@ def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
       backscroll untag 1 flaky
     """
 
-    def apply(history: History, ref: str) -> SessionSummary:
-        return history.annotations.tag(ref, remove=tags)
-
-    def missing(before: SessionSummary) -> Iterator[str]:
-        return ignored_tag_lines(before, remove=tags)
-
-    _annotate(setup, ref, apply, as_json=as_json, ignored=missing)
+    _annotate(
+        setup,
+        ref,
+        lambda history, ref: history.annotations.tag(ref, remove=tags),
+        as_json=as_json,
+        ignored=lambda before: ignored_tag_lines(before, remove=tags),
+    )
 
 
 @click.command("tags")
-@_json_option
+@json_option
 @click.pass_obj
 def tags(setup: Setup, as_json: bool) -> None:
     """List all tags and how many sessions have each.
@@ -105,9 +92,9 @@ def tags(setup: Setup, as_json: bool) -> None:
 
 
 @click.command("star")
-@_ref_argument
+@_ref
 @click.option("--off", is_flag=True, help="Remove the star.")
-@_json_option
+@json_option
 @click.pass_obj
 def star(setup: Setup, ref: str, off: bool, as_json: bool) -> None:
     """Star a session.
@@ -124,8 +111,8 @@ def star(setup: Setup, ref: str, off: bool, as_json: bool) -> None:
 
 
 @click.command("unstar")
-@_ref_argument
-@_json_option
+@_ref
+@json_option
 @click.pass_obj
 def unstar(setup: Setup, ref: str, as_json: bool) -> None:
     """Remove the star from a session.
@@ -140,19 +127,21 @@ def unstar(setup: Setup, ref: str, as_json: bool) -> None:
 
 
 def _set_star(setup: Setup, ref: str, *, is_starred: bool, as_json: bool) -> None:
-    def apply(history: History, ref: str) -> SessionSummary:
-        return history.annotations.star(ref, is_starred)
-
-    unchanged = "The session already has a star." if is_starred else "The session has no star."
-    _annotate(setup, ref, apply, as_json=as_json, unchanged=unchanged)
+    _annotate(
+        setup,
+        ref,
+        lambda history, ref: history.annotations.star(ref, is_starred),
+        as_json=as_json,
+        unchanged="The session already has a star." if is_starred else "The session has no star.",
+    )
 
 
 @click.command("note")
-@_ref_argument
+@_ref
 @click.argument("text", required=False)
 @click.option("--edit", type=int, metavar="N", help="Replace the text of note N with TEXT.")
 @click.option("--delete", type=int, metavar="N", help="Delete note N.")
-@_json_option
+@json_option
 @click.pass_obj
 def note(
     setup: Setup, ref: str, text: str | None, edit: int | None, delete: int | None, as_json: bool
@@ -186,10 +175,10 @@ def note(
 
 
 @click.command("rename")
-@_ref_argument
+@_ref
 @click.argument("title", required=False)
 @click.option("--reset", is_flag=True, help="Restore the tool's own title.")
-@_json_option
+@json_option
 @click.pass_obj
 def rename(setup: Setup, ref: str, title: str | None, reset: bool, as_json: bool) -> None:
     """Change the title of a session.
@@ -205,10 +194,13 @@ def rename(setup: Setup, ref: str, title: str | None, reset: bool, as_json: bool
     if (title is None) is not reset:
         raise click.UsageError("Pass either TITLE or --reset.")
 
-    def apply(history: History, ref: str) -> SessionSummary:
-        return history.annotations.rename(ref, title)
-
-    _annotate(setup, ref, apply, as_json=as_json, unchanged="The session already has this title.")
+    _annotate(
+        setup,
+        ref,
+        lambda history, ref: history.annotations.rename(ref, title),
+        as_json=as_json,
+        unchanged="The session already has this title.",
+    )
 
 
 def _annotate(

@@ -20,7 +20,7 @@ from backscroll.model.text import pluralize, sanitize
 from backscroll.render.humanize import format_size
 from backscroll.render.session_header import session_label
 from backscroll.render.sync import events_document, events_line
-from backscroll.render.terminal.transcript import TranscriptOptions, header_lines
+from backscroll.render.transcript import TranscriptOptions, header_lines
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 

@@ -88,7 +88,6 @@ def create(
     sessions: tuple[str, ...],
     force: bool,
     with_secrets: bool,
-    no_sync: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -111,7 +110,7 @@ def create(
     if output is not None and folder is not None:
         raise click.UsageError("--output cannot be combined with --dir.")
     with setup.history() as history:
-        if not no_sync:
+        if not setup.no_sync:
             setup.no_wait = False
             sync_before_reading(history)
         path = output or (history.backups.new_path(folder) if folder is not None else None)

@@ -1,9 +1,10 @@
-"""``backscroll commits`` and ``backscroll commit``: the sessions behind commits."""
+"""``backscroll commits``, ``commit``, ``blame`` and ``survival``: the sessions behind commits and lines."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Literal
 
 import click
 
@@ -11,27 +12,23 @@ from backscroll.cli.options import DateParam, page_options, read_options, sync_b
 from backscroll.cli.output import Color, color_option, detect_screen, write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
+from backscroll.documents import to_document
 from backscroll.errors import SessionNotFoundError
 from backscroll.history.history import History
 from backscroll.model.commit import CommitSummary
 from backscroll.model.session import SessionSummary
-from backscroll.render.commits import commit_document, commit_lines, commits_document, commits_lines
-from backscroll.render.terminal.session_table import page_footer
-from backscroll.render.terminal.text import Style
+from backscroll.render import commits as render
+from backscroll.render.session_table import page_footer
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def repository_option(command: F) -> F:
-    """Add ``--repo`` to a command."""
-    return click.option(
-        "--repo",
-        "repository",
-        type=click.Path(path_type=Path),
-        default=".",
-        metavar="DIR",
-        help="Repository: any folder in a checkout, or a bare clone. Default: the current folder.",
-    )(command)
+_WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
+repository_option = click.option(
+    "--repo",
+    "repository",
+    type=click.Path(path_type=Path),
+    default=".",
+    metavar="DIR",
+    help="Repository: any folder in a checkout, or a bare clone. Default: the current folder.",
+)
 
 
 @click.command("commits")
@@ -56,7 +53,6 @@ def commits(
     is_all: bool,
     color: Color,
     as_json: bool,
-    no_sync: bool,
 ) -> None:
     """List commits with the sessions that led to them.
 
@@ -72,8 +68,7 @@ def commits(
       backscroll commits --ref main --all --json
     """
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         with ProgressBar("Comparing") as bar:
             page = history.list_commits(
                 repository,
@@ -86,10 +81,9 @@ def commits(
             )
         titles = {} if as_json else _sessions(history, page.data)
     if as_json:
-        write_json(commits_document(page))
+        write_json(to_document(page))
         return
     screen = detect_screen(color)
-    style = Style(is_colored=screen.is_colored)
     if not page.data:
         total = page.pagination.total
         if total:
@@ -99,7 +93,7 @@ def commits(
             notice = "No commits match." if has_filter else "The repository has no commits yet."
         screen.write_notice([notice])
         return
-    screen.page(commits_lines(page.data, titles, style=style))
+    screen.page(render.commits_lines(page.data, titles, style=screen.style))
     if footer := page_footer(page):
         click.echo(footer, err=True)
 
@@ -110,7 +104,7 @@ def commits(
 @color_option
 @read_options
 @click.pass_obj
-def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: bool, no_sync: bool) -> None:
+def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: bool) -> None:
     """Show the sessions behind a commit, and the evidence.
 
     SHA is a hash, the start of one, or any name that git knows, such as HEAD. Prints for each session the
@@ -122,16 +116,15 @@ def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: b
       backscroll commit 4ddad8c --repo ~/projects/tideline --json
     """
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         with ProgressBar("Comparing") as bar:
             details = history.get_commit(sha, repository, progress=bar.step)
         titles = {} if as_json else _sessions(history, [details])
     if as_json:
-        write_json(commit_document(details))
+        write_json(render.commit_document(details))
         return
     screen = detect_screen(color)
-    screen.page(commit_lines(details, titles, style=Style(is_colored=screen.is_colored)))
+    screen.page(render.commit_lines(details, titles, style=screen.style))
 
 
 def _sessions(history: History, commits: Iterable[CommitSummary]) -> dict[str, SessionSummary]:
@@ -148,3 +141,119 @@ def find_sessions(history: History, refs: Iterable[str]) -> dict[str, SessionSum
         except SessionNotFoundError:
             continue  # erased by another process in the meantime
     return found
+
+
+@click.command("blame")
+@click.argument("file", metavar="FILE[:LINE[-LINE]]", type=click.Path())
+@click.option(
+    "--repo",
+    "repository",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Repository: any folder in a checkout, or a bare clone. FILE is then relative to its root."
+    " Default: the one that contains FILE.",
+)
+@click.option(
+    "--ref", metavar="REVISION", help="The file as of this branch, tag or commit. Default: as it is now."
+)
+@color_option
+@read_options
+@click.pass_obj
+def blame(
+    setup: Setup, /, file: str, repository: Path | None, ref: str | None, color: Color, as_json: bool
+) -> None:
+    """Show the session and prompt behind each line of a file.
+
+    For each line, prints the commit, the session that wrote it, and the prompt of its turn. Lines that no
+    assistant wrote have no session. Moved and copied lines keep their commit and session. Uncommitted lines
+    are included. In a pipe: line, hash, session, message, prompt and text, separated by tabs.
+
+    \b
+    Examples:
+      backscroll blame src/prices.py
+      backscroll blame src/prices.py:40-60
+      backscroll blame src/prices.py --ref v1.2 --json
+    """
+    path, lines = _split_lines(file, repository)
+    with setup.history() as history:
+        sync_before_reading(history)
+        with ProgressBar("Comparing") as bar:
+            found = history.blame_file(path, repository, lines=lines, ref=ref, progress=bar.step)
+        screen = detect_screen(color)
+        refs = {line.session_ref for line in found if line.session_ref is not None}
+        titles = {} if as_json or screen.width is None else find_sessions(history, refs)
+    if as_json:
+        write_json(render.blame_document(found))
+        return
+    if not found:
+        screen.write_notice(["The file is empty."])
+    elif screen.width is None:
+        screen.write(render.blame_rows(found, style=screen.style))
+    else:
+        screen.page(render.blame_terminal_lines(found, titles, style=screen.style, width=screen.width))
+
+
+def _split_lines(file: str, repository: Path | None) -> tuple[str, tuple[int, int] | None]:
+    """Separate the lines from the path. A file whose name ends like lines has precedence."""
+    match = _WITH_LINES.fullmatch(file)
+    if match is None or Path(file).exists() or (repository is not None and (repository / file).exists()):
+        return file, None
+    first = int(match[2])
+    return match[1], (first, int(match[3]) if match[3] is not None else first)
+
+
+@click.command("survival")
+@click.option(
+    "--by",
+    type=click.Choice(["session", "model", "month"]),
+    default="session",
+    show_default=True,
+    help="What each row is.",
+)
+@repository_option
+@click.option("--since", type=DateParam(), help="Only lines written on or after this date.")
+@click.option(
+    "--ref",
+    metavar="REVISION",
+    help="Revision in which lines count as alive: a branch, tag or commit. Default: HEAD.",
+)
+@color_option
+@read_options
+@click.pass_obj
+def survival(
+    setup: Setup,
+    /,
+    by: Literal["session", "model", "month"],
+    repository: Path,
+    since: datetime | None,
+    ref: str | None,
+    color: Color,
+    as_json: bool,
+) -> None:
+    """Show how many lines of sessions still exist.
+
+    Counts the lines that sessions wrote into a repository, those that were committed, and those that still
+    exist in the last commit (alive). Also shows the cost of the sessions. Lines with fewer than four
+    characters other than white space do not count.
+
+    \b
+    Examples:
+      backscroll survival
+      backscroll survival --by month --repo ~/projects/tideline
+      backscroll survival --by model --since 2026-10 --json
+    """
+    with setup.history() as history:
+        sync_before_reading(history)
+        with ProgressBar("Comparing") as bar:
+            rows = history.commits.survival(repository, by=by, since=since, ref=ref, progress=bar.step)
+        screen = detect_screen(color)
+        is_titled = by == "session" and not as_json and screen.width is not None
+        titles = find_sessions(history, [row.key for row in rows if row.key]) if is_titled else {}
+    if as_json:
+        write_json(render.survival_document(rows))
+    elif not rows:
+        screen.write_notice(["No session wrote lines into this repository."])
+    elif screen.width is None:
+        screen.write(render.survival_rows(rows))
+    else:
+        screen.page(render.survival_lines(rows, by, titles, style=screen.style, width=screen.width))

@@ -10,12 +10,13 @@ import click
 import msgspec
 
 from backscroll.cli.messages import command_hint
+from backscroll.cli.options import json_option
 from backscroll.history.demo import Demo, write_demo
 
 
 @click.command("demo")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def command(folder: Path, as_json: bool) -> None:
     """Write a sample history to try Backscroll on.
 

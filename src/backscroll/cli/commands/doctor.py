@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from backscroll.cli.messages import as_sentence, command_hint
-from backscroll.cli.options import no_sync_option, sync_before_reading
+from backscroll.cli.options import json_option, no_sync_option, sync_before_reading
 from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
@@ -35,7 +35,7 @@ class _ArchiveState(msgspec.Struct):
 
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.option(
     "--shape",
     is_flag=True,
@@ -55,13 +55,7 @@ class _ArchiveState(msgspec.Struct):
 @no_sync_option
 @click.pass_obj
 def command(
-    setup: Setup,
-    as_json: bool,
-    shape: bool,
-    max_problems: int,
-    moved: bool,
-    search: tuple[Path, ...],
-    no_sync: bool,
+    setup: Setup, as_json: bool, shape: bool, max_problems: int, moved: bool, search: tuple[Path, ...]
 ) -> None:
     """Check that the whole history can be read.
 
@@ -83,7 +77,7 @@ def command(
         raise UsageError("--search needs --moved.")
     history = setup.history()
     if moved:
-        _print_moved(history, search, as_json=as_json, no_sync=no_sync)
+        _print_moved(history, search, as_json=as_json)
         return
     if shape:
         _print_shape(history, as_json=as_json)
@@ -222,10 +216,9 @@ def _abbreviate(path: str, home: Path) -> str:
     return f"~{path[len(prefix) :]}" if path.startswith(prefix + "/") else path
 
 
-def _print_moved(history: History, search: tuple[Path, ...], *, as_json: bool, no_sync: bool) -> None:
+def _print_moved(history: History, search: tuple[Path, ...], *, as_json: bool) -> None:
     with history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         found = history.transfers.moved_workspaces(search)
     if as_json:
         write_json(_moved_document(found))

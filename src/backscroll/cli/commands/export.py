@@ -1,4 +1,4 @@
-"""``backscroll export``: write sessions to files."""
+"""``backscroll export`` and ``secrets``: write sessions to files, find the secrets in them."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,12 @@ from backscroll.cli.options import (
     complete_refs,
     filter_options,
     has_filters,
+    read_options,
     subagents_option,
     sync_before_reading,
     sync_options,
 )
+from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.documents import make_filter
@@ -24,9 +26,10 @@ from backscroll.history.history import History
 from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize, sanitize
+from backscroll.render.json import secrets_document
 
 _STANDARD_OUTPUT = Path("-")
-MAX_LOCATIONS = 5  # locations printed per secret
+MAX_LOCATIONS = 5  # of a secret that export replaced
 _FORMAT_BY_SUFFIX: dict[str, Format] = {
     **{f".{format_}": format_ for format_ in FORMATS},
     ".markdown": "md",
@@ -34,6 +37,7 @@ _FORMAT_BY_SUFFIX: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".text": "txt",
 }
+MAX_FOUND_LOCATIONS = 3  # of a secret that secrets found
 
 
 class _ExportCommand(click.Command):
@@ -111,7 +115,7 @@ class _Categories(click.ParamType[tuple[SecretCategory, ...]]):
 @subagents_option
 @sync_options
 @click.pass_obj
-def command(
+def export(
     setup: Setup,
     /,
     refs: tuple[str, ...],
@@ -122,7 +126,6 @@ def command(
     missing: bool,
     categories: tuple[SecretCategory, ...] | None,
     everything: bool,
-    no_sync: bool,
     **options: Any,
 ) -> None:
     """Export sessions as Markdown, HTML, JSON, JSON Lines or text.
@@ -151,8 +154,7 @@ def command(
     format_ = format_ or (_format_of(output) if is_single else "md")
     redactor = Redactor(categories) if categories else None
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         if is_single:
             summary = history.find(refs[0])
             _export_one(history, summary, format_, output, redactor, everything=everything, force=force)
@@ -270,3 +272,61 @@ def _report_redactions(redactor: Redactor) -> None:
 def _short_ref(ref: str) -> str:
     source, _, id_ = ref.partition(":")
     return f"{source}:{id_[:8]}"
+
+
+@click.command("secrets")
+@click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
+@click.option("--emails", is_flag=True, help="Also find e-mail addresses.")
+@click.option("--paths", is_flag=True, help="Also find home folders, which contain a user name.")
+@filter_options()
+@read_options
+@click.pass_obj
+def secrets(
+    setup: Setup, /, refs: tuple[str, ...], emails: bool, paths: bool, as_json: bool, **options: Any
+) -> None:
+    """Find keys, tokens and passwords in sessions.
+
+    Lists where they are without printing them. Searches the given sessions, or all sessions that match the
+    filters. Subagents are always included. REF: see 'backscroll show --help'.
+
+    \b
+    Examples:
+      backscroll secrets
+      backscroll secrets --workspace tideline --emails
+    """
+    if refs and has_filters(options):
+        raise click.UsageError("Pass either refs or filters.")
+    categories: list[SecretCategory] = ["secrets"]
+    categories += ["emails"] if emails else []
+    categories += ["paths"] if paths else []
+    with setup.history() as history:
+        sync_before_reading(history)
+        if refs:
+            summaries = [history.find(ref) for ref in refs]
+        else:
+            summaries = history.all_sessions(make_filter(options, with_subagents=True))
+        with ProgressBar("Searching for secrets") as bar:
+            secrets = history.exports.find_secrets(summaries, kinds=categories, progress=bar.step)
+    if as_json:
+        write_json(secrets_document(secrets))
+        return
+    if not summaries:
+        click.echo("No sessions match.")
+        return
+    if not secrets:
+        click.echo(f"No secrets found in {_count(summaries)}.")
+        return
+    for secret in secrets:
+        times = "once" if secret.count == 1 else f"{secret.count:,} times"
+        click.echo(sanitize(f"{secret.kind} #{secret.number}  {secret.hint}  {times}"))
+        for location in secret.locations[:MAX_FOUND_LOCATIONS]:
+            position = "header" if location.position is None else f"message {location.position}"
+            click.echo(sanitize(f"    {location.ref}  {position}"))
+        if len(secret.locations) > MAX_FOUND_LOCATIONS:
+            click.echo(f"    … and {len(secret.locations) - MAX_FOUND_LOCATIONS:,} more")
+
+
+def _count(summaries: list[SessionSummary]) -> str:
+    agents = sum(summary.parent_ref is not None for summary in summaries)
+    counts = {"session": len(summaries) - agents, "subagent": agents}
+    return " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)

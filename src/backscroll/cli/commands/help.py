@@ -1,4 +1,4 @@
-"""``backscroll help``: show the help of a command."""
+"""``backscroll help`` and ``completion``: the help of a command, a shell completion script."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import get_completion_class
+
+from backscroll.cli.app import app
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -26,7 +29,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.command("help")
 @click.argument("names", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
 @click.pass_context
-def command(ctx: click.Context, names: tuple[str, ...]) -> None:
+def help_(ctx: click.Context, names: tuple[str, ...]) -> None:
     """Show the help of a command.
 
     \b
@@ -47,3 +50,23 @@ def _find_command(context: click.Context, names: Iterable[str]) -> click.Context
         assert member is not None  # resolve_command raises a usage error for an unknown name
         context = click.Context(member, info_name=name, parent=context)
     return context
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a shell completion script.
+
+    Completes commands, options, sessions, workspaces, branches, models and tags. To install it, write the
+    script to a file that the shell loads, and start a new shell. For zsh, ~/.zshrc must contain
+    'fpath+=~/.zfunc; autoload -Uz compinit; compinit'.
+
+    \b
+    Examples:
+      backscroll completion bash > ~/.local/share/bash-completion/completions/backscroll
+      backscroll completion zsh > ~/.zfunc/_backscroll
+      backscroll completion fish > ~/.config/fish/completions/backscroll.fish
+    """
+    completion = get_completion_class(shell)
+    assert completion is not None  # click supports all three
+    click.echo(completion(app, {}, "backscroll", "_BACKSCROLL_COMPLETE").source())

@@ -10,7 +10,7 @@ import click
 from msgspec import to_builtins
 
 from backscroll.cli.app import CommandGroup
-from backscroll.cli.options import LazyChoice
+from backscroll.cli.options import LazyChoice, json_option
 from backscroll.cli.output import confirm, write_json
 from backscroll.cli.startup import Setup
 from backscroll.model.text import pluralize
@@ -139,7 +139,7 @@ def uninstall(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool,
 
 @command.command("status")
 @_repo
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def status(setup: Setup, repo: Path, as_json: bool) -> None:
     """Show which hooks are installed, and whether they work.

@@ -5,16 +5,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from backscroll.cli.app import CommandGroup
 from backscroll.cli.commands.commits import repository_option
-from backscroll.cli.options import DateParam, read_options, sync_before_reading
+from backscroll.cli.options import DateParam, json_option, read_options, sync_before_reading
 from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
+from backscroll.documents import to_document
 from backscroll.errors import BackscrollError, UsageError
 from backscroll.model.journal import PeriodKind
 from backscroll.render import journal as render
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-_PERIODS: tuple[PeriodKind, ...] = get_args(PeriodKind)
+_PERIODS: dict[PeriodKind, str] = {  # with examples
+    "day": "2026-07-13", "week": "2026-W29", "month": "2026-07", "quarter": "2026-Q3", "year": "2026"
+}  # fmt: skip
 
 
 class _JournalGroup(CommandGroup):
@@ -39,32 +41,24 @@ class _JournalGroup(CommandGroup):
         return super().parse_args(ctx, args)
 
 
-def _journal_option(command: F) -> F:
-    return click.option(
-        "--journal",
-        "folder",
-        type=click.Path(path_type=Path, file_okay=False),
-        metavar="DIR",
-        help="Folder of the journal. Default: the one in config.toml, else one beside the archive.",
-    )(command)
+_journal_option = click.option(
+    "--journal",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of the journal. Default: the one in config.toml, else one beside the archive.",
+)
 
 
 def _period_options(command: F) -> F:
-    for kind in reversed(_PERIODS):
-        example = {
-            "day": "2026-07-13",
-            "week": "2026-W29",
-            "month": "2026-07",
-            "quarter": "2026-Q3",
-            "year": "2026",
-        }
+    for kind, example in reversed(_PERIODS.items()):
+        help_ = f"Write the missing entries and the summary of a {kind}, such as {example}."
         command = click.option(
             f"--{kind}",
             is_flag=False,
             flag_value="today",
             metavar=kind.upper(),
-            help=f"Write the missing entries and the summary of a {kind}, such as {example[kind]}."
-            f" Default: the current {kind}.",
+            help=f"{help_} Default: the current {kind}.",
         )(command)
     return command
 
@@ -112,7 +106,6 @@ def write(
     is_printed: bool,
     quiet: bool,
     as_json: bool,
-    no_sync: bool,
     **periods: str | None,
 ) -> None:
     """Write the entry of a commit, or the missing entries of a period.
@@ -141,11 +134,10 @@ def write(
         raise click.UsageError("Name a commit or a period, not both.")
     commit = commit or "HEAD"
     if quiet:
-        _write_quietly(setup, commit, repository, folder, no_sync=no_sync)
+        _write_quietly(setup, commit, repository, folder)
         return
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         chosen = None if no_model else model or history.settings.journal_model
         if is_range:
             _backfill(
@@ -181,19 +173,17 @@ def _backfill(
     if result.message is not None:
         click.echo(result.message, err=True)
     if as_json:
-        write_json(render.backfill_document(result))
+        write_json(to_document(result))
         return
     for line in render.backfill_lines(result):
         click.echo(line)
 
 
-def _write_quietly(
-    setup: Setup, commit: str, repository: Path, folder: Path | None, *, no_sync: bool
-) -> None:
+def _write_quietly(setup: Setup, commit: str, repository: Path, folder: Path | None) -> None:
     """Write an entry without output. An error is added to ``journal.log`` beside the archive."""
     with suppress(BackscrollError, OSError), setup.history() as history:  # no archive, no log
         try:
-            if not no_sync:
+            if not setup.no_sync:
                 history.sync(wait=True)
             history.journal.write(commit, repository, folder=folder, model=history.settings.journal_model)
         except (BackscrollError, OSError) as error:
@@ -215,7 +205,7 @@ def _add_note(
     with setup.history() as history:
         note = history.journal.add_note(kind, text, repository, folder=folder)
     if as_json:
-        write_json(render.note_document(note))
+        write_json(to_document(note))
         return
     click.echo(f"Added to {note.path}")
 
@@ -224,7 +214,7 @@ def _add_note(
 @click.argument("text", nargs=-1)
 @repository_option
 @_journal_option
-@_json_option
+@json_option
 @click.pass_obj
 def reflect(
     setup: Setup, text: tuple[str, ...], repository: Path, folder: Path | None, as_json: bool
@@ -244,7 +234,7 @@ def reflect(
 @click.argument("text", nargs=-1)
 @repository_option
 @_journal_option
-@_json_option
+@json_option
 @click.pass_obj
 def capture(
     setup: Setup, text: tuple[str, ...], repository: Path, folder: Path | None, as_json: bool
@@ -264,7 +254,7 @@ def capture(
 @click.argument("day", default="today")
 @repository_option
 @_journal_option
-@_json_option
+@json_option
 @click.pass_obj
 def show(setup: Setup, day: str, repository: Path, folder: Path | None, as_json: bool) -> None:
     """Print the journal of a day.
@@ -288,7 +278,7 @@ def show(setup: Setup, day: str, repository: Path, folder: Path | None, as_json:
 @command.command("path")
 @repository_option
 @_journal_option
-@_json_option
+@json_option
 @click.pass_obj
 def path(setup: Setup, repository: Path, folder: Path | None, as_json: bool) -> None:
     """Print the folder of the journal.

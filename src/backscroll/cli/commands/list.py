@@ -16,8 +16,7 @@ from backscroll.cli.output import color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
 from backscroll.documents import make_filter, to_document
 from backscroll.model.session import SORT_KEYS, SortKey
-from backscroll.render.terminal.session_table import COLUMNS, page_footer, tab_separated_lines, table_lines
-from backscroll.render.terminal.text import Style
+from backscroll.render.session_table import COLUMNS, page_footer, tab_separated_lines, table_lines
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -83,7 +82,6 @@ def command(
     columns: tuple[str, ...],
     color: Any,
     as_json: bool,
-    no_sync: bool,
     **options: Any,
 ) -> None:
     """List sessions, newest first.
@@ -102,18 +100,16 @@ def command(
     if as_json and columns:
         raise click.UsageError("--json cannot be combined with --columns.")
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         filter_ = make_filter(options, with_subagents=options["subagents"])
         page = history.list_sessions(filter_, limit=limit, offset=offset, sort=sort, is_reversed=reverse)
         is_empty = not page.data and not history.list_sessions(limit=1).data
-        welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
+        welcome = list(welcome_lines(history, no_sync=setup.no_sync)) if is_empty else []
         live = history.live_sessions()
     if as_json:
         write_json(to_document(page))
         return
     screen = detect_screen(color)
-    style = Style(is_colored=screen.is_colored)
     if is_empty:
         screen.write_notice(welcome)
     elif not page.data:
@@ -121,10 +117,10 @@ def command(
         notice = f"No sessions on this page ({total:,} in total)." if total else "No sessions match."
         screen.write_notice([notice])
     elif screen.width is None:
-        screen.write(tab_separated_lines(page, columns=columns, style=style, live=live))
+        screen.write(tab_separated_lines(page, columns=columns, style=screen.style, live=live))
         if footer := page_footer(page):
             click.echo(footer, err=True)
     else:
-        lines = [*table_lines(page, width=screen.width, columns=columns, style=style, live=live)]
-        lines += [style("dim", footer)] if (footer := page_footer(page)) else []
+        lines = [*table_lines(page, width=screen.width, columns=columns, style=screen.style, live=live)]
+        lines += [screen.style("dim", footer)] if (footer := page_footer(page)) else []
         screen.page(lines)

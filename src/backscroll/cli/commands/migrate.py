@@ -67,7 +67,6 @@ def migrate(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    no_sync: bool,
 ) -> None:
     """Copy or move sessions to another folder.
 
@@ -82,8 +81,7 @@ def migrate(
     """
     with setup.history() as history:
         report_recovery(history)
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         plan = history.transfers.plan_sessions(refs, target, mode=mode, keep_cwd=keep_cwd)
         _run(history, plan, dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -102,7 +100,6 @@ def migrate_workspace(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    no_sync: bool,
 ) -> None:
     """Copy or move all sessions of a folder to another one.
 
@@ -115,8 +112,7 @@ def migrate_workspace(
     """
     with setup.history() as history:
         report_recovery(history)
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         plan = history.transfers.plan_workspace(old, new, mode=mode, keep_cwd=keep_cwd)
         _run(history, plan, dry_run=dry_run, yes=yes, as_json=as_json)
 

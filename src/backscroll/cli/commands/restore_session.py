@@ -22,7 +22,7 @@ from backscroll.model.text import sanitize
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @no_sync_option
 @click.pass_obj
-def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool, no_sync: bool) -> None:
+def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Restore a session that its tool has deleted.
 
     Writes its files or rows from the archive back to their original paths and databases, so that the tool
@@ -37,8 +37,7 @@ def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool, no_
     """
     with setup.history() as history:
         report_recovery(history)
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         planned = history.transfers.plan_restore(ref)
         changes = planned.plan.changes
         if dry_run and as_json:

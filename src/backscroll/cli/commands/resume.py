@@ -1,20 +1,30 @@
-"""``backscroll resume``: resume a session in the tool it came from."""
+"""``backscroll resume``, ``open`` and ``handoff``: continue a session in its tool, an editor or elsewhere."""
 
+import os
+import shutil
+import subprocess
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 import msgspec
 
-from backscroll.cli.commands.open import command_document, launch
+import backscroll.history  # loads the redactor on first use
 from backscroll.cli.messages import as_sentence, command_hint, printable_message, welcome_lines
-from backscroll.cli.options import complete_refs, launch_options, sync_before_reading
+from backscroll.cli.options import (
+    complete_refs,
+    keep_secrets_option,
+    launch_options,
+    read_options,
+    sync_before_reading,
+)
 from backscroll.cli.output import write_json
 from backscroll.cli.session_picker import is_interactive, pick_session
 from backscroll.cli.startup import Setup
 from backscroll.history.history import History
-from backscroll.model.resume import Resumption
-from backscroll.model.text import sanitize
+from backscroll.model.resume import Command, Resumption
+from backscroll.model.text import pluralize, sanitize
+from backscroll.render.handoff import handoff_document, handoff_lines
 
 
 @click.command("resume")
@@ -22,9 +32,7 @@ from backscroll.model.text import sanitize
 @click.option("--restore", is_flag=True, help="First restore the session if the tool has deleted it.")
 @launch_options
 @click.pass_obj
-def command(
-    setup: Setup, ref: str | None, only_print: bool, restore: bool, as_json: bool, no_sync: bool
-) -> None:
+def resume(setup: Setup, ref: str | None, only_print: bool, restore: bool, as_json: bool) -> None:
     """Resume a session in the tool it came from.
 
     Without REF, shows a list to choose from, newest first; type to filter it.
@@ -43,8 +51,7 @@ def command(
     if ref is None:
         _check_interactive()
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         found = history.resume.plan(ref or _pick(history))
         if restore and not only_print and not as_json and found.session.is_gone:
             found = _restore(history, found)
@@ -116,3 +123,101 @@ def _document(found: Resumption) -> dict[str, Any]:
         "is_installed": found.is_installed,
         "restorable": msgspec.structs.asdict(found.returning) if found.returning is not None else None,
     }
+
+
+@click.command("open")
+@click.argument("ref", shell_complete=complete_refs)
+@click.argument("message", required=False)
+@launch_options
+@click.pass_obj
+def open_(setup: Setup, ref: str, message: str | None, only_print: bool, as_json: bool) -> None:
+    """Open a session's workspace, or a file that a message changed or read.
+
+    MESSAGE is a number or id from 'show'. Uses the editor in VISUAL or EDITOR, else an installed one, else
+    the system's default. A remote workspace opens on its host, in Cursor or an editor like it.
+    REF: see 'backscroll show --help'.
+
+    \b
+    Examples:
+      backscroll open 1
+      backscroll open 1 4
+    """
+    with setup.history() as history:
+        sync_before_reading(history)
+        position = None if message is None else history.transcript.find_message(history.find(ref), message)
+        editor_command = history.resume.open_command(ref, position)
+    if as_json:
+        write_json(command_document(editor_command))
+        return
+    if only_print:
+        click.echo(sanitize(editor_command.shell_line))
+        return
+    launch(editor_command)
+
+
+def launch(command: Command) -> NoReturn:
+    """Replace this process with the program, in its folder. On Windows, run it and wait."""
+    environ = {**os.environ, **command.environ}
+    if command.folder is not None:
+        os.chdir(command.folder)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        if os.name == "posix":
+            os.execvpe(command.argv[0], command.argv, environ)
+        program = shutil.which(command.argv[0]) or command.argv[0]  # may be a script with a suffix
+        sys.exit(subprocess.run([program, *command.argv[1:]], env=environ, check=False).returncode)
+    except FileNotFoundError:
+        click.echo(f"{command.missing_program} To run it yourself:", err=True)
+        click.echo(command.shell_line)
+        sys.exit(1)
+
+
+def command_document(command: Command) -> dict[str, Any]:
+    """Return a command as a JSON object, with a line for the shell."""
+    return {
+        "argv": command.argv,
+        "folder": command.folder,
+        "environ": command.environ,
+        "shell": command.shell_line,
+        "note": command.note,
+    }
+
+
+@click.command("handoff")
+@click.argument("ref", shell_complete=complete_refs)
+@click.option(
+    "--tokens",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(min=100),
+    help="Maximum length in tokens, estimated as four characters each.",
+)
+@keep_secrets_option
+@read_options
+@click.pass_obj
+def handoff(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bool) -> None:
+    """Print a summary of a session to paste into another assistant.
+
+    Prints the goal, decisions, files, commands, open items and last state of the session. They are
+    extracted by rules on this machine: no model is used and nothing is sent.
+    REF: see 'backscroll show --help'.
+
+    \b
+    Examples:
+      backscroll handoff 1 --tokens 800
+    """
+    redactor = None if keep_secrets else backscroll.history.Redactor()
+    with setup.history() as history:
+        sync_before_reading(history)
+        handoff = history.resume.handoff(ref, tokens=tokens, redactor=redactor)
+    if as_json:
+        write_json(handoff_document(handoff))
+        return
+    for line in handoff_lines(handoff):
+        click.echo(line)
+    omitted = sum(section.left_out for section in handoff.sections)
+    more = f"; {pluralize(omitted, 'item')} omitted to stay below --tokens" if omitted else ""
+    click.echo(f"About {pluralize(handoff.tokens, 'token')} (estimated){more}.", err=True)
+    if redactor is not None and (secrets := redactor.found_secrets()):
+        click.echo(f"Replaced {pluralize(len(secrets), 'secret')} with placeholders.", err=True)

@@ -1,14 +1,16 @@
-"""``backscroll search``: search all sessions."""
+"""``backscroll search`` and ``recall``: find sessions by a query, or by a task."""
 
 from itertools import chain
 from typing import Any
 
 import click
 
+import backscroll.history  # loads the redactor on first use
 from backscroll.cli.messages import command_hint, welcome_lines
 from backscroll.cli.options import (
     QueryCommand,
     filter_options,
+    keep_secrets_option,
     page_options,
     read_options,
     sync_before_reading,
@@ -16,9 +18,10 @@ from backscroll.cli.options import (
 from backscroll.cli.output import color_option, detect_screen, write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
-from backscroll.documents import query_filters, search_document
+from backscroll.documents import query_filters, recall_document, search_document
 from backscroll.model.search import has_words
-from backscroll.render.search import match_footer, match_lines
+from backscroll.render.search import match_footer, match_lines, recall_lines
+from backscroll.render.terminal_text import wrap
 
 DEFAULT_WIDTH = 300  # columns, if not a terminal
 WANTED_SESSIONS = 200  # to search, during the first sync
@@ -55,7 +58,7 @@ WANTED_SESSIONS = 200  # to search, during the first sync
 @color_option
 @read_options
 @click.pass_obj
-def command(
+def search(
     setup: Setup,
     /,
     words: tuple[str, ...],
@@ -69,7 +72,6 @@ def command(
     explain: bool,
     color: Any,
     as_json: bool,
-    no_sync: bool,
     **options: Any,
 ) -> None:
     """Search all sessions.
@@ -103,8 +105,7 @@ def command(
     is_punctuation = bool(not exact and not regex and query.strip() and not has_words(query))
     exact = exact or is_punctuation
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history, wanted_sessions=WANTED_SESSIONS, for_search=True)
+        sync_before_reading(history, wanted_sessions=WANTED_SESSIONS, for_search=True)
         with ProgressBar("Searching, newest messages first") as bar:
             found = history.search_sessions(
                 query,
@@ -120,7 +121,7 @@ def command(
                 progress=bar.step,
             )
         is_empty = not found.data and not history.list_sessions(limit=1).data
-        welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
+        welcome = list(welcome_lines(history, no_sync=setup.no_sync)) if is_empty else []
         if history.is_index_pending():
             click.echo(
                 f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
@@ -168,3 +169,52 @@ def command(
             click.echo(match_footer(found), err=True)
     if found.is_cut_short:
         click.echo("Time limit reached: results may be missing. A longer pattern is faster.", err=True)
+
+
+@click.command("recall")
+@click.argument("task", nargs=-1, required=True)
+@filter_options(only="workspace")
+@click.option(
+    "--tokens",
+    default=1500,
+    show_default=True,
+    type=click.IntRange(200, 20_000),
+    help="Maximum length in tokens, estimated as four characters each.",
+)
+@keep_secrets_option
+@read_options
+@click.pass_obj
+def recall(
+    setup: Setup, task: tuple[str, ...], workspace: str | None, tokens: int, keep_secrets: bool, as_json: bool
+) -> None:
+    """Find earlier sessions relevant to a task.
+
+    Describe the task in your own words; there is no query syntax. Prints the relevant requests, answers and
+    results of each session.
+
+    \b
+    Examples:
+      backscroll recall why did we drop the cache
+    """
+    text = " ".join(task)
+    if not text.strip():
+        raise click.UsageError("The task is empty. Describe it in a few words.")
+    with setup.history() as history:
+        sync_before_reading(history)
+        found = history.recall(
+            text,
+            workspace=workspace,
+            token_budget=tokens,
+            redactor=None if keep_secrets else backscroll.history.Redactor(),
+        )
+        is_empty = not found.sessions and not history.list_sessions(limit=1).data
+        welcome = list(welcome_lines(history, no_sync=setup.no_sync)) if is_empty else []
+    if as_json:
+        write_json(recall_document(found))
+        return
+    screen = detect_screen("auto")
+    if not found.sessions:
+        screen.write_notice(welcome or ["No relevant sessions found."])
+    lines = recall_lines(found)
+    width = screen.width
+    screen.page(lines if width is None else (part for line in lines for part in wrap(line, width)))

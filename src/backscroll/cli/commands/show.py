@@ -22,12 +22,7 @@ from backscroll.model.message import Role
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.annotations import annotation_lines
 from backscroll.render.json import json_chunks
-from backscroll.render.terminal.transcript import (
-    TranscriptOptions,
-    header_lines,
-    record_lines,
-    transcript_lines,
-)
+from backscroll.render.transcript import TranscriptOptions, header_lines, record_lines, transcript_lines
 from backscroll.render.turns import MessageItem, is_visible
 
 if TYPE_CHECKING:
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
     from backscroll.history.history import History
     from backscroll.model.message import Message
     from backscroll.model.session import SessionSummary
-    from backscroll.render.terminal.transcript import TranscriptOptions
+    from backscroll.render.transcript import TranscriptOptions
     from backscroll.render.turns import TranscriptItem
 
 
@@ -90,9 +85,7 @@ class Roles(click.ParamType[frozenset[str]]):
     "--turn", "turns", type=TurnRange(), metavar="N", help="Only these turns: 3, 3-5, 3-, or -1 for the last."
 )
 @click.option(
-    "--message",
-    metavar="ID",
-    help="Start at this message and show it in full. ID is its #number or its id.",
+    "--message", metavar="ID", help="Start at this message and show it in full. ID is its #number or its id."
 )
 @click.option("--alone", is_flag=True, help="With --message: show only this message.")
 @click.option("--all", "--everything", "everything", is_flag=True, help=EVERYTHING_HELP)
@@ -116,7 +109,6 @@ def command(
     raw: bool,
     color: Any,
     as_json: bool,
-    no_sync: bool,
 ) -> None:
     """Show a session.
 
@@ -138,8 +130,7 @@ def command(
         raise click.UsageError("--alone requires --message.")
     screen = detect_screen(color)
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         summary = history.find(ref)
         if as_json:
             for chunk in json_chunks(
@@ -173,12 +164,7 @@ def command(
         else:
             reported_usd = history.transcript.reported_cost(summary)
             _show_messages(
-                summary,
-                items,
-                transcript_options,
-                screen,
-                with_header=not alone,
-                reported_usd=reported_usd,
+                summary, items, transcript_options, screen, with_header=not alone, reported_usd=reported_usd
             )
 
 

@@ -8,28 +8,14 @@ from typing import Any, Literal, get_args
 import click
 
 from backscroll.cli.messages import welcome_lines
-from backscroll.cli.options import (
-    DateParam,
-    complete_refs,
-    filter_options,
-    read_options,
-    sync_before_reading,
-)
+from backscroll.cli.options import DateParam, complete_refs, filter_options, read_options, sync_before_reading
 from backscroll.cli.output import Color, Screen, color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
 from backscroll.documents import make_filter
 from backscroll.history.history import History
 from backscroll.model.session import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
-from backscroll.render.statistics import (
-    explanation_document,
-    explanation_lines,
-    report_csv,
-    report_document,
-    report_lines,
-    year_document,
-)
-from backscroll.render.terminal.text import Style
+from backscroll.render import statistics as render
 
 _GROUPS = get_args(By)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
@@ -38,9 +24,7 @@ DEFAULT_WIDTH = 100  # columns, if not a terminal
 
 @click.command("stats")
 @click.option(
-    "--by",
-    type=click.Choice(_GROUPS),
-    help=f"Print one row per {', '.join(_GROUPS[:-1])} or {_GROUPS[-1]}.",
+    "--by", type=click.Choice(_GROUPS), help=f"Print one row per {', '.join(_GROUPS[:-1])} or {_GROUPS[-1]}."
 )
 @click.option(
     "--explain",
@@ -75,7 +59,6 @@ def command(
     is_utc: bool,
     color: Color,
     as_json: bool,
-    no_sync: bool,
     **options: Any,
 ) -> None:
     """Show statistics: sessions, time, tokens, cost and more.
@@ -98,8 +81,7 @@ def command(
     filter_ = make_filter(options)
     screen = detect_screen(color)
     with setup.history() as history:
-        if not no_sync:
-            sync_before_reading(history)
+        sync_before_reading(history)
         if year is not None:
             _print_year(
                 history.statistics.year_in_review(year, filter_, zone=zone), screen, form, as_json=as_json
@@ -109,7 +91,7 @@ def command(
         else:
             report = history.statistics.report(filter_, by=by, zone=zone)
             if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
-                screen.write_notice(welcome_lines(history, no_sync=no_sync))
+                screen.write_notice(welcome_lines(history, no_sync=setup.no_sync))
                 return
             _print_report(report, screen, zone, as_json=as_json, as_csv=as_csv)
 
@@ -125,36 +107,35 @@ def _print_report(
     report: Report, screen: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool
 ) -> None:
     if as_json:
-        write_json(report_document(report))
+        write_json(render.report_document(report))
     elif as_csv:
-        sys.stdout.buffer.write(report_csv(report).encode("utf-8", "replace"))
+        sys.stdout.buffer.write(render.report_csv(report).encode("utf-8", "replace"))
     elif not report.total.sessions:
         screen.write_notice(["No sessions match."])
     else:
-        style = Style(is_colored=screen.is_colored)
-        screen.page(report_lines(report, style=style, width=screen.width or DEFAULT_WIDTH, zone=zone))
+        screen.page(
+            render.report_lines(report, style=screen.style, width=screen.width or DEFAULT_WIDTH, zone=zone)
+        )
 
 
 def _print_explanation(
     explanation: Explanation, screen: Screen, zone: tzinfo | None, *, as_json: bool
 ) -> None:
     if as_json:
-        write_json(explanation_document(explanation))
+        write_json(render.explanation_document(explanation))
     else:
-        screen.page(explanation_lines(explanation, style=Style(is_colored=screen.is_colored), zone=zone))
+        screen.page(render.explanation_lines(explanation, style=screen.style, zone=zone))
 
 
 def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None:
     from backscroll.render.year_review import year_lines, year_markdown
 
     if as_json:
-        write_json(year_document(year))
+        write_json(render.year_document(year))
     elif form == "md":
         screen.write(year_markdown(year))
     else:
-        screen.page(
-            year_lines(year, style=Style(is_colored=screen.is_colored), width=screen.width or DEFAULT_WIDTH)
-        )
+        screen.page(year_lines(year, style=screen.style, width=screen.width or DEFAULT_WIDTH))
 
 
 def _check_options(

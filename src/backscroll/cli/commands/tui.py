@@ -22,9 +22,7 @@ QUIT_TIMEOUT_SECONDS = 1.0  # wait for a running sync after the user quits
 )
 @no_sync_option
 @click.pass_obj
-def command(
-    setup: Setup, words: tuple[str, ...], source: str | None, theme: str | None, no_sync: bool
-) -> None:
+def command(setup: Setup, words: tuple[str, ...], source: str | None, theme: str | None) -> None:
     """Browse sessions in a full-screen terminal UI.
 
     With WORDS, starts with a search. Press ? to see all keys.
@@ -56,7 +54,7 @@ def command(
         list_filter=ListFilter(source=source),
         search_query=" ".join(words),
         theme=theme,
-        auto_sync=not no_sync,
+        auto_sync=not setup.no_sync,
         permission_lines=permission_lines,
     )
     screen.run()
@@ -66,7 +64,7 @@ def command(
         )
         # A normal exit would wait for the thread. Killing it is safe: each unit is one transaction.
         os._exit(screen.return_code or 0)
-    if not no_sync:
+    if not setup.no_sync:
         _report_background_sync(setup)
     sys.exit(screen.return_code or 0)
 

@@ -14,8 +14,9 @@ from itertools import groupby, pairwise, zip_longest
 from typing import NamedTuple
 
 from backscroll.model.message import Edit, Hunk
-from backscroll.model.text import one_line, sanitize
+from backscroll.model.text import one_line
 from backscroll.render.html.highlighting import CodeHighlighter, CodeSpan, language_of_path, spans_to_html
+from backscroll.render.tool_calls import single_line
 
 _MAX_COMPARED_CHARS = 100_000  # later lines are aligned by number, without marked words
 _MAX_PATH_CHARS = 1000
@@ -59,7 +60,7 @@ class DiffHtml:
         return f'<span class="file">{path}{kind}\n</span>'
 
     def _hunk(self, hunk: Hunk, language: str) -> str:
-        removed, added = list(map(_single_line, hunk.removed)), list(map(_single_line, hunk.added))
+        removed, added = list(map(single_line, hunk.removed)), list(map(single_line, hunk.added))
         size = sum(map(len, removed)) + sum(map(len, added))
         old = _Side(removed, hunk.old_start, self._highlighter.spans(removed, language))
         new = _Side(added, hunk.new_start, self._highlighter.spans(added, language))
@@ -72,10 +73,6 @@ class DiffHtml:
         numbered = " numbered" if (old.start if removed else new.start) is not None else ""
         groups = (_group(list(group), old, new) for _, group in groupby(rows, lambda row: row.is_same))
         return f'<span class="hunk{numbered}">{"".join(groups)}</span>'
-
-
-def _single_line(line: str) -> str:
-    return sanitize(line).replace("\n", " ")
 
 
 class _DiffRow(NamedTuple):

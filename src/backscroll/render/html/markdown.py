@@ -5,17 +5,16 @@ are links.
 """
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backscroll.model.text import sanitize
 from backscroll.render.html.highlighting import highlight_code
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.renderer import RendererProtocol
     from markdown_it.token import Token
 
 
@@ -100,47 +99,23 @@ def _parser() -> "MarkdownIt":
     return parser
 
 
-def _image(
-    renderer: "RendererProtocol",
-    tokens: "Sequence[Token]",
-    index: int,
-    options: Any,
-    _: MutableMapping[str, Any],
-) -> str:
+def _image(_: object, tokens: "Sequence[Token]", index: int, *_rest: object) -> str:
     token = tokens[index]
     return f'<span class="image">{escape(token.content)} {escape(str(token.attrs.get("src", "")))}</span>'
 
 
-def _link(
-    renderer: "RendererProtocol",
-    tokens: "Sequence[Token]",
-    index: int,
-    options: Any,
-    _: MutableMapping[str, Any],
-) -> str:
+def _link(_: object, tokens: "Sequence[Token]", index: int, *_rest: object) -> str:
     return f'<a href="{escape(str(tokens[index].attrs.get("href", "")))}" rel="noopener noreferrer">'
 
 
-def _cell(
-    renderer: "RendererProtocol",
-    tokens: "Sequence[Token]",
-    index: int,
-    options: Any,
-    _: MutableMapping[str, Any],
-) -> str:
+def _cell(_: object, tokens: "Sequence[Token]", index: int, *_rest: object) -> str:
     """Return the start of a table cell. Its alignment is a class: content policies forbid a style."""
     token = tokens[index]
     alignment = str(token.attrs.get("style", "")).removeprefix("text-align:")
     return f'<{token.tag} class="{alignment}">' if alignment in ("center", "right") else f"<{token.tag}>"
 
 
-def _fence(
-    renderer: "RendererProtocol",
-    tokens: "Sequence[Token]",
-    index: int,
-    options: Any,
-    _: MutableMapping[str, Any],
-) -> str:
+def _fence(_: object, tokens: "Sequence[Token]", index: int, *_rest: object) -> str:
     token = tokens[index]
     return _code_block(token.info.strip().split(maxsplit=1)[0] if token.info.strip() else "", token.content)
 

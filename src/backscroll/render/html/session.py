@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from backscroll.model.message import Message, ToolCall
 from backscroll.model.session import SessionSummary
-from backscroll.model.text import one_line, pluralize, sanitize
+from backscroll.model.text import one_line, sanitize
 from backscroll.render.html.diff import DiffHtml
 from backscroll.render.html.highlighting import CodeHighlighter, language_of_path, spans_to_html
 from backscroll.render.html.markdown import markdown_to_html, preformatted_html
@@ -21,6 +21,7 @@ from backscroll.render.session_header import (
     message_heading,
     session_title,
     speaker_label,
+    subagent_facts,
 )
 from backscroll.render.tool_calls import (
     argument_lines,
@@ -168,12 +169,10 @@ class TranscriptHtml:
         self._next_subagent += 1
         self._previous_heading = ""
         summary = item.summary
-        tokens = f", {pluralize(summary.total_tokens, 'token')}" if summary.total_tokens is not None else ""
-        unplaced = "" if item.is_placed else ", started by an unknown call"
         return (
             '<details class="agent"><summary><b>Subagent</b> '
             f"<span>{escape(session_title(summary))}</span> "
-            f"<small>{pluralize(summary.message_count, 'message')}{tokens}{unplaced}</small>"
+            f"<small>{subagent_facts(summary, is_placed=item.is_placed)}</small>"
             '</summary><div class="nested">\n'
         )
 
@@ -232,10 +231,8 @@ class TranscriptHtml:
         plain_count = code.plain_count
         diff = code.diff.render(tool.edits)
         answer = _short_answer(tool)
-        subject, notes = (
-            self._relative(describe_call(tool, _MAX_SUBJECT_CHARS)),
-            call_outcome(tool, with_size=not answer),
-        )
+        subject = describe_call(tool, _MAX_SUBJECT_CHARS).removeprefix(self._folder)
+        notes = call_outcome(tool, with_size=not answer)
         failed = " failed" if tool.status in ("failed", "cancelled") else ""
         body = [diff or _arguments(tool, code.commands)]
         if tool.result and tool.result.strip():
@@ -266,10 +263,6 @@ class TranscriptHtml:
         basis = f", inferred from: {message.timestamp_source}" if is_inferred else ""
         clock = f"{'~' if is_inferred else ''}{text[-_CLOCK_CHARS:]}"
         return f'<time title="{text.removeprefix("~")}{basis}">{clock}</time>'
-
-    def _relative(self, text: str) -> str:
-        """Return a path relative to the folder; any other text as it is."""
-        return text.removeprefix(self._folder)
 
 
 def _short_answer(tool: ToolCall) -> str:
@@ -311,8 +304,7 @@ def _arguments(tool: ToolCall, highlighter: CodeHighlighter) -> str:
     command, path = command_param(tool), path_param(tool)
     if path is not None and len(tool.params) == 1 and len(path) <= _MAX_SUBJECT_CHARS:
         return ""
-    rest = {key: value for key, value in tool.params.items() if key != command}
-    lines = list(argument_lines(ToolCall(id=None, name=tool.name, params=rest)))
+    lines = list(argument_lines(tool, without=command))
     arguments = preformatted_html("\n".join(lines), "arguments") if lines else ""
     if command is None:
         return arguments

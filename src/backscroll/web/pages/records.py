@@ -13,8 +13,8 @@ from backscroll.history.history import History
 from backscroll.model.export import FORMATS, Format
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import escape_json
-from backscroll.render.file_names import file_name
 from backscroll.render.html.highlighting import highlight_code
+from backscroll.render.session_header import file_name
 from backscroll.web.pages.session import session_of
 from backscroll.web.served_history import served_history
 from backscroll.web.templating import render

@@ -10,7 +10,7 @@ from backscroll.model.session import PaginatedResult, SessionSummary
 from backscroll.model.text import one_line
 from backscroll.render.annotations import format_tags
 from backscroll.render.humanize import SUBAGENT_MARK, compact_number, format_age, short_id
-from backscroll.render.terminal.text import Style, cell_width, pad, truncate
+from backscroll.render.terminal_text import Style, cell_width, pad, truncate
 
 _MAX_TEXT_CHARS = 10_000  # of a value in a pipe
 _MAX_CELL_CHARS = 300  # of a value on a terminal

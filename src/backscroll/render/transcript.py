@@ -15,7 +15,7 @@ from backscroll.model.session import SessionSummary
 from backscroll.model.text import escape_json, one_line, pluralize, sanitize
 from backscroll.render.humanize import compact_count, format_usd
 from backscroll.render.session_header import attachment_label, session_title, speaker_label
-from backscroll.render.terminal.text import Style, cell_width, truncate, wrap
+from backscroll.render.terminal_text import Style, cell_width, truncate, wrap
 from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call, diff_lines
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 

@@ -10,22 +10,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _ANSI_CODES = {
-    "title": "1",
-    "user": "1;36",
-    "assistant": "1;32",
-    "thinking": "2;3",
-    "tool": "1",
-    "error": "31",
-    "system": "2",
-    "agent": "35",
-    "dim": "2",
-    "added": "32",
-    "removed": "31",
-    "accent": "36",
-    "code": "36",
-    "strong": "1",
-    "star": "33",
-}
+    "title": "1", "user": "1;36", "assistant": "1;32", "thinking": "2;3", "tool": "1", "error": "31",
+    "system": "2", "agent": "35", "dim": "2", "added": "32", "removed": "31", "accent": "36", "code": "36",
+    "strong": "1", "star": "33",
+}  # fmt: skip
 
 
 class Style:

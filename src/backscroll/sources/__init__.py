@@ -7,7 +7,6 @@ cursor           Cursor, the editor
 cursor_cli       Cursor's command line
 cursor_graph     the conversation format that both Cursor sources read
 hook_events      what the hook events of all tools have in common
-irregular_files  folders, pipes and broken links with the name of a session file
 secret_fields    blank secrets in database values
 row_inserts      plan to insert rows and files of restored sessions into a store
 restore_rows     write archived rows to databases and files

@@ -28,6 +28,7 @@ from backscroll.model.store import HOOK_EVENTS, SESSION, StoreKind, UnitKind
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.locations import LEGACY_STORE, NAME, Folder, list_all_folders
 from backscroll.sources.protocols import (
+    DatabaseSchema,
     FolderListing,
     PathLookup,
     RawRecords,
@@ -79,6 +80,14 @@ class ClaudeCode(Source, FolderListing, PathLookup, RawRecords, RawRows, RecordL
         UnitKind("unnamed", is_single=False),
         UnitKind("unreadable", is_single=False),
     )
+    schema = DatabaseSchema(  # of version 0.2
+        tables={
+            "base_messages": "uuid TEXT PRIMARY KEY",
+            "user_messages": "uuid TEXT PRIMARY KEY",
+            "assistant_messages": "uuid TEXT PRIMARY KEY",
+            "conversation_summaries": "leaf_uuid TEXT PRIMARY KEY",
+        }
+    )
     color = ("#a1431a", "#f0996a")
 
     def roots(self, machine: Machine) -> list[Path]:
@@ -99,6 +108,9 @@ class ClaudeCode(Source, FolderListing, PathLookup, RawRecords, RawRows, RecordL
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
         return self._reader.read(unit, since)
+
+    def file_ends(self) -> tuple[str, ...]:
+        return (".jsonl", locations.LEGACY_DATABASE)
 
     def keeps_file(self, unit: Unit) -> bool:
         return unit.kind in locations.LINE_KINDS and not unit.key

@@ -167,9 +167,9 @@ def test_a_backup_restores_its_sessions_into_an_empty_home_byte_for_byte(
 def test_a_backup_restored_with_a_map_has_the_new_folder(shell: Shell, tmp_path: Path) -> None:
     shell.run("backup", "create", "-o", str(tmp_path / "history.zip"))
     (shell.root / "ferry.jsonl").unlink()
-    maps = ("--map", "/home/ada=/home/bob")
+    maps = ("--map", "/home/ada=/home/robert")
     shell.run("backup", "restore", str(tmp_path / "history.zip"), *maps, "--yes")
-    assert shell.json("show", "ferry")["workspace_path"] == "/home/bob/ferry"
+    assert shell.json("show", "ferry")["workspace_path"] == "/home/robert/ferry"
 
 
 def test_a_moved_session_has_the_new_folder_and_is_otherwise_unchanged(shell: Shell, tmp_path: Path) -> None:

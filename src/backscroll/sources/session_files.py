@@ -453,12 +453,12 @@ _PLACEHOLDERS = {
     "{uuid}": "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
     "{stem}": "[^/]*",
 }
-_PLACEHOLDER = re.compile(r"(\*|\{\w+\})")
+_PLACEHOLDER = r"(\*|\{\w+\})"  # compiled on first use
 
 
 def _expression(name: str) -> str:
     """Return the regular expression of a name."""
-    return "".join(_PLACEHOLDERS.get(part) or re.escape(part) for part in _PLACEHOLDER.split(name))
+    return "".join(_PLACEHOLDERS.get(part) or re.escape(part) for part in re.split(_PLACEHOLDER, name))
 
 
 @cache

@@ -16,7 +16,8 @@ from backscroll.ingest.originals import Rebuilt, rebuild
 from backscroll.model.message import Message
 from backscroll.model.stream import Checkpoint, Item
 from backscroll.model.unit import Unit
-from backscroll.sources.claude_code import ClaudeCode, reader
+from backscroll.sources import session_files
+from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.copies import Conversation
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork_session, repeat_conversation, tool_calls
@@ -125,7 +126,7 @@ def test_a_rebuild_without_the_files_replaces_derived_data_of_an_older_version(t
 def test_a_rebuild_keeps_results_whose_file_is_deleted_and_was_too_large_to_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(session_files, "MAX_FILE_BYTES", 1000)
     synced = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("read it all")
     session.spill(tool_calls.bash("cat long.txt"), "a long line\n" * 5000)

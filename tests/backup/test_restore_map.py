@@ -218,3 +218,10 @@ def test_paths_of_windows_are_mapped_to_slashes_and_back() -> None:
     assert maps.path("C:\\Users\\Adam") is None
     assert maps.path("/srv/a/b") == "D:\\srv\\a\\b"
     assert maps.path("/etc") == "/mnt/etc"
+
+
+def test_the_rest_of_a_path_keeps_its_end_slash_and_backslashes_in_names() -> None:
+    maps = PathMaps([("/home/ada", "/home/bob")])
+    assert maps.path("/home/ada/") == "/home/bob/"
+    assert maps.path("/home/ada/a\\b/") == "/home/bob/a\\b/"
+    assert maps.path("/home/ada\\b") is None

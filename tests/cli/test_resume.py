@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from backscroll.sources.claude_code import ClaudeCode, reader
+from backscroll.sources import session_files
+from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
 from backscroll.testing.claude_code.side_files import write_prompts
@@ -212,7 +213,7 @@ def test_restore_also_writes_side_files_with_the_current_time(machine: Machine) 
 def test_side_files_that_are_links_or_too_large_are_not_archived(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(session_files, "MAX_FILE_BYTES", 1000)
     session = transcript(machine)
     session.files[f"{session.folder}/tool-results/large.txt"] = b"x" * 1001
     session.files[f"{session.folder}/tool-results/small.txt"] = b"x" * 1000

@@ -20,7 +20,7 @@ from backscroll.errors import UsageError
 from backscroll.history.history import History
 from backscroll.ingest.sync import read_changes
 from backscroll.model.sync import SyncReport
-from backscroll.sources import named
+from backscroll.sources import named, session_files
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.locations import Folder
 from backscroll.testing.claude_code import Transcript
@@ -224,7 +224,8 @@ def test_files_in_a_folder_that_cannot_be_listed_have_not_vanished(
         return call
 
     with monkeypatch.context() as patch:
-        for module, name in ((locations, "_open"), (locations, "_scandir"), (os, "scandir")):
+        patched = [(session_files, "_open"), (session_files, "_scandir"), (locations, "_scandir")]
+        for module, name in (*patched, (os, "scandir")):
             patch.setattr(module, name, deny_access(getattr(module, name)))
         for _ in range(2):
             report = synced.sync()

@@ -4,16 +4,36 @@ mypy checks the functions and their types. These tests check what it does not se
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol, get_args, get_type_hints
 
 import pytest
 
-from backscroll.sources import capabilities, named, names, protocols
+from backscroll.config import Machine
+from backscroll.model.stream import Checkpoint, Item
+from backscroll.model.unit import Unit
+from backscroll.sources import SOURCES, capabilities, protocols
 from backscroll.sources.protocols import Source
 from tests.sources.toy_source import Toy
 
-OTHERS = {"roots", "units", "read", "keeps_file", "mcp_clients"}
+OTHERS = {"roots", "units", "read", "file_ends", "keeps_file", "mcp_clients"}
+
+
+class Bare(Source):
+    """Source with the members that have no default."""
+
+    name = platform = "bare"
+    stores = ()
+
+    def roots(self, machine: Machine) -> list[Path]:
+        return []
+
+    def units(self, root: Path) -> Iterator[Unit]:
+        return iter(())
+
+    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
+        return iter(())
 
 
 def _capabilities() -> dict[str, type]:
@@ -29,9 +49,9 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
 
 
 @pytest.mark.parametrize("method", sorted(_capabilities()))
-@pytest.mark.parametrize("name", names())
-def test_a_capability_has_the_functions_of_its_protocol(name: str, method: str) -> None:
-    found = getattr(named(name), method)()
+@pytest.mark.parametrize("source", [*SOURCES.values(), Toy])
+def test_a_capability_has_the_functions_of_its_protocol(source: type[Source], method: str) -> None:
+    found = getattr(source(), method)()
     if found is None:
         return
     for function_name, function in vars(_capabilities()[method]).items():
@@ -47,9 +67,9 @@ def test_every_protocol_is_a_capability() -> None:
 
 @pytest.mark.parametrize("method", sorted(_capabilities()))
 def test_every_capability_has_an_implementation(method: str) -> None:
-    assert any(getattr(named(name), method)() is not None for name in names())
+    assert any(getattr(source(), method)() is not None for source in SOURCES.values())
 
 
 @pytest.mark.parametrize("method", sorted(_capabilities()))
 def test_a_source_without_capabilities_has_none(method: str) -> None:
-    assert getattr(Toy(), method)() is None
+    assert getattr(Bare(), method)() is None

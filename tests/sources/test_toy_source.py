@@ -1,6 +1,7 @@
 """A new source needs one file and one line in the registry."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,12 @@ from tests.sources.toy_source import Toy
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-source.md"
 CODE = Path(__file__).with_name("toy_source.py")
 LINES = [
-    {"role": "user", "text": "Why is the timetable off by one hour?", "at": "2026-10-03T07:00:00Z"},
+    {
+        "role": "user",
+        "text": "Why is the timetable off by one hour?",
+        "at": "2026-10-03T07:00:00Z",
+        "folder": "/home/ada/ferry",
+    },
     {"role": "assistant", "text": "The clocks change on Sunday.", "at": "2026-10-03T07:00:09Z"},
 ]
 
@@ -131,6 +137,76 @@ def test_a_session_stays_in_the_archive_when_the_tool_deletes_it(shell: Shell) -
     (shell.root / "ferry.jsonl").unlink()
     assert shell.json("list")["data"][0]["is_gone"]
     assert "does not resume" in shell.run("resume", "ferry", "--print", code=1).output
+
+
+def test_a_deleted_session_is_restored_byte_for_byte_with_its_side_files(shell: Shell) -> None:
+    session, picture = shell.root / "ferry.jsonl", shell.root / "ferry-pictures" / "pier.png"
+    picture.parent.mkdir()
+    picture.write_bytes(b"\x89PNG")
+    before = session.read_bytes()
+    shell.run("sync")
+    session.unlink()
+    shutil.rmtree(picture.parent)
+    shell.run("restore-session", "ferry", "--yes")
+    assert (session.read_bytes(), picture.read_bytes()) == (before, b"\x89PNG")
+    assert not shell.json("list")["data"][0]["is_gone"]
+
+
+def test_a_backup_restores_its_sessions_into_an_empty_home_byte_for_byte(
+    shell: Shell, tmp_path: Path
+) -> None:
+    shell.write("pier", LINES[0], end='{"role": "us')
+    before = {path.name: path.read_bytes() for path in shell.root.iterdir()}
+    shell.run("backup", "create", "-o", str(tmp_path / "history.zip"))
+    shutil.rmtree(shell.root)
+    shutil.rmtree(shell.home)
+    shell.run("backup", "restore", str(tmp_path / "history.zip"), "--yes")
+    assert {path.name: path.read_bytes() for path in shell.root.iterdir()} == before
+
+
+def test_a_backup_restored_with_a_map_has_the_new_folder(shell: Shell, tmp_path: Path) -> None:
+    shell.run("backup", "create", "-o", str(tmp_path / "history.zip"))
+    (shell.root / "ferry.jsonl").unlink()
+    maps = ("--map", "/home/ada=/home/robert")
+    shell.run("backup", "restore", str(tmp_path / "history.zip"), *maps, "--yes")
+    assert shell.json("show", "ferry")["workspace_path"] == "/home/robert/ferry"
+
+
+def test_a_moved_session_has_the_new_folder_and_is_otherwise_unchanged(shell: Shell, tmp_path: Path) -> None:
+    target, session = tmp_path / "boat", shell.root / "ferry.jsonl"
+    target.mkdir()
+    before = session.read_bytes()
+    shell.run("migrate", "ferry", "--to", str(target), "--mode", "move", "--yes")
+    assert session.read_bytes() == before.replace(b"/home/ada/ferry", str(target).encode())
+    assert shell.json("show", "ferry")["workspace_path"] == str(target)
+    shell.run("undo", "--yes")
+    assert session.read_bytes() == before
+
+
+def test_a_copied_session_has_a_new_id_and_the_new_folder(shell: Shell, tmp_path: Path) -> None:
+    target, session = tmp_path / "boat", shell.root / "ferry.jsonl"
+    target.mkdir()
+    before = session.read_bytes()
+    shell.run("migrate", "ferry", "--to", str(target), "--yes")
+    assert session.read_bytes() == before
+    folders = {one["id"]: one["workspace_path"] for one in shell.json("list")["data"]}
+    (copy,) = folders.keys() - {"ferry"}
+    assert folders == {"ferry": "/home/ada/ferry", copy: str(target)}
+
+
+def test_a_session_cannot_be_moved_if_its_messages_are_to_keep_their_folder(
+    shell: Shell, tmp_path: Path
+) -> None:
+    options = ("--to", str(tmp_path), "--mode", "move", "--keep-cwd", "--yes")
+    assert "only in its messages" in shell.run("migrate", "ferry", *options, code=1).output
+
+
+def test_a_source_without_declared_fields_refuses_to_move(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Toy, "json_fields", None)
+    output = shell.run("migrate", "ferry", "--to", str(tmp_path), "--yes", code=1).output
+    assert "can be restored, but not" in output
 
 
 def test_the_documentation_shows_the_code_that_is_tested() -> None:

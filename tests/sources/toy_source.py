@@ -1,6 +1,6 @@
 """A source in one file: a tool that writes one JSONL file per session below ``~/.toy``.
 
-A line is a message: ``{"role": "user", "text": "Hello", "at": "2026-10-03T07:00:00Z"}``.
+A line is a message: ``{"role": "user", "text": "Hello", "at": "2026-10-03T07:00:00Z", "folder": "/a"}``.
 """
 
 from collections.abc import Iterator
@@ -16,34 +16,32 @@ from backscroll.model.problem import Problem
 from backscroll.model.store import StoreKind
 from backscroll.model.stream import Checkpoint, Closing, Item, Opening, RecordCounts
 from backscroll.model.unit import Unit
+from backscroll.model.workspace import Workspace
 from backscroll.readers import jsonl, timestamps
-from backscroll.sources.protocols import Source
+from backscroll.sources.session_files import FilePattern, JsonFields, SessionFiles
 
 
 class Line(Struct):
     role: Literal["user", "assistant"]
     text: str
     at: str | None = None
+    folder: str | None = None
 
 
-class Toy(Source):
+class Toy(SessionFiles):
     """The history of the tool Toy."""
 
     name = "toy"
     platform = "toy"
     stores = (StoreKind("notebook"),)
     color = ("#7a4800", "#e6b673")
+    files = (FilePattern("{id}.jsonl", sides=("{id}-pictures",)),)
+    json_fields = JsonFields(folders={"": ("folder",)}, ids={})
 
     def roots(self, machine: Machine) -> list[Path]:
         return [machine.home / ".toy"]
 
-    def units(self, root: Path) -> Iterator[Unit]:
-        for path in sorted(root.glob("*.jsonl")):
-            status = path.stat()
-            fingerprint = f"{status.st_size}-{status.st_mtime_ns}"
-            yield Unit(self.name, str(root), str(path), "", fingerprint, status.st_size)
-
-    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
+    def parse(self, unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
         path, counts = Path(unit.path), RecordCounts()
         messages: list[Message] = []
         yield Opening(source=self.name, id=path.stem, store="notebook")
@@ -59,6 +57,7 @@ class Toy(Source):
                     origin,
                     timestamp=at,
                     timestamp_source=source,
+                    cwd=record.folder,
                 )
                 messages.append(message)
                 yield message
@@ -66,8 +65,10 @@ class Toy(Source):
                 yield Problem(origin, *line.fault)
             counts.count("message", "problems" if line.fault is not None else "parsed")
         times = [message.timestamp for message in messages if message.timestamp is not None]
+        folders = [message.cwd for message in messages if message.cwd is not None]
         yield Closing(
             title=messages[0].content if messages else None,
+            workspace=Workspace(folders[0]) if folders else None,
             created_at=min(times, default=None),
             updated_at=max(times, default=None),
         )

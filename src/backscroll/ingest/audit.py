@@ -1,5 +1,8 @@
 """Audit of the tools' files: every record once, parsed, ignored or a problem. Nothing is stored."""
 
+import errno
+import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -11,15 +14,23 @@ from backscroll.model.problem import Audit, AuditedRoot, Problem, SourceCounts
 from backscroll.model.store import store_content, store_rank
 from backscroll.model.stream import Closing, Opening, RecordCounts, Replacement
 from backscroll.model.unit import Unit
-from backscroll.readers.files import is_entry_denied, is_folder
+from backscroll.readers.files import escape_name, is_entry_denied, is_folder
 from backscroll.readers.json_outline import Outline
 from backscroll.readers.read_faults import read_fault
 from backscroll.sources import Source
-from backscroll.sources.irregular_files import find_irregular_files
-from backscroll.sources.protocols import RawRecords, close
+from backscroll.sources.protocols import RawRecords, Watchable, close
 from backscroll.stores.stores import Stores
 
 Progress = Callable[[int, int], None]  # estimated bytes: read, and in total
+
+_MAX_FOLDER_DEPTH = 6  # a subagent of a workflow: project, session, subagents, workflows, name
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 _Key = tuple[str, bool]  # id, and whether it is a subagent. A resumed session repeats inlined subagents.
 
@@ -57,7 +68,7 @@ class SourceFiles:
         found: list[Problem] = []
         for source, root in self._stores.roots():
             if not is_entry_denied(root):
-                found += find_irregular_files(source, root)
+                found += _irregular_files(source, root)
         return found
 
     def outlines(self) -> dict[str, dict[str, Outline]]:
@@ -130,7 +141,7 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
             problems.append(Problem(Origin(str(root), "folder"), *read_fault(error)))
             continue
         plan.append((source, audited, list(source.units(root)) if audited.exists else []))
-        problems += find_irregular_files(source, root) if audited.exists else []
+        problems += _irregular_files(source, root) if audited.exists else []
     total = sum(unit.estimated_bytes for _, _, units in plan for unit in units)
     done = 0
     found: list[tuple[str, AuditedRoot, dict[_Key, _Session]]] = []
@@ -239,3 +250,54 @@ def _sum_up(root: AuditedRoot, sessions: Iterable[_Session]) -> None:
         root.sessions += 1
         root.session_messages += session.messages
         root.completeness[session.completeness] = root.completeness.get(session.completeness, 0) + 1
+
+
+# Folders, pipes and broken links with the name of a session file. No source can read them.
+
+
+def _irregular_files(source: Source, root: Path) -> list[Problem]:
+    """Return a problem for each such entry below a root, sorted by path. Opens nothing, follows no folder."""
+    paths = source.watched_paths(root) if isinstance(source, Watchable) else [root]
+    found = [
+        Problem(Origin(escape_name(path), "file"), "not-a-file", reason)
+        for start in paths
+        for path in _session_paths(str(start), source.file_ends())
+        if (reason := _file_fault(path)) is not None
+    ]
+    return sorted(found, key=lambda problem: problem.origin.path)
+
+
+def _session_paths(start: str, ends: tuple[str, ...]) -> Iterator[str]:
+    """Yield the paths with the name of a session file that are not regular files, or are links."""
+    if start.endswith(ends):
+        if os.path.lexists(start):
+            yield start
+        return
+    stack = [(start, 0)]
+    while stack:
+        folder, depth = stack.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(ends):
+                        if not entry.is_file(follow_symlinks=False):
+                            yield entry.path
+                    elif depth < _MAX_FOLDER_DEPTH and entry.is_dir(follow_symlinks=False):
+                        stack.append((entry.path, depth + 1))
+        except OSError:  # does not exist, or a problem of its own
+            continue
+
+
+def _file_fault(path: str) -> str | None:
+    """Return why a path cannot be read as a file; None for a file or a link to one."""
+    is_link = os.path.islink(path)  # noqa: PTH114 - the name may not be UTF-8
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - as above
+    except FileNotFoundError:
+        return "is a link to a file that does not exist" if is_link else None
+    except OSError as error:
+        return "is a link to itself" if error.errno == errno.ELOOP else None
+    if stat.S_ISREG(mode):
+        return None
+    kind = _KINDS.get(stat.S_IFMT(mode), "not a regular file")
+    return f"is a link to {kind}, not to a file" if is_link else f"is {kind}, not a file"

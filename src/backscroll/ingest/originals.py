@@ -16,7 +16,7 @@ from backscroll.model.problem import Problem
 from backscroll.model.stream import Item, TitleHint, ToolResult, UsageReport
 from backscroll.model.unit import Unit
 from backscroll.readers.temp_folder import TempFolder
-from backscroll.sources import Source, named
+from backscroll.sources import SOURCES, Source, named
 from backscroll.sources.protocols import close, raw_rows
 from backscroll.sources.restore_rows import RowRestorer
 from backscroll.stores.indexer import update
@@ -133,7 +133,7 @@ def _copy(archive: Archive, source: Source, original: Original, folder: Path) ->
     archive.originals.write_file(original, copy)
     if archive.originals.side_files(original):  # long tool results, and the sidecar of a subagent
         with RowRestorer(folder) as restorer:
-            restorer.add(path.name, archive.originals.rows(original, fullest=True))
+            restorer.add(path.name, archive.originals.rows(original, fullest=True), source.schema)
             restorer.finish()
     if original.modified_at is not None:
         at = original.modified_at / 1000
@@ -206,7 +206,9 @@ def _restore_rows(
 ) -> tuple[int, set[str]]:
     at = original.modified_at
     modified = at / 1000 if at is not None else None
-    return restorer.add(_relative_path(original), archive.originals.rows(original, fullest=fullest), modified)
+    source = SOURCES.get(original.source, Source)  # the source may not be registered
+    rows, schema = archive.originals.rows(original, fullest=fullest), source.schema
+    return restorer.add(_relative_path(original), rows, schema, modified)
 
 
 def _relative_path(original: Original) -> str:

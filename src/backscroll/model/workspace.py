@@ -130,17 +130,26 @@ class PathMaps:
         return PathMaps([*own, *later.pairs])
 
     def path(self, path: str) -> str | None:
-        """Return the new path; None if the path is not below an old folder."""
+        """Return the new path; None if the path is not an old folder and not below one."""
         parts = _parts(path)
         for old, new in self._parsed:
             if parts[: len(old)] == old:
                 separator = "\\" if "\\" in new and "/" not in new else "/"
-                return separator.join([new.rstrip("/\\"), *parts[len(old) :]]) or new
+                rest = parts[len(old) :]
+                if path.endswith(("/", "\\")) and parts != [""]:
+                    rest.append("")
+                return separator.join([new.rstrip("/\\"), *rest]) or new
         return None
 
 
 def _parts(path: str) -> list[str]:
-    """Return the components of a path. A drive letter is in lower case, as in URIs."""
-    if drive := re.match(_DRIVE, path):
+    """Return the components of a path, without an end slash. A drive letter is in lower case, as in URIs.
+
+    Only in paths of Windows, backslashes are separators.
+    """
+    drive = re.match(_DRIVE, path)
+    if drive is not None:
         path = f"{drive[1].lower()}:{path[drive.end() :]}"
-    return path.replace("\\", "/").rstrip("/").split("/")
+    if drive is not None or path.startswith("\\\\"):
+        path = path.replace("\\", "/")
+    return path.rstrip("/").split("/")

@@ -104,6 +104,19 @@ def lines(
             offset += size
 
 
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a file: one per line, or one in all. A damaged file has fewer, or none."""
+    try:
+        if path.suffix == ".json":
+            document = lenient_json.load_object(path.read_bytes())
+            yield from [document] if document else []
+        else:
+            for line in lines(path, msgspec.json.Decoder(dict[str, Any])):
+                yield from line.values
+    except (OSError, *lenient_json.FAILURES):
+        return
+
+
 def salvage(
     raw: bytes,
     decoder: msgspec.json.Decoder[T],

@@ -44,6 +44,15 @@ def load(data: bytes | str) -> Any:
     return _repair(_decoder.decode(text))
 
 
+def load_object(data: bytes | str) -> dict[str, Any]:
+    """Decode an object. If it cannot be decoded or is of another type, return an empty one."""
+    try:
+        document = load(data)
+    except FAILURES:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
 def load_if_text(value: Any) -> Any:
     """Decode a text that contains a document. Any other value is returned unchanged."""
     if not isinstance(value, str):

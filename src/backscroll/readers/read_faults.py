@@ -1,4 +1,4 @@
-"""Problems with files and folders that cannot be read."""
+"""Problems with files and folders that cannot be read or have names that cannot be stored."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +17,24 @@ def read_unlisted_folder(unit: Unit) -> Iterator[Item]:
     except OSError as error:
         yield Problem(Origin(unit.path, "folder"), *read_fault(error))
     yield RecordCounts()
+
+
+def read_unnamed_file(unit: Unit) -> Iterator[Item]:
+    """Return a problem for a file name that cannot be stored."""
+    reason = "its name is not UTF-8; rename it so that it can be read"
+    yield Problem(Origin(unit.path, "file"), "invalid-file-name", reason)
+    counts = RecordCounts()
+    counts.count("file with an invalid name", "problems")
+    yield counts
+
+
+def read_or_report(unit: Unit, items: Iterator[Item]) -> Iterator[Item]:
+    """Return the content of a file, with a problem if it cannot be read."""
+    try:
+        yield from items
+    except OSError as error:
+        yield Problem(Origin(unit.path, "file"), *read_fault(error))
+        yield RecordCounts()
 
 
 def read_log_without_database(unit: Unit) -> Iterator[Item]:

@@ -6,8 +6,10 @@ claude_code      Claude Code
 cursor           Cursor, the editor
 cursor_cli       Cursor's command line
 cursor_graph     the conversation format that both Cursor sources read
+session_files    base of a source with a file per session: listing, and what the archive keeps
+session_file_changes  its backups, and how its sessions are restored, moved and copied
+json_edits       replace members of JSON texts; all other bytes stay as they are
 hook_events      what the hook events of all tools have in common
-irregular_files  folders, pipes and broken links with the name of a session file
 secret_fields    blank secrets in database values
 row_inserts      plan to insert rows and files of restored sessions into a store
 restore_rows     write archived rows to databases and files

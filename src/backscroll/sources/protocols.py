@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from backscroll.model.store import SESSION
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import Any
 
@@ -42,6 +42,16 @@ if TYPE_CHECKING:
     )
 
 
+class DatabaseSchema(NamedTuple):
+    """Tables of a tool's databases, to which archived rows are written."""
+
+    databases: Mapping[
+        str, tuple[str, ...]
+    ] = {}  # statements that create a database, by the name of its file
+    values: Mapping[str, tuple[str, str]] = {}  # tables of single values: their columns of key and value
+    tables: Mapping[str, str] = {}  # first column of other tables, or the whole definition of a virtual table
+
+
 class Source(ABC):
     """Read-only access to the history of one tool, and what else can be done with it."""
 
@@ -49,6 +59,7 @@ class Source(ABC):
     platform: ClassVar[str]  # the value of the unified schema's ``platform`` column
     stores: ClassVar[tuple[StoreKind, ...]]  # where sessions can be stored, the best store first
     unit_kinds: ClassVar[tuple[UnitKind, ...]] = (SESSION,)
+    schema: ClassVar[DatabaseSchema] = DatabaseSchema()
     color: ClassVar[tuple[str, str]] = ("#5d564e", "#bdb5aa")  # of its name, on a light and a dark page
 
     @abstractmethod
@@ -62,6 +73,10 @@ class Source(ABC):
     @abstractmethod
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse a unit, from a checkpoint if there is one. A bad record yields a `Problem`."""
+
+    def file_ends(self) -> tuple[str, ...]:
+        """Return how the names of files with sessions end. An audit reports other entries of such names."""
+        return ()
 
     def keeps_file(self, unit: Unit) -> bool:
         """Return whether a unit is a whole file that the archive keeps byte for byte."""

@@ -1,6 +1,7 @@
 """Write archived rows to databases and files in the layout of the tools."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,33 +13,9 @@ from msgspec import Raw
 
 from backscroll.errors import DestinationError
 from backscroll.model.stream import RawRow
+from backscroll.sources.protocols import DatabaseSchema
 
-_KEY_VALUE_COLUMNS = {
-    "ItemTable": ("key", "value"),
-    "cursorDiskKV": ("key", "value"),
-    "blobs": ("id", "data"),
-    "meta": ("key", "value"),
-}
-_SCHEMAS = {
-    "state.vscdb": (
-        "create table ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-        "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-        "pragma user_version = 1",
-    ),
-    "store.db": (
-        "create table blobs (id TEXT PRIMARY KEY, data BLOB)",
-        "create table meta (key TEXT PRIMARY KEY, value TEXT)",
-    ),
-}
-_FIRST_COLUMNS = {
-    "composerHeaders": "composerId TEXT PRIMARY KEY",
-    "conversations": "fts_rowid INTEGER PRIMARY KEY",
-    "base_messages": "uuid TEXT PRIMARY KEY",
-    "user_messages": "uuid TEXT PRIMARY KEY",
-    "assistant_messages": "uuid TEXT PRIMARY KEY",
-    "conversation_summaries": "leaf_uuid TEXT PRIMARY KEY",
-}
-_CREATE_FTS_TABLE = "create virtual table conversation_fts using fts5(title, body, branches)"
+_VIRTUAL_TABLE = re.compile(r"using \w+\((.*)\)")
 
 
 class RowRestorer:
@@ -52,6 +29,7 @@ class RowRestorer:
         self._connections: dict[str, sqlite3.Connection] = {}
         self._written_files: dict[str, float | None] = {}  # with their modification times, if known
         self._parts: dict[tuple[str, str], dict[str, bytes]] = {}  # of shared values, by file and key
+        self._shared: dict[tuple[str, str], tuple[str, DatabaseSchema]] = {}  # their tables
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +42,7 @@ class RowRestorer:
         self._connections.clear()
 
     def add(
-        self, file: str, rows: Iterable[RawRow], modified_at: float | None = None
+        self, file: str, rows: Iterable[RawRow], schema: DatabaseSchema, modified_at: float | None = None
     ) -> tuple[int, set[str]]:
         """Write the rows of one unit. ``file`` is the default for rows without a path.
 
@@ -74,7 +52,7 @@ class RowRestorer:
         blanked: set[str] = set()
         try:
             for row in rows:
-                self._add(row.path or file, row)
+                self._add(row.path or file, row, schema)
                 row_count += 1
                 blanked.update(row.blanked)
         except (OSError, sqlite3.Error) as error:
@@ -92,7 +70,8 @@ class RowRestorer:
         """Write the values that several sessions share, and close all databases. Return the sorted files."""
         try:
             for (file, key), parts in self._parts.items():
-                self._insert(file, "ItemTable", key, _assemble_parts(parts), is_text=True)
+                table, schema = self._shared[file, key]
+                self._insert(file, table, key, _assemble_parts(parts), schema, is_text=True)
             for db in self._connections.values():
                 db.execute("commit")
                 db.close()
@@ -104,16 +83,17 @@ class RowRestorer:
             raise DestinationError(f"{self._root} could not be written: {error}", self._root) from error
         return [self._root / name for name in sorted(self._written_files)]
 
-    def _add(self, file: str, row: RawRow) -> None:
+    def _add(self, file: str, row: RawRow, schema: DatabaseSchema) -> None:
         if not row.table:
             self._write_file(file, row.value or b"")
         elif row.part:
-            self._database(file)
+            self._database(file, schema)
+            self._shared[file, row.key] = row.table, schema
             self._parts.setdefault((file, row.key), {}).setdefault(row.part, row.value or b"null")
-        elif row.table in _KEY_VALUE_COLUMNS:
-            self._insert(file, row.table, row.key, row.value, is_text=row.is_text)
+        elif row.table in schema.values:
+            self._insert(file, row.table, row.key, row.value, schema, is_text=row.is_text)
         else:
-            self._insert_columns(file, row.table, msgspec.json.decode(row.value or b"{}"))
+            self._insert_columns(file, row.table, msgspec.json.decode(row.value or b"{}"), schema)
 
     def _path(self, file: str) -> Path:
         path = self._root / file
@@ -133,7 +113,7 @@ class RowRestorer:
             raise DestinationError(f"{path} exists; name another folder", path) from error
         self._written_files[file] = None
 
-    def _database(self, file: str) -> sqlite3.Connection:
+    def _database(self, file: str, schema: DatabaseSchema) -> sqlite3.Connection:
         db = self._connections.get(file)
         if db is None:
             path = self._path(file)
@@ -144,24 +124,26 @@ class RowRestorer:
             db.execute("pragma journal_mode = off")
             db.execute("pragma synchronous = off")
             db.execute("begin")
-            for statement in _SCHEMAS.get(path.name, ()):
+            for statement in schema.databases.get(path.name, ()):
                 db.execute(statement)
         return db
 
-    def _insert(self, file: str, table: str, key: str, value: bytes | None, *, is_text: bool) -> None:
-        key_column, value_column = _KEY_VALUE_COLUMNS[table]
+    def _insert(
+        self, file: str, table: str, key: str, value: bytes | None, schema: DatabaseSchema, *, is_text: bool
+    ) -> None:
+        key_column, value_column = schema.values[table]
         placeholder = "cast(? as text)" if is_text and value is not None else "?"
-        self._database(file).execute(
+        self._database(file, schema).execute(
             f"insert or replace into {table} ({key_column}, {value_column}) values (?, {placeholder})",  # noqa: S608 - our own names
             [key, value],
         )
 
-    def _insert_columns(self, file: str, table: str, columns: dict[str, Any]) -> None:
+    def _insert_columns(self, file: str, table: str, columns: dict[str, Any], schema: DatabaseSchema) -> None:
         """Insert a row of a table with any columns. Missing columns are added to the table."""
-        db = self._database(file)
+        db = self._database(file, schema)
         known = [row[1] for row in db.execute(f"pragma table_info({_quote(table)})")]
         if not known:
-            self._create_table(db, table)
+            _create_table(db, table, schema.tables.get(table, "id"))
             known = [row[1] for row in db.execute(f"pragma table_info({_quote(table)})")]
         for name in columns:
             if name not in known and name != "rowid":
@@ -173,14 +155,17 @@ class RowRestorer:
             list(columns.values()),
         )
 
-    def _create_table(self, db: sqlite3.Connection, table: str) -> None:
-        if table == "conversation_fts":
-            try:
-                db.execute(_CREATE_FTS_TABLE)
-            except sqlite3.OperationalError:  # no FTS5: queries on a plain table give the same rows
-                db.execute("create table conversation_fts (title, body, branches)")
-            return
-        db.execute(f"create table {_quote(table)} ({_FIRST_COLUMNS.get(table, 'id')})")
+
+def _create_table(db: sqlite3.Connection, table: str, definition: str) -> None:
+    """Create a table. ``definition`` is its first column, or the module and columns of a virtual table."""
+    virtual = _VIRTUAL_TABLE.match(definition)
+    if virtual is None:
+        db.execute(f"create table {_quote(table)} ({definition})")
+        return
+    try:
+        db.execute(f"create virtual table {_quote(table)} {definition}")
+    except sqlite3.OperationalError:  # no FTS5: queries on a plain table give the same rows
+        db.execute(f"create table {_quote(table)} ({virtual[1]})")
 
 
 def _quote(name: str) -> str:

@@ -27,16 +27,8 @@ from typing import TYPE_CHECKING
 from backscroll.model.store import HOOK_EVENTS, SESSION, StoreKind, UnitKind
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.locations import LEGACY_STORE, NAME, Folder, list_all_folders
-from backscroll.sources.protocols import (
-    FolderListing,
-    PathLookup,
-    RawRecords,
-    RawRows,
-    RecordLookup,
-    Source,
-    Watchable,
-    string_values,
-)
+from backscroll.sources.protocols import DatabaseSchema, RecordLookup, string_values
+from backscroll.sources.session_files import UNNAMED, UNREADABLE, SessionFiles
 
 if TYPE_CHECKING:
     from typing import Any
@@ -56,7 +48,7 @@ if TYPE_CHECKING:
     from backscroll.sources.claude_code.reader import UnitReader
 
 
-class ClaudeCode(Source, FolderListing, PathLookup, RawRecords, RawRows, RecordLookup, Watchable):
+class ClaudeCode(SessionFiles, RecordLookup):
     """History of Claude Code: transcripts of sessions and subagents, and the prompt log."""
 
     name = NAME
@@ -76,8 +68,16 @@ class ClaudeCode(Source, FolderListing, PathLookup, RawRecords, RawRows, RecordL
         UnitKind("journal", is_single=False),
         UnitKind("other", is_single=False),
         UnitKind(LEGACY_STORE, is_single=False),
-        UnitKind("unnamed", is_single=False),
-        UnitKind("unreadable", is_single=False),
+        UNNAMED,
+        UNREADABLE,
+    )
+    schema = DatabaseSchema(  # of version 0.2
+        tables={
+            "base_messages": "uuid TEXT PRIMARY KEY",
+            "user_messages": "uuid TEXT PRIMARY KEY",
+            "assistant_messages": "uuid TEXT PRIMARY KEY",
+            "conversation_summaries": "leaf_uuid TEXT PRIMARY KEY",
+        }
     )
     color = ("#a1431a", "#f0996a")
 
@@ -96,16 +96,22 @@ class ClaudeCode(Source, FolderListing, PathLookup, RawRecords, RawRows, RecordL
     def watched_paths(self, root: Path) -> list[Path]:
         return locations.watched_paths(root)
 
-    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
+    def parse(self, unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
         """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
-        return self._reader.read(unit, since)
+        return self._reader.parse(unit, since)
+
+    def file_ends(self) -> tuple[str, ...]:
+        return (".jsonl", locations.LEGACY_DATABASE)
 
     def keeps_file(self, unit: Unit) -> bool:
         return unit.kind in locations.LINE_KINDS and not unit.key
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a session in the database of version 0.2, or the side files of a transcript."""
-        return self._reader.raw_rows(unit)
+        return self._reader.raw_rows(unit) if unit.key else super().raw_rows(unit)
+
+    def side_paths(self, unit: Unit) -> Iterator[str]:
+        return self._reader.side_paths(unit)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Return every line with its type and, if there is one, its subtype."""

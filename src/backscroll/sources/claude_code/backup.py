@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
 from typing import Any
@@ -29,7 +30,7 @@ from backscroll.readers.files import files_below
 from backscroll.readers.sqlite import copy_rows, copy_schema, table_names
 from backscroll.sources.capabilities import Relocation
 from backscroll.sources.claude_code.legacy_db import MESSAGES, SUMMARIES, TEXT_TABLES
-from backscroll.sources.claude_code.line_edits import PathMap, edit_object, encode_text, fields_of
+from backscroll.sources.claude_code.line_edits import with_new_folders
 from backscroll.sources.claude_code.locations import (
     DESKTOP_FOLDERS,
     DESKTOP_PREFIX,
@@ -39,8 +40,10 @@ from backscroll.sources.claude_code.locations import (
     is_id,
 )
 from backscroll.sources.claude_code.workspace import matches, path_on_disk, project_key
-from backscroll.sources.claude_code.writer import add_index_entries, read_lines
+from backscroll.sources.claude_code.writer import add_index_entries
+from backscroll.sources.json_edits import Members, edit_bytes, lines_of
 from backscroll.sources.row_inserts import create_file, insert_rows
+from backscroll.sources.session_file_changes import read_lines
 
 # Folders beside ``projects``: versions of edited files, task lists, plans, pasted text and images. The others
 # hold caches, logs and environment variables.
@@ -49,6 +52,7 @@ _FIRST_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SLUG = re.compile(rb'"slug":"([^"\\]+)"')
 _PASTED = re.compile(rb'"contentHash":"([^"\\]+)"')
 _CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.)*")')
+_PROMPTS = Members({"": ("project",)})
 _HEAD_BYTES = 256 * 1024
 
 
@@ -257,16 +261,6 @@ def relocate(files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> 
     return _ClaudeCodeRelocation(files, maps, root)
 
 
-class _LinePaths(PathMap):
-    """Replaces the folders in lines with several pairs of folders."""
-
-    def __init__(self, maps: PathMaps) -> None:
-        self._maps = maps
-
-    def path(self, path: str) -> str | None:
-        return self._maps.path(path)
-
-
 class _ClaudeCodeRelocation(Relocation):
     """New paths and contents of the files of one root.
 
@@ -276,7 +270,6 @@ class _ClaudeCodeRelocation(Relocation):
 
     def __init__(self, files: BackupFolder, maps: PathMaps, root: Path) -> None:
         self._maps = maps
-        self._line_paths = _LinePaths(maps)
         self._root = root
         self._projects = dict(self._find_projects(files))
         self.warnings = ()
@@ -290,12 +283,15 @@ class _ClaudeCodeRelocation(Relocation):
     def content(self, path: str, blocks: Iterable[bytes]) -> Iterable[bytes] | None:
         name = PurePosixPath(path).name
         if path == PROMPT_LOG:
-            return map(self._prompt, _lines(blocks))
+            edit = partial(_PROMPTS.edit, new_string=self._maps.path)
+            return (edit_bytes(line, edit) for line in lines_of(blocks))
         if not path.startswith("projects/"):
             return [self._desktop_entry(b"".join(blocks))] if _is_desktop_session(path) else None
         if name == SESSION_INDEX:
             return [self._index(b"".join(blocks))]
-        return map(self._line_paths.line, _lines(blocks)) if name.endswith(".jsonl") else None
+        if not name.endswith(".jsonl"):
+            return None
+        return (with_new_folders(line, self._maps) for line in lines_of(blocks))
 
     def edit_database(self, path: str, connection: Connection) -> None:
         """Replace the folders of messages in the database of version 0.2."""
@@ -330,21 +326,9 @@ class _ClaudeCodeRelocation(Relocation):
 
     # Contents
 
-    def _prompt(self, line: bytes) -> bytes:
-        try:
-            text = line.decode("utf-8", "surrogateescape")
-            fields = fields_of(text)
-        except ValueError:
-            return line
-        project = fields.get("project")
-        new = self._maps.path(project.value) if project and isinstance(project.value, str) else None
-        if new is None:
-            return line
-        return edit_object(text, fields, {"project": encode_text(new)}).encode("utf-8", "surrogateescape")
-
     def _index(self, content: bytes) -> bytes:
-        document = _load_object(content)
-        if document is None:
+        document = lenient_json.load_object(content)
+        if not document:
             return content
         entries = document.get("entries")
         for entry in entries if isinstance(entries, list) else ():
@@ -363,8 +347,8 @@ class _ClaudeCodeRelocation(Relocation):
         return {"fullPath": str(self._root / self.path(f"projects/{relative}"))} if is_found else {}
 
     def _desktop_entry(self, content: bytes) -> bytes:
-        document = _load_object(content)
-        if document is None or not self._replace(document, ("cwd", "originCwd", "worktreePath")):
+        document = lenient_json.load_object(content)
+        if not self._replace(document, ("cwd", "originCwd", "worktreePath")):
             return content
         return json.dumps(document, ensure_ascii=False).encode()
 
@@ -388,21 +372,3 @@ def _recorded_folders(files: BackupFolder, paths: Iterable[str], name: str) -> I
             folder = json.loads(found)
             if matches(folder, name):
                 yield folder
-
-
-def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines with their newlines; the last one as it is."""
-    rest = b""
-    for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if rest:
-        yield rest
-
-
-def _load_object(content: bytes) -> dict[str, Any] | None:
-    try:
-        document = lenient_json.load(content)
-    except lenient_json.FAILURES:
-        return None
-    return document if isinstance(document, dict) else None

@@ -9,9 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll import __version__
 from backscroll.model.unit import Unit
-from backscroll.readers.files import escape_name, is_utf8
+from backscroll.readers.files import is_utf8
+from backscroll.sources.session_files import FileFolder, list_folder, stat_row
 
 if TYPE_CHECKING:
     from backscroll.config import Machine
@@ -35,12 +35,9 @@ _has_id_chars = re.compile("[-0-9a-fA-F]{36}").fullmatch
 _SESSION_ROW = r"^(.{36})\.jsonl/[0-9]+-(-?[0-9]+)-"
 
 _SEP = os.sep
-_VERSION = f"{__version__}\n".encode()
-_TYPE_MASK, _REGULAR_FILE = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
 _NOT_FOUND = (FileNotFoundError, NotADirectoryError)
-_SUPPORTS_DIR_FD = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
-_is_folder, _is_link, _join = os.path.isdir, os.path.islink, os.path.join
-_stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # faster than Path methods
+_is_folder, _is_link, _join = os.path.isdir, os.path.islink, os.path.join  # faster than Path methods
+_scandir = os.scandir
 
 
 def roots(machine: Machine) -> list[Path]:
@@ -152,22 +149,10 @@ def is_id(name: str) -> bool:
 # Folders
 
 
-class Folder:
-    """Listed folder. Each file is a row: its name, a slash, and its fingerprint.
+class Folder(FileFolder):
+    """Folder of transcripts, of metadata files, or the root. The side files are metadata of subagents."""
 
-    Rows are strings because most folders are unchanged, and then no row is parsed.
-    """
-
-    __slots__ = (
-        "_is_text",
-        "_root",
-        "_rows",
-        "_session",
-        "_sidecars",
-        "_subagents_folder",
-        "is_unreadable",
-        "path",
-    )
+    __slots__ = ("_session", "_subagents_folder")
 
     def __init__(
         self,
@@ -180,81 +165,54 @@ class Folder:
         subagents_folder: str | None = None,
         is_unreadable: bool = False,
     ) -> None:
-        self.is_unreadable = is_unreadable  # it exists, but could not be listed
-        self.path = f"{escape_name(path)}{_SEP}"
-        self._is_text = is_utf8(path)
-        self._root = root
-        rows.sort()
-        sidecars.sort()
-        self._rows = rows
-        self._sidecars = sidecars  # rows of sidecar files
+        super().__init__(NAME, root, path, rows, sidecars, is_unreadable=is_unreadable)
         self._session = session  # parent session of the subagents in this folder
         self._subagents_folder = subagents_folder  # this folder or one above; not followed if it is a link
 
-    @property
-    def unit_count(self) -> int:
-        """Return the number of units in the folder."""
-        return len(self._rows)
-
-    @property
-    def fingerprint(self) -> bytes:
-        """Return a value that changes with any file, and with the version of this program."""
-        rows = [*self._rows, *self._sidecars] if self._sidecars else self._rows
-        return _VERSION + "\n".join(rows).encode("utf-8", "surrogatepass")
-
     def units(self) -> Iterator[Unit]:
         """Return a unit per file, sorted by name."""
-        if self._subagents_folder is not None and os.path.islink(self._subagents_folder):  # noqa: PTH114 - faster than Path
-            return
-        if self.is_unreadable:
-            yield Unit(NAME, self._root, self.path[:-1], kind="unreadable")
-        times = {
-            name: _modification_time(fingerprint)
-            for name, _, fingerprint in (row.partition("/") for row in self._sidecars)
-        }
-        for row in self._rows:
-            name, _, fingerprint = row.partition("/")
-            kind, session = self._classify(name)
-            if not self._is_text or not is_utf8(name):
-                name, kind, session = escape_name(name), "unnamed", None
-            if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
-                fingerprint = f"{fingerprint}-{time}"
-            if kind == LEGACY_STORE:
-                from backscroll.sources.claude_code.legacy_db import list_units
-
-                yield from list_units(
-                    self._root, f"{self.path}{name}", f"{fingerprint}-{times.get(_LEGACY_WAL, '')}"
-                )
-                continue
-            size, modified_at, *_ = map(int, fingerprint.split("-"))
-            yield Unit(
-                NAME,
-                self._root,
-                f"{self.path}{name}",
-                fingerprint=fingerprint,
-                size=size,
-                kind=kind,
-                session_id=session,
-                modified_at=modified_at,
-            )
+        is_linked = self._subagents_folder is not None and _is_link(self._subagents_folder)
+        return iter(()) if is_linked else super().units()
 
     @property
     def session_rows(self) -> str:
         """Return the rows as text, for `find_old_sessions`; empty for a folder of subagents."""
         return "\n".join(self._rows) if self._session is None else ""
 
-    def _classify(self, name: str) -> tuple[str, str | None]:
-        """Return the unit kind and the session id of a file, by its name."""
+    def classify(self, name: str) -> tuple[str, str | None, tuple[str, ...]]:
         if self._session is not None:
-            return ("agent" if name.startswith("agent-") else "journal"), self._session
+            if not name.startswith("agent-"):
+                return "journal", self._session, ()
+            return "agent", self._session, (f"{name[:-6]}{_SIDECAR}",)
         if self.path == f"{self._root}{_SEP}":
-            return ("prompts" if name == PROMPT_LOG else LEGACY_STORE), None
+            if name == PROMPT_LOG:
+                return "prompts", None, ()
+            return LEGACY_STORE, None, (_LEGACY_WAL,)
         if not name.endswith(".jsonl"):
-            return "notes", None
+            return "notes", None, ()
         stem = name[:-6]
         if is_id(stem):
-            return "session", stem
-        return ("agent" if name.startswith("agent-") else "other"), None
+            return "session", stem, ()
+        if name.startswith("agent-"):
+            return "agent", None, (f"{stem}{_SIDECAR}",)
+        return "other", None, ()
+
+
+class _RootFolder(Folder):
+    """The root, with the prompt log and the database of version 0.2."""
+
+    __slots__ = ()
+
+    def units(self) -> Iterator[Unit]:
+        """Return the unit of the prompt log, and those of the database."""
+        for unit in super().units():
+            if unit.kind == LEGACY_STORE:
+                from backscroll.sources.claude_code.legacy_db import list_units
+
+                end = "" if self._side_rows else "-"  # without a write-ahead log
+                yield from list_units(unit.root, unit.path, unit.fingerprint + end)
+            else:
+                yield unit
 
 
 def list_all_folders(root: str) -> Iterator[Folder]:
@@ -304,17 +262,17 @@ def _list_subagent_folders(root: str, folder: str, session_id: str) -> Iterator[
 
 def _list_single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
     """Yield the folder of a project, with only one of its files; nothing if it does not exist."""
-    if (row := _stat_row(folder, name)) is not None:
-        sidecar = _stat_row(folder, f"{name[:-6]}{_SIDECAR}")
+    if (row := stat_row(folder, name)) is not None:
+        sidecar = stat_row(folder, f"{name[:-6]}{_SIDECAR}")
         yield Folder(root, folder, [row], [sidecar] if sidecar is not None else [])
 
 
 def _list_root(root: str, *names: str) -> Iterator[Folder]:
     """Yield the root with those of the given files that exist: prompt log, database of version 0.2."""
-    rows = [row for name in names if (row := _stat_row(root, name)) is not None]
+    rows = [row for name in names if (row := stat_row(root, name)) is not None]
     if rows:
-        wal = _stat_row(root, _LEGACY_WAL) if rows[-1].startswith(f"{LEGACY_DATABASE}/") else None
-        yield Folder(root, root, rows, [wal] if wal is not None else [])
+        wal = stat_row(root, _LEGACY_WAL) if rows[-1].startswith(f"{LEGACY_DATABASE}/") else None
+        yield _RootFolder(root, root, rows, [wal] if wal is not None else [])
 
 
 def _list_desktop_folders(root: str) -> Iterator[Folder]:
@@ -339,67 +297,14 @@ def _list_desktop_folder(root: str, folder: str) -> Iterator[Folder]:
             names = [entry.name for entry in found if entry.name.startswith(DESKTOP_PREFIX)]
     except OSError:
         return
-    rows = [row for name in sorted(names) if name.endswith(".json") and (row := _stat_row(folder, name))]
+    rows = [row for name in sorted(names) if name.endswith(".json") and (row := stat_row(folder, name))]
     if rows:
         yield Folder(root, folder, rows, [])
 
 
 def _list_folder(folder: str) -> tuple[list[str], list[str], list[str]] | None:
-    """Return rows of transcripts, rows of sidecars, and names of subfolders that are not links.
-
-    Rows include only regular files and links to them. Files and folders that do not exist are ignored. Return
-    None if the folder exists but cannot be listed.
-    """
-    rows: list[str] = []
-    sidecars: list[str] = []
-    subfolders: list[str] = []
-    try:
-        # Names relative to an open folder are resolved faster than paths. Windows does not support it.
-        folder_fd = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _SUPPORTS_DIR_FD else None
-        prefix = "" if folder_fd is not None else f"{folder}{_SEP}"
-    except _NOT_FOUND:
-        return rows, sidecars, subfolders
-    except OSError:
-        return None
-    try:
-        with _scandir(folder if folder_fd is None else folder_fd) as found:
-            for entry in found:
-                name = entry.name
-                if name.endswith(".jsonl"):
-                    target = rows
-                elif name.endswith(_SIDECAR):
-                    target = sidecars
-                else:
-                    if entry.is_dir(follow_symlinks=False):
-                        subfolders.append(name)
-                    continue
-                # Not DirEntry.stat: on Windows it lacks the inode and may be out of date.
-                try:
-                    status = _stat(prefix + name, dir_fd=folder_fd)
-                except PermissionError:
-                    return None  # the folder can be listed, but not entered
-                except OSError:
-                    continue
-                if status.st_mode & _TYPE_MASK == _REGULAR_FILE:
-                    target.append(f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
-    except _NOT_FOUND:
-        return [], [], []
-    except OSError:
-        return None
-    finally:
-        if folder_fd is not None:
-            _close(folder_fd)
-    return rows, sidecars, subfolders
-
-
-def _stat_row(folder: str, name: str) -> str | None:
-    try:
-        status = _stat(f"{folder}{_SEP}{name}")
-    except OSError:
-        return None
-    if status.st_mode & _TYPE_MASK != _REGULAR_FILE:
-        return None
-    return f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+    """Return rows of transcripts, rows of sidecars, and names of subfolders that are not links."""
+    return list_folder(folder, ".jsonl", _SIDECAR)
 
 
 def _list_subfolders(folder: str) -> list[str] | None:
@@ -420,11 +325,6 @@ def _parent_session(folder: str) -> str | None:
         if parts[index] == SUBAGENTS:
             return parts[index - 1] if is_id(parts[index - 1]) else None
     return None
-
-
-def _modification_time(fingerprint: str) -> str:
-    """Return the modification time from a fingerprint of size, time and inode. It can be negative."""
-    return fingerprint[fingerprint.index("-") + 1 : fingerprint.rindex("-")]
 
 
 # Old sessions

@@ -14,14 +14,11 @@ from backscroll.model.stream import Checkpoint, Item, RawRow, RecordCounts
 from backscroll.model.unit import Unit
 from backscroll.readers import jsonl
 from backscroll.readers.files import is_utf8
-from backscroll.readers.read_faults import read_fault, read_unlisted_folder
 from backscroll.sources.claude_code import desktop, legacy_db, prompt_log
 from backscroll.sources.claude_code.locations import LEGACY_STORE, SUBAGENTS
 from backscroll.sources.claude_code.transcript.line_structs import RECORD_START
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
-MAX_FILE_BYTES = 4 * 1024 * 1024
-MAX_SESSION_BYTES = 32 * 1024 * 1024  # of all side files of a session
 _field_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _record_decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -29,27 +26,18 @@ _record_decoder = msgspec.json.Decoder(dict[str, Any])
 class UnitReader:
     """Parses units, and returns their rows and records."""
 
-    def read(self, unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
+    def parse(self, unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
         """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
-        try:
-            match unit.kind:
-                case _ if unit.key or unit.kind == LEGACY_STORE:
-                    yield from legacy_db.read(unit)
-                case "session" | "agent":
-                    yield from Transcript(unit, since).items()
-                case "prompts":
-                    yield from prompt_log.read(unit, since)
-                case "notes":
-                    yield from desktop.read(unit)
-                case "unnamed":
-                    yield from _report_file_name(unit)
-                case "unreadable":
-                    yield from read_unlisted_folder(unit)
-                case _:
-                    yield from _count_lines(unit)
-        except OSError as error:
-            yield Problem(Origin(unit.path, "file"), *read_fault(error))
-            yield RecordCounts()
+        match unit.kind:
+            case _ if unit.key or unit.kind == LEGACY_STORE:
+                return legacy_db.read(unit)
+            case "session" | "agent":
+                return Transcript(unit, since).items()
+            case "prompts":
+                return prompt_log.read(unit, since)
+            case "notes":
+                return desktop.read(unit)
+        return _count_lines(unit)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Yield every line with its type and, if there is one, its subtype."""
@@ -66,8 +54,32 @@ class UnitReader:
             return
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
-        """Return the rows of a session in the database of version 0.2, or the side files of a transcript."""
-        return legacy_db.read_rows(Path(unit.path), unit.key) if unit.key else _side_files(unit)
+        """Return the rows of a session in the database of version 0.2."""
+        return legacy_db.read_rows(Path(unit.path), unit.key)
+
+    def side_paths(self, unit: Unit) -> Iterator[str]:
+        """Yield the paths of the side files of a transcript that may exist.
+
+        They are long tool results, tasks, workflow runs and versions of edited files. None of them is a
+        message.
+        """
+        root, path = Path(unit.root), Path(unit.path)
+        if unit.kind == "agent":
+            yield str(path.with_name(f"{path.stem}.meta.json"))
+        elif unit.kind == "session":
+            folder = path.with_suffix("")
+            yield str(folder / "custom-title.json")
+            yield str(root / "todos" / f"{path.stem}.json")  # 0.2
+            yield str(root / "todos" / f"{path.stem}-agent-{path.stem}.json")  # 1.0 to 2.1.15
+            for one in (
+                root / "tasks" / path.stem,
+                folder / "tool-results",
+                root / "file-history" / path.stem,
+                folder / "workflows",
+            ):
+                yield from _list_files(str(one))
+            for run in _list_files(str(folder / SUBAGENTS / "workflows")):
+                yield from (name for name in _list_files(run) if name.endswith(f"{os.sep}journal.jsonl"))
 
 
 def _record_kind(record: dict[str, Any], unit_kind: str) -> str:
@@ -78,18 +90,6 @@ def _record_kind(record: dict[str, Any], unit_kind: str) -> str:
         nested = record.get(name)
         parts.append(nested.get("type") if isinstance(nested, dict) else None)
     return "/".join(part for part in parts if isinstance(part, str)) or "(no type)"
-
-
-def _report_file_name(unit: Unit) -> Iterator[Item]:
-    """Yield a problem for a file name that cannot be stored."""
-    yield Problem(
-        Origin(unit.path, "file"),
-        "invalid-file-name",
-        "its name is not UTF-8; rename it so that it can be read",
-    )
-    counts = RecordCounts()
-    counts.count("file with an invalid name", "problems")
-    yield counts
 
 
 def _count_lines(unit: Unit) -> Iterator[Item]:
@@ -105,45 +105,6 @@ def _count_lines(unit: Unit) -> Iterator[Item]:
     yield counts
 
 
-# Side files
-
-
-def _side_files(unit: Unit) -> Iterator[RawRow]:
-    """Yield the side files of a transcript with their paths below the root. Links are not followed.
-
-    They are long tool results, tasks, workflow runs and versions of edited files. None of them is a message.
-    They are archived as they are, so that a deleted session can be restored with them. Files above the limits
-    are left out.
-    """
-    root, path = Path(unit.root), Path(unit.path)
-    remaining = MAX_SESSION_BYTES
-    for name in _side_paths(unit, root, path):
-        content = _read_file(name, remaining)
-        if content is not None:
-            remaining -= len(content)
-            below = name[len(unit.root) :].lstrip(os.sep).replace(os.sep, "/")
-            yield RawRow(table="", key="", value=content, path=below, is_text=False)
-
-
-def _side_paths(unit: Unit, root: Path, path: Path) -> Iterator[str]:
-    if unit.kind == "agent":
-        yield str(path.with_name(f"{path.stem}.meta.json"))
-    elif unit.kind == "session":
-        folder = path.with_suffix("")
-        yield str(folder / "custom-title.json")
-        yield str(root / "todos" / f"{path.stem}.json")  # 0.2
-        yield str(root / "todos" / f"{path.stem}-agent-{path.stem}.json")  # 1.0 to 2.1.15
-        for one in (
-            root / "tasks" / path.stem,
-            folder / "tool-results",
-            root / "file-history" / path.stem,
-            folder / "workflows",
-        ):
-            yield from _list_files(str(one))
-        for run in _list_files(str(folder / SUBAGENTS / "workflows")):
-            yield from (name for name in _list_files(run) if name.endswith(f"{os.sep}journal.jsonl"))
-
-
 def _list_files(folder: str) -> list[str]:
     """Return the files in a folder, sorted by name; none if it does not exist or is a link."""
     try:
@@ -153,15 +114,3 @@ def _list_files(folder: str) -> list[str]:
             return sorted(entry.path for entry in entries if is_utf8(entry.name))
     except OSError:
         return []
-
-
-def _read_file(path: str, remaining: int) -> bytes | None:
-    """Return the content of a regular file; None if it is too large or cannot be read."""
-    try:
-        status = os.lstat(path)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > min(MAX_FILE_BYTES, remaining):
-            return None
-        with open(path, "rb") as file:  # noqa: PTH123 - faster than Path
-            return file.read(min(MAX_FILE_BYTES, remaining))
-    except OSError:
-        return None

@@ -52,7 +52,7 @@ def _find_outside_transcript(folder: Path, session_id: str | None) -> Workspace 
 
     Evidence is the session index, the prompt log, the tool's project list, then the folders on disk.
     """
-    index = _load_object(folder / "sessions-index.json")
+    index = load_object(folder / "sessions-index.json")
     entries = index.get("entries")
     for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, dict) or entry.get("sessionId") != session_id:
@@ -65,7 +65,7 @@ def _find_outside_transcript(folder: Path, session_id: str | None) -> Workspace 
     if session_id is not None and (found := _find_in_prompt_log(root / "history.jsonl", session_id)):
         return Workspace(found, evidence="history.jsonl")
     for settings in (root / ".claude.json", root.parent / ".claude.json"):
-        projects = _load_object(settings).get("projects")
+        projects = load_object(settings).get("projects")
         for path in projects if isinstance(projects, dict) else ():
             if matches(path, folder.name):
                 return Workspace(path, evidence=".claude.json")
@@ -92,12 +92,12 @@ def _find_in_prompt_log(path: Path, session_id: str) -> str | None:
     return None
 
 
-def _load_object(path: Path) -> dict[str, Any]:
+def load_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; an empty one if it cannot be read."""
     try:
-        document = lenient_json.load(path.read_bytes())
-    except (OSError, *lenient_json.FAILURES):
+        return lenient_json.load_object(path.read_bytes())
+    except OSError:
         return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _find_on_disk(name: str, start: str = os.sep) -> str | None:

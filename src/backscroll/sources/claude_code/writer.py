@@ -19,14 +19,30 @@ from msgspec.structs import replace
 
 from backscroll.errors import ChangeConflictError, DataNotFoundError, SessionNotFoundError
 from backscroll.model.change import ChangePlan, Content, FileChange, LineChange
-from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, SessionPlan, StoredSession
+from backscroll.model.transfer import ArchivedFile, ArchivedSession, SessionPlan, StoredSession
+from backscroll.model.workspace import PathMaps
 from backscroll.readers import lenient_json
 from backscroll.readers.files import file_sha256
-from backscroll.sources.claude_code.line_edits import Fork, PathMap, edit_object, encode_text, fields_of
+from backscroll.sources.claude_code.line_edits import Fork, with_new_folders
 from backscroll.sources.claude_code.locations import PROMPT_LOG, SESSION_INDEX, SUBAGENTS
 from backscroll.sources.claude_code.resume import blocking_processes as blocking_processes
 from backscroll.sources.claude_code.retention import retention_days
-from backscroll.sources.claude_code.workspace import matches, path_on_disk, project_folder, target_folder
+from backscroll.sources.claude_code.workspace import (
+    load_object,
+    matches,
+    path_on_disk,
+    project_folder,
+    target_folder,
+)
+from backscroll.sources.json_edits import edit_object, encode_text, fields_of
+from backscroll.sources.session_file_changes import (
+    archived_side_files,
+    check_free,
+    has_content,
+    link_error,
+    read_lines,
+    restored_file,
+)
 
 _Lines = Callable[[Iterable[bytes]], Iterable[bytes]]
 _SECONDS_PER_DAY = 24 * 60 * 60
@@ -53,11 +69,14 @@ def plan_restore(session: ArchivedSession) -> SessionPlan:
     dropped = {Path(file.path).parent for file in transcripts} - {Path(file.path).parent for file in kept}
     archived = [
         file
-        for file in (*session.files, *_archived_sides(session))
+        for file in (*session.files, *archived_side_files(session))
         if dropped.isdisjoint(Path(file.path).parents)
     ]
-    missing = {file.path: file for file in archived if not _has_content(Path(file.path))}
-    files = [_restored(file, transcript) for file in missing.values()]
+    missing = {file.path: file for file in archived if not has_content(Path(file.path))}
+    files = [
+        restored_file(file, _complete(file), _label_of(Path(file.path), transcript))
+        for file in missing.values()
+    ]
     plan = ChangePlan(what=f"Restore {session.ref}", sessions=(session.ref,), files=tuple(files))
     return SessionPlan(plan, session.id)
 
@@ -72,7 +91,7 @@ def _distinct_transcripts(transcripts: Sequence[ArchivedFile], folder: str | Non
     ranked = sorted(
         transcripts,
         key=lambda file: (
-            not _has_content(Path(file.path)),
+            not has_content(Path(file.path)),
             folder is None or not matches(folder, Path(file.path).parent.name),
         ),
     )
@@ -80,7 +99,7 @@ def _distinct_transcripts(transcripts: Sequence[ArchivedFile], folder: str | Non
     known: set[bytes] = set()
     for file in ranked:
         uuids = set(_uuids(file.content()))
-        if _has_content(Path(file.path)) or not uuids or uuids - known:
+        if has_content(Path(file.path)) or not uuids or uuids - known:
             kept.append(file)
             known |= uuids
     return kept
@@ -95,44 +114,13 @@ def _uuids(blocks: Iterable[bytes]) -> Iterable[bytes]:
         rest = text[-_OVERLAP_BYTES:]
 
 
-def _has_content(path: Path) -> bool:
-    """Return whether a file exists and is not empty. The tool ignores empty ones."""
-    return path.exists() and path.stat().st_size > 0
-
-
-def _archived_sides(session: ArchivedSession) -> Iterator[ArchivedFile]:
-    """Yield the side files: subagent metadata, tool results, tasks and saved versions of edited files."""
-    root = session.root.resolve()
-    for unit in session.rows:
-        for row in unit.rows():
-            path = session.root / row.path
-            is_file = not row.table and row.path and row.value is not None
-            if is_file and path.resolve().is_relative_to(root):
-                yield ArchivedFile(str(path), len(row.value or b""), partial(_side_content, unit, row.path))
-
-
-def _side_content(unit: ArchivedRows, path: str) -> Iterator[bytes]:
-    for row in unit.rows():
-        if row.path == path and not row.table and row.value is not None:
-            yield row.value
-
-
 def _paths(session: ArchivedSession) -> set[str]:
     return {file.path for file in session.files}
 
 
-def _restored(file: ArchivedFile, transcript: Path) -> FileChange:
-    path = Path(file.path)
-    content: Content = file.content
-    if path.suffix == ".jsonl":
-        content = partial(_restored_lines, file.content)
-    return FileChange(
-        path=path,
-        content=content,
-        before=file_sha256(path) if path.exists() else None,  # the tool ignores an empty file
-        size=file.size,
-        label=_label_of(path, transcript),
-    )
+def _complete(file: ArchivedFile) -> Content:
+    """Return the content of a file, without an incomplete last line if it is a transcript."""
+    return partial(_restored_lines, file.content) if file.path.endswith(".jsonl") else file.content
 
 
 def _restored_lines(content: Content) -> Iterable[bytes]:
@@ -149,9 +137,9 @@ def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
     """
     transcript = _transcript_of(session)
     folder = _free_folder(session, target, transcript, session.id)
-    paths = _path_map(session, target)
+    paths = _folder_map(session, target)
     is_rewritten = paths is not None and not keep_cwd
-    edit = _moved_lines(paths) if paths is not None and is_rewritten else _unchanged
+    edit = partial(_moved, paths) if paths is not None and is_rewritten else _unchanged
     project = path_on_disk(target)
     # The tool lists sessions by the age of their files, and deletes old ones.
     oldest = time.time() - retention_days(session.root) * _SECONDS_PER_DAY / 2
@@ -181,8 +169,8 @@ def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
     return SessionPlan(plan, session.id)
 
 
-def _moved_lines(paths: PathMap) -> _Lines:
-    return lambda lines: map(paths.line, lines)
+def _moved(paths: PathMaps, lines: Iterable[bytes]) -> Iterator[bytes]:
+    return (with_new_folders(line, paths) for line in lines)
 
 
 # Copy
@@ -193,7 +181,7 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
     transcript = _transcript_of(session)
     new_id = str(uuid4())
     folder = _free_folder(session, target, transcript, new_id)
-    paths = _path_map(session, target)
+    paths = _folder_map(session, target)
     is_rewritten = paths is not None and not keep_cwd
     fork = Fork(session.id, new_id, paths if is_rewritten else None)
     project = path_on_disk(target)
@@ -272,22 +260,18 @@ def _side_files(session: StoredSession, transcript: Path) -> Iterator[Path]:
     """
     folder = transcript.with_suffix("")
     if folder.is_symlink():
-        raise _link_error(folder)
+        raise link_error(folder)
     for current, folders, names in os.walk(folder):
         for name in sorted([*folders, *names]):
             path = Path(current, name)
             if path.is_symlink():
-                raise _link_error(path)
+                raise link_error(path)
         folders.sort()
         yield from (Path(current, name) for name in sorted(names))
     for one in sorted(session.paths):
         path = Path(one)
         if path.parent == transcript.parent and path.name.startswith("agent-") and path.is_file():
             yield path
-
-
-def _link_error(path: Path) -> ChangeConflictError:
-    return ChangeConflictError(f"{path} is a symbolic link. Replace it by what it points to.", path)
 
 
 def _label_of(path: Path, transcript: Path) -> str:
@@ -307,16 +291,15 @@ def _free_folder(session: StoredSession, target: Path, transcript: Path, new_id:
     if folder == transcript.parent:
         raise ChangeConflictError(f"{session.ref} is in {target} already.", folder)
     for path in (folder / f"{new_id}.jsonl", folder / new_id):
-        if path.exists():
-            raise ChangeConflictError(f"{path} exists already.", path)
+        check_free(path)
     return folder
 
 
-def _path_map(session: StoredSession, target: Path) -> PathMap | None:
-    return PathMap(session.folder, path_on_disk(target)) if session.folder else None
+def _folder_map(session: StoredSession, target: Path) -> PathMaps | None:
+    return PathMaps([(session.folder, path_on_disk(target))]) if session.folder else None
 
 
-def _warnings(session: StoredSession, paths: PathMap | None) -> tuple[str, ...]:
+def _warnings(session: StoredSession, paths: PathMaps | None) -> tuple[str, ...]:
     if paths is not None:
         return ()
     return (f"The folder of {session.ref} is unknown. The folders in its messages are left as they are.",)
@@ -360,12 +343,6 @@ def _edited(path: Path, edit: _Lines | None) -> Iterable[bytes]:
     return read_lines(path) if edit is None else edit(_complete_lines(read_lines(path)))
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, with their newlines."""
-    with path.open("rb") as file:
-        yield from file
-
-
 def _complete_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield content that ends with a newline. An incomplete last record is dropped.
 
@@ -393,7 +370,7 @@ def _is_record(line: bytes) -> bool:
 # The prompt log and the session index
 
 
-def _prompt_log_changes(root: Path, session_id: str, paths: PathMap) -> Iterator[LineChange]:
+def _prompt_log_changes(root: Path, session_id: str, paths: PathMaps) -> Iterator[LineChange]:
     """Yield the lines of the prompt log that name the session and a folder that changes."""
     path = root / PROMPT_LOG
     if not path.is_file():
@@ -443,7 +420,7 @@ def add_index_entries(index: Path, target: Path) -> tuple[FileChange | None, int
 
 
 def _index_change(path: Path, entries: list[dict[str, Any]]) -> FileChange:
-    content = msgspec.json.format(msgspec.json.encode({**_load_index(path), "entries": entries}))
+    content = msgspec.json.format(msgspec.json.encode({**load_object(path), "entries": entries}))
     return FileChange(
         path=path,
         content=lambda: [content],
@@ -454,13 +431,5 @@ def _index_change(path: Path, entries: list[dict[str, Any]]) -> FileChange:
 
 
 def _index_entries(path: Path) -> list[dict[str, Any]]:
-    entries = _load_index(path).get("entries")
+    entries = load_object(path).get("entries")
     return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
-
-
-def _load_index(path: Path) -> dict[str, Any]:
-    try:
-        document = lenient_json.load(path.read_bytes())
-    except (OSError, *lenient_json.FAILURES):
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -30,6 +30,7 @@ from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     ChangeMarkers,
     Closeable,
+    DatabaseSchema,
     ImageFiles,
     RawRecords,
     RawRows,
@@ -83,6 +84,21 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
         UnitKind(locations.LOG_KIND, is_single=False),
         UnitKind(locations.UNREADABLE_KIND, is_single=False),
     )
+    schema = DatabaseSchema(
+        databases={
+            "state.vscdb": (
+                "create table ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+                "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+                "pragma user_version = 1",
+            )
+        },
+        values={"ItemTable": ("key", "value"), "cursorDiskKV": ("key", "value")},
+        tables={
+            "composerHeaders": "composerId TEXT PRIMARY KEY",
+            "conversations": "fts_rowid INTEGER PRIMARY KEY",
+            "conversation_fts": "using fts5(title, body, branches)",
+        },
+    )
     color = ("#3b5b92", "#9db8e8")
 
     def __init__(self) -> None:
@@ -114,6 +130,9 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse a unit. ``since`` is ignored, because Cursor rewrites the rows of a session as it grows."""
         return self._reader(Path(unit.root)).read(unit)
+
+    def file_ends(self) -> tuple[str, ...]:
+        return ("state.vscdb",)
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the rows of a session and its list entries; none for the unit of a database."""

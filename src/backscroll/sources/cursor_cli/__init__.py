@@ -25,6 +25,7 @@ from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     Closeable,
+    DatabaseSchema,
     PathLookup,
     RawRecords,
     RawRows,
@@ -66,6 +67,15 @@ class CursorCli(Source, Closeable, PathLookup, RawRecords, RawRows, RecordLookup
         UnitKind(locations.LOG_KIND, is_single=False),
         UnitKind(locations.UNREADABLE_KIND, is_single=False),
     )
+    schema = DatabaseSchema(
+        databases={
+            "store.db": (
+                "create table blobs (id TEXT PRIMARY KEY, data BLOB)",
+                "create table meta (key TEXT PRIMARY KEY, value TEXT)",
+            )
+        },
+        values={"blobs": ("id", "data"), "meta": ("key", "value")},
+    )
     color = ("#2f6f62", "#86c9ba")
 
     def __init__(self) -> None:
@@ -88,6 +98,9 @@ class CursorCli(Source, Closeable, PathLookup, RawRecords, RawRows, RecordLookup
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """Parse a unit from its start, because stores and transcripts may be rewritten."""
         return self._reader(unit.root).read(unit)
+
+    def file_ends(self) -> tuple[str, ...]:
+        return ("store.db", ".jsonl")
 
     def keeps_file(self, unit: Unit) -> bool:
         return unit.kind == "transcript"

@@ -1,10 +1,10 @@
 """Build the command that resumes a session in the Cursor CLI."""
 
-from hashlib import md5
 from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
+from backscroll.sources.cursor_cli import workspace
 
 _INSTALL_HINT = "Install the Cursor CLI (https://cursor.com/cli), or add ~/.local/bin to PATH."
 
@@ -21,19 +21,15 @@ def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
             return Refusal("it belongs to another program, and only that can resume it")
         return Refusal("only a text copy of it exists, which cursor-agent cannot resume")
     store = next((store for store in stores if not store.is_gone), stores[0])
-    folder_hash = Path(store.path).parent.parent.name
+    name = Path(store.path).parent.parent.name
     candidates = [folder for folder in (session.folder, *session.folders) if folder]
-    folder = next((folder for folder in candidates if _hash(folder) == folder_hash), None)
+    folder = next((folder for folder in candidates if workspace.folder_hash(folder) == name), None)
     note = None
     if folder is None and session.folder is not None:
         folder = session.folder
         note = "its original folder is unknown; cursor-agent may not find it here"
     argv, environ = ("cursor-agent", "--resume", session.id), _environ(store.root, machine)
     return Command(argv, folder, environ, note, _INSTALL_HINT)
-
-
-def _hash(folder: str) -> str:
-    return md5(folder.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def _environ(root: str, machine: Machine) -> dict[str, str]:

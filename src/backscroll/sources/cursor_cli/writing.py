@@ -33,6 +33,7 @@ from backscroll.readers.sqlite import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.readers.timestamps import from_value
 from backscroll.sources.capabilities import Relocation
+from backscroll.sources.cursor_cli import CursorCli
 from backscroll.sources.cursor_cli.metadata import COPY_KEY, decode_hex_text, is_hex, read_meta
 from backscroll.sources.cursor_cli.workspace import folder_hash, moved_slug, project_slugs
 from backscroll.sources.restore_rows import RowRestorer
@@ -179,7 +180,7 @@ def restore_files(root: Path, file: str, rows: Iterable[RawRow]) -> list[FileCha
         scratch = folder / "restored"
         scratch.mkdir()
         with RowRestorer(scratch) as restorer:
-            restorer.add(file, rows)
+            restorer.add(file, rows, CursorCli.schema)
             for path in restorer.finish():
                 written[path.relative_to(scratch).as_posix()] = path.read_bytes()
     return [

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from backscroll.sources.cursor.writing.folders import PathMap
+from backscroll.model.workspace import PathMaps
+from backscroll.sources.cursor.writing.folders import RecordPaths
 
-PATHS = PathMap("/a/app", "/b/new app")
+PATHS = RecordPaths(PathMaps([("/a/app", "/b/new app")]))
 
 
 def bubble(**fields: object) -> dict[str, object]:

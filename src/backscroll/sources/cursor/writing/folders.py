@@ -42,31 +42,32 @@ _STORAGES = "User/workspaceStorage/"
 _FOLDER_FIELDS = ("folder", "workspace", "configuration")
 
 
-class PathMap:
-    """Maps paths below one folder to another folder."""
+class RecordPaths:
+    """Replaces folders in the paths and URIs of records."""
 
-    def __init__(self, old: str, new: str) -> None:
-        self._old = old.rstrip("/\\")
-        self._new = new.rstrip("/\\")
+    def __init__(self, maps: PathMaps) -> None:
+        self._maps = maps
+        # Paths of Windows have escaped backslashes in JSON, and slashes and an escaped drive in URIs.
+        tails = {folder.replace("\\", "/").rpartition("/")[2] for folder in maps.old_folders}
         self._marks = tuple(
             text.encode()
-            for text in {self._old, quote(self._old, safe=_SAFE_CHARACTERS), _escaped(self._old)}
+            for tail in tails
+            for text in {tail, quote(tail, safe=_SAFE_CHARACTERS), _escaped(tail)}
         )
 
     def may_apply(self, value: bytes) -> bool:
-        """Return whether a JSON value may contain the folder."""
+        """Return whether a JSON value may contain one of the folders."""
         return any(mark in value for mark in self._marks)
 
     def path(self, text: str) -> str:
         """Map a path or a file URI. Other text is returned unchanged."""
-        if text.startswith("file://"):
-            path = unquote(text[len("file://") :])
-            mapped = self.path(path)
-            return "file://" + quote(mapped, safe=_SAFE_CHARACTERS) if mapped != path else text
-        rest = text[len(self._old) :]
-        if text.startswith(self._old) and (not rest or rest[0] in "/\\"):
-            return self._new + rest
-        return text
+        if not text.startswith("file://"):
+            return self._maps.path(text) or text
+        new = self._maps.path(unquote(text.removeprefix("file://")))
+        if new is None:
+            return text
+        path = new.replace("\\", "/")
+        return "file://" + quote(path if path.startswith("/") else f"/{path}", safe=_SAFE_CHARACTERS)
 
     def uri(self, document: Any) -> Any:
         """Map a URI: a text, or the editor's URI object."""
@@ -247,27 +248,6 @@ def folder_id(path: str, stat: os.stat_result) -> str:
 # Files of a backup, restored onto another machine
 
 
-class _Paths(PathMap):
-    """Replaces paths in records with several pairs of folders."""
-
-    def __init__(self, maps: PathMaps) -> None:
-        self._maps = maps
-        # Paths of Windows have escaped backslashes in JSON, and slashes and an escaped drive in URIs.
-        tails = {folder.replace("\\", "/").rpartition("/")[2] for folder in maps.old_folders}
-        self._marks = tuple(
-            text.encode() for tail in tails for text in {tail, quote(tail, safe=_SAFE_CHARACTERS)}
-        )
-
-    def path(self, text: str) -> str:
-        if not text.startswith("file://"):
-            return self._maps.path(text) or text
-        new = self._maps.path(unquote(text.removeprefix("file://")))
-        if new is None:
-            return text
-        path = new.replace("\\", "/")
-        return "file://" + quote(path if path.startswith("/") else f"/{path}", safe=_SAFE_CHARACTERS)
-
-
 def relocate(files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
     """Return the new paths and contents of the files of a root."""
     return _CursorRelocation(files, maps, old_root, root)
@@ -286,7 +266,7 @@ class _CursorRelocation(Relocation):
                 continue
             new_id = self._storages[storage] = self._new_id(new, storage, root)
             pairs.append((_join(old_root, _STORAGES + storage), str(root / _STORAGES / new_id)))
-        self._paths = _Paths(PathMaps(pairs))
+        self._paths = RecordPaths(PathMaps(pairs))
         self.warnings = tuple(
             f"{folder} does not exist, so its sessions keep their old workspace id. Create the folder and"
             " restore again, or run 'backscroll doctor --moved' later."

@@ -19,6 +19,7 @@ from msgspec import Raw
 from backscroll.errors import ChangeConflictError, DataNotFoundError, SessionNotFoundError, TransferError
 from backscroll.model.change import ChangePlan
 from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
+from backscroll.model.workspace import PathMaps
 from backscroll.readers.processes import find_processes, may_use_folder, running_name
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import (
@@ -33,7 +34,7 @@ from backscroll.sources.cursor.database.record_types import Composer
 from backscroll.sources.cursor.database.session_lists import inline_entry
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing import list_edits, restore
-from backscroll.sources.cursor.writing.folders import PathMap, WorkspaceTarget, find_or_create
+from backscroll.sources.cursor.writing.folders import RecordPaths, WorkspaceTarget, find_or_create
 from backscroll.sources.cursor.writing.store_edits import StoreEdits, check_composer, check_store
 
 _PROGRAMS = ("Cursor", "Cursor Nightly", "Cursor Helper", "cursor.appimage")
@@ -168,7 +169,7 @@ def move_edits(user_data: UserData, session_id: str, *, folder: str | None, targ
     _check_tab(user_data, session_id)
     _check_listed(user_data, session_id)
     workspace = find_or_create(edits, target)
-    paths = PathMap(folder, str(target)) if folder else None
+    paths = RecordPaths(PathMaps([(folder, str(target))])) if folder else None
     for moved_id in (session_id, *descendants(user_data, session_id)):
         _move(edits, moved_id, workspace, paths, target.name)
     list_edits.bump_version(edits)
@@ -176,7 +177,7 @@ def move_edits(user_data: UserData, session_id: str, *, folder: str | None, targ
 
 
 def _move(
-    edits: StoreEdits, session_id: str, workspace: WorkspaceTarget, paths: PathMap | None, name: str
+    edits: StoreEdits, session_id: str, workspace: WorkspaceTarget, paths: RecordPaths | None, name: str
 ) -> None:
     """Move one session."""
     identifier = Raw(msgspec.json.encode(workspace.identifier))
@@ -195,7 +196,7 @@ def _move(
     _edit_rows(edits, session_id, None if is_old else identifier, paths)
 
 
-def _edit_rows(edits: StoreEdits, session_id: str, identifier: Raw | None, paths: PathMap | None) -> None:
+def _edit_rows(edits: StoreEdits, session_id: str, identifier: Raw | None, paths: RecordPaths | None) -> None:
     """Change the workspace and the paths in the rows of a session."""
     database = edits.user_data.global_path
     for key in _session_keys(edits.user_data, session_id):
@@ -255,7 +256,7 @@ def copy_edits(
     _check_tab(user_data, session_id)
     _check_listed(user_data, session_id)
     workspace = find_or_create(edits, target)
-    paths = PathMap(folder, str(target)) if folder else None
+    paths = RecordPaths(PathMaps([(folder, str(target))])) if folder else None
     new_ids = {old: str(uuid4()) for old in (session_id, *descendants(user_data, session_id))}
     mark = _copy_mark(session_id)
     for old_id in new_ids:
@@ -269,7 +270,7 @@ def _copy(
     old_id: str,
     new_ids: Mapping[str, str],
     workspace: WorkspaceTarget,
-    paths: PathMap | None,
+    paths: RecordPaths | None,
     name: str,
     mark: Raw,
 ) -> None:

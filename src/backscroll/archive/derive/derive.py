@@ -69,7 +69,7 @@ def derive_sessions(db: sqlite3.Connection, changed: Iterable[int], now: datetim
         update_windows(db)
         has_free_pages = delta_compress_repeats(db)
         _mark_derived(db)
-    if has_free_pages:
+    if has_free_pages and not db.in_transaction:  # it would commit the transaction of the caller
         incremental_vacuum(db)
     return sessions
 

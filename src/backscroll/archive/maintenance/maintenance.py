@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from backscroll.archive.connection import ReadOnlyConnection, decode_errors, transaction
 from backscroll.archive.derive.copies import mark_undone_copies, undone_copies_of
+from backscroll.archive.derive.derive import derive_sessions
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
 from backscroll.archive.maintenance.forget import ForgetResult, forget_session, keep_sessions
@@ -180,21 +181,36 @@ class Maintenance:
 
     def mark_to_read_again(self, ids: Iterable[int]) -> None:
         """Make the next sync read units from the start."""
-        from backscroll.archive.maintenance.repair import mark_to_read_again  # needs this module
-
-        mark_to_read_again(self._db, ids)
+        with transaction(self._db):
+            self._db.executemany(
+                "update unit set fingerprint = '', needs_retry = 1, checkpoint_offset = null,"
+                " checkpoint_line = null, checkpoint_state = null, prefix_hash = null where id = ?",
+                [(unit_id,) for unit_id in ids],
+            )
 
     def units_to_read_again(self, ids: Iterable[int]) -> list[tuple[int, Unit, str]]:
         """Return those of the units that no sync has read since a repair: id, unit and platform."""
-        from backscroll.archive.maintenance.repair import units_to_read_again  # as above
-
-        return units_to_read_again(self._db, ids)
+        query = (
+            "select id, platform, source, root, path, key, size, kind from unit"
+            " where id = ? and fingerprint = ''"
+        )
+        return [
+            (unit_id, Unit(source, root, path, key, size=size, kind=kind), platform)
+            for one in ids
+            for unit_id, platform, source, root, path, key, size, kind in self._db.execute(query, [one])
+        ]
 
     def delete_sessions_without_messages(self) -> None:
         """Delete the rows of sessions of which nothing is left after a repair."""
-        from backscroll.archive.maintenance.repair import delete_sessions_without_messages  # as above
-
-        delete_sessions_without_messages(self._db)
+        with transaction(self._db):
+            for table, id_, is_listed in (
+                ("conversations", "external_id", "visibility = 'listed'"),
+                ("subagent", "agent_id", "true"),
+            ):
+                self._db.execute(
+                    f"delete from {table} where {is_listed} and not exists (select 1 from fragment f"  # noqa: S608
+                    f" where f.external_id = {table}.{id_} and f.platform = {table}.platform)"
+                )
 
     def verify(self) -> list[str]:
         """Return one sentence per inconsistency; none if the archive is intact."""
@@ -320,8 +336,6 @@ class _RollBackError(Exception):
 
 def _verify_sessions(db: sqlite3.Connection) -> list[str]:
     """Derive all sessions again, compare their rows, and undo it."""
-    from backscroll.archive.derive.derive import derive_sessions  # needs this package
-
     if isinstance(db, ReadOnlyConnection):
         return []
     before = _derived_rows(db)
@@ -333,9 +347,9 @@ def _verify_sessions(db: sqlite3.Connection) -> list[str]:
         after = _derived_rows(db)
         raise _RollBackError
     return [
-        f"the row of session {id_} does not match its messages"
-        for _, id_ in sorted(before.keys() | after.keys())
-        if before.get((_, id_)) != after.get((_, id_))
+        f"the row of session {key[1]} does not match its messages"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
     ]
 
 

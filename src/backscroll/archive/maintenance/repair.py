@@ -22,7 +22,6 @@ from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.raw_rows import damaged_rows
 from backscroll.model.message import Message
 from backscroll.model.stream import Closing, Opening
-from backscroll.model.unit import Unit
 
 _SESSIONS = (
     "select source || ':' || external_id, title, message_count, updated_at from conversations"
@@ -92,41 +91,6 @@ def salvage(damaged: Path, target: Path) -> Salvage:
             new.execute("delete from folder_fingerprint")
             new.execute("pragma foreign_keys = on")
     return found
-
-
-def mark_to_read_again(db: sqlite3.Connection, ids: Iterable[int]) -> None:
-    """Make the next sync read units from the start."""
-    with transaction(db):
-        db.executemany(
-            "update unit set fingerprint = '', needs_retry = 1, checkpoint_offset = null,"
-            " checkpoint_line = null, checkpoint_state = null, prefix_hash = null where id = ?",
-            [(unit_id,) for unit_id in ids],
-        )
-
-
-def units_to_read_again(db: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, Unit, str]]:
-    """Return those of the units that no sync has read since they were damaged: id, unit and platform."""
-    query = (
-        "select id, platform, source, root, path, key, size, kind from unit where id = ? and fingerprint = ''"
-    )
-    return [
-        (unit_id, Unit(source, root, path, key, size=size, kind=kind), platform)
-        for one in ids
-        for unit_id, platform, source, root, path, key, size, kind in db.execute(query, [one])
-    ]
-
-
-def delete_sessions_without_messages(db: sqlite3.Connection) -> None:
-    """Delete the rows of sessions of which nothing is left."""
-    with transaction(db):
-        db.execute(
-            "delete from conversations where visibility = 'listed' and not exists (select 1 from fragment f"
-            " where f.external_id = conversations.external_id and f.platform = conversations.platform)"
-        )
-        db.execute(
-            "delete from subagent where not exists (select 1 from fragment f"
-            " where f.external_id = subagent.agent_id and f.platform = subagent.platform)"
-        )
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import closing, suppress
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
@@ -335,16 +335,23 @@ class _RollBackError(Exception):
 
 
 def _verify_sessions(db: sqlite3.Connection) -> list[str]:
-    """Derive all sessions again, compare their rows, and undo it."""
+    """Derive all sessions again, compare their rows, and undo it.
+
+    In a copy with some sessions, a session that repeats another one counts the tokens of the missing one.
+    """
     if isinstance(db, ReadOnlyConnection):
         return []
-    before = _derived_rows(db)
+    copies = db.execute(
+        "select distinct s.platform, s.session_external_id from fragment_session s"
+        " join response r on r.fragment_id = s.fragment_id where r.is_copy"
+    ).fetchall()
+    before = _derived_rows(db, copies)
     after = before
     with suppress(_RollBackError), transaction(db):
         db.execute("update fragment set is_derived = 0, compared_count = 0")
         fragments = [id_ for (id_,) in db.execute("select id from fragment")]
         derive_sessions(db, fragments, datetime.now(UTC))
-        after = _derived_rows(db)
+        after = _derived_rows(db, copies)
         raise _RollBackError
     return [
         f"the row of session {key[1]} does not match its messages"
@@ -353,17 +360,23 @@ def _verify_sessions(db: sqlite3.Connection) -> list[str]:
     ]
 
 
-def _derived_rows(db: sqlite3.Connection) -> dict[tuple[str, str], tuple[object, ...]]:
+def _derived_rows(
+    db: sqlite3.Connection, copies: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[object, ...]]:
+    """Return what is derived of each session and subagent; without the tokens of copies."""
     rows = db.execute(
-        "select platform, external_id, source, workspace_path, started_at, updated_at, title, message_count,"
-        " first_message_preview, git_branch, models, version, interaction_count, total_tokens, total_changes"
-        " from conversations where visibility = 'listed' union all"
-        " select platform, parent_external_id || '/' || agent_id, source, null, started_at, updated_at,"
-        " title, message_count, prompt, null, model, null, total_tool_use_count, total_tokens,"
-        " total_duration_ms"
-        " from subagent where visibility = 'listed'"
+        "select platform, external_id, external_id, total_tokens, source, workspace_path, started_at,"
+        " updated_at, title, message_count, first_message_preview, git_branch, models, version,"
+        " interaction_count, total_changes from conversations where visibility = 'listed' union all"
+        " select platform, parent_external_id || '/' || agent_id, parent_external_id, total_tokens, source,"
+        " null, started_at, updated_at, title, message_count, prompt, null, model, null,"
+        " total_tool_use_count, total_duration_ms from subagent where visibility = 'listed'"
     )
-    return {(platform, id_): tuple(values) for platform, id_, *values in rows}
+    excluded = frozenset(copies)
+    return {
+        (platform, id_): (None if (platform, session) in excluded else tokens, *values)
+        for platform, id_, session, tokens, *values in rows
+    }
 
 
 def verify_fragment(db: sqlite3.Connection, fragment_id: int, count: int, session_id: str) -> list[str]:

@@ -11,7 +11,7 @@ from backscroll.archive.maintenance.maintenance import Status
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.ingest.originals import Extracted, Rebuilt, extract, rebuild
 from backscroll.ingest.repair import repair
-from backscroll.model.repair import Repaired
+from backscroll.model.problem import Repaired
 from backscroll.model.statistics import MonthGrowth
 from backscroll.stores.indexer import forget
 from backscroll.stores.lookup import find_session, find_session_to_change

@@ -14,7 +14,7 @@ from backscroll.archive.sync_state import sync_lock
 from backscroll.errors import ArchiveError, SessionNotFoundError
 from backscroll.ingest.originals import parse_originals
 from backscroll.ingest.sync import sync
-from backscroll.model.repair import LostMessages, Repaired
+from backscroll.model.problem import LostMessages, Repaired
 from backscroll.model.stream import Item, RecordCounts
 from backscroll.stores.lookup import find_session
 from backscroll.stores.stores import Stores

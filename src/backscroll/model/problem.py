@@ -30,6 +30,7 @@ PROBLEM_CODES = {
     "changed-while-reading": "A file changed while it was read; it is read again by the next sync.",
 }
 
+
 # Codes of problems that the user can solve. A bug report does not help with them.
 ENVIRONMENT_CODES = frozenset(
     {
@@ -108,3 +109,24 @@ class Audit(Struct, kw_only=True):
     @property
     def is_understood(self) -> bool:
         return not self.problems and not any(place.problems or place.unknown for place in self.places)
+
+
+class LostMessages(Struct, frozen=True):
+    """A session that lost all or some messages."""
+
+    ref: str
+    title: str | None
+    lost_messages: int
+    is_lost: bool  # nothing of it is left
+
+
+class Repaired(Struct, frozen=True):
+    """Result of a repair."""
+
+    damaged_file: str  # where the damaged archive is kept
+    rows: int  # copied to the new archive
+    damaged_tables: tuple[str, ...]
+    read_again: int  # units, from the tools
+    parsed_again: int  # units, from their archived originals
+    lost: tuple[LostMessages, ...]
+    lost_originals: int  # units whose archived files or rows are gone, although their messages are not

@@ -15,7 +15,7 @@ from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.errors import UsageError
-from backscroll.model.repair import Repaired
+from backscroll.model.problem import Repaired
 from backscroll.model.text import pluralize, sanitize
 from backscroll.render.humanize import format_size
 from backscroll.render.session_header import session_label

@@ -68,6 +68,7 @@ def test_the_wheel_contains_every_file_of_the_package(wheel: Path) -> None:
     assert files <= set(ZipFile(wheel).namelist())
 
 
+@pytest.mark.soak
 def test_pip_installs_the_wheel_and_its_command_works(wheelhouse: Path, tmp_path: Path) -> None:
     run(sys.executable, "-m", "venv", tmp_path / "env")
     bin_ = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")

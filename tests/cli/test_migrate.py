@@ -54,7 +54,18 @@ def test_a_workspace_is_moved_and_one_undo_reverts_it(shell: Shell) -> None:
     assert {one["workspace_path"] for one in listed} == {str(shell.folder / "boat")}
     changes = shell.json("changes")["data"]
     assert [sorted(one) for one in changes] == [
-        ["at", "files", "id", "is_interrupted", "is_undone", "rows", "sessions", "what"]
+        [
+            "at",
+            "files",
+            "id",
+            "is_interrupted",
+            "is_undone",
+            "problems",
+            "rows",
+            "sessions",
+            "state",
+            "what",
+        ]
     ] * 2
     assert "Undone: 2 changes." in shell.run("undo", "--yes").out
     assert state(shell) == before
@@ -98,7 +109,7 @@ def test_a_deleted_session_is_restored_once(shell: Shell) -> None:
     document = shell.json("restore-session", ONE, "--yes")
     assert document["files"] == [str(path)]
     assert state(shell) == before
-    assert "Nothing is missing" in shell.run("restore-session", ONE).out
+    assert "is restored already" in shell.run("restore-session", ONE).out
 
 
 def test_forget_deletes_what_the_change_log_saved(shell: Shell) -> None:

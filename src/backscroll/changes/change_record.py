@@ -6,18 +6,13 @@ Each change has a folder with ``change.json``, ``rows.msgpack`` and the saved fi
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from backscroll.changes.files import sync_folder, write_file
-from backscroll.model.change import Change, LineChange, RowChange
-
-# preparing  files are staged and saved; nothing of the tool has changed
-# applying   some of the operations may have been done
-# undoing    some of the operations may have been reverted
-State = Literal["preparing", "applying", "applied", "undoing", "undone"]
+from backscroll.model.change import Change, ChangeState, LineChange, NewTable, RowChange
 
 _RECORD_FILE = "change.json"
 _ROWS_FILE = "rows.msgpack"
@@ -48,6 +43,17 @@ class LineOperation(Struct, frozen=True):
         return LineChange(path=Path(self.path), before=self.before, after=self.after)
 
 
+class TableOperation(Struct, frozen=True):
+    """Create one table."""
+
+    database: str
+    name: str
+    statement: str
+
+    def to_change(self) -> NewTable:
+        return NewTable(Path(self.database), self.name, self.statement)
+
+
 class ChangeRecord(Struct, kw_only=True):
     """The record of one change."""
 
@@ -55,16 +61,38 @@ class ChangeRecord(Struct, kw_only=True):
     at: datetime
     what: str
     sessions: tuple[str, ...]
-    state: State
+    state: ChangeState
+    number: int = 0  # counts changes: ids are times, and clocks go back. 0 in old records
     batch: str = ""
     copies: tuple[str, ...] = ()
     files: list[FileOperation] = []
     lines: list[LineOperation] = []
     row_count: int = 0
     databases: list[str] = []  # whose rows change
+    tables: list[TableOperation] = []
+    problems: list[str] = []  # sentences: what undo could not restore
     committed_databases: list[str] = []
     created_folders: list[str] = []  # the outermost first
     emptied_folders: list[str] = []  # folders of deleted files, removed if empty
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """The order in which changes were made."""
+        return self.number, self.id
+
+    @property
+    def affected(self) -> frozenset[str]:
+        """The sessions that undo changes: of a copy, only the new ones."""
+        return frozenset(self.copies or self.sessions)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files and databases that change."""
+        return (
+            *(one.path for one in self.files),
+            *(one.path for one in self.lines),
+            *self.databases,
+        )
 
     @property
     def is_finished(self) -> bool:
@@ -89,13 +117,11 @@ class ChangeRecord(Struct, kw_only=True):
             row_count=self.row_count,
             is_undone=self.state == "undone",
             is_interrupted=not self.is_finished,
+            state=self.state,
+            problems=tuple(self.problems),
             batch=self.batch,
             copies=self.copies,
-            paths=(
-                *(one.path for one in self.files),
-                *(one.path for one in self.lines),
-                *self.databases,
-            ),
+            paths=self.paths,
         )
 
 
@@ -105,6 +131,7 @@ class _Row(Struct, frozen=True):
     key: dict[str, Any]  # of `Value`: msgpack distinguishes text and bytes by itself
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+    session: str = ""
 
 
 def has_record(folder: Path) -> bool:
@@ -122,11 +149,26 @@ def read_record(folder: Path) -> ChangeRecord | None:
 
 def write_rows_file(folder: Path, rows: Sequence[RowChange]) -> None:
     """Save rows before and after, durably."""
+    _write_rows(folder / _ROWS_FILE, rows)
+
+
+def _write_rows(path: Path, rows: Sequence[RowChange]) -> None:
     packed = (
-        msgspec.msgpack.encode(_Row(str(row.database), row.table, row.key, row.before, row.after))
+        msgspec.msgpack.encode(
+            _Row(str(row.database), row.table, row.key, row.before, row.after, row.session)
+        )
         for row in rows
     )
-    write_file(folder / _ROWS_FILE, (len(row).to_bytes(8, "little") + row for row in packed))
+    write_file(path, (len(row).to_bytes(8, "little") + row for row in packed))
+
+
+def rewrite_rows_file(folder: Path, rows: Sequence[RowChange]) -> None:
+    """Replace the saved rows. The former ones are gone when this returns."""
+    temporary = folder / f"{_ROWS_FILE}.part"
+    temporary.unlink(missing_ok=True)
+    _write_rows(temporary, rows)
+    temporary.replace(folder / _ROWS_FILE)
+    sync_folder(folder)
 
 
 def read_rows(folder: Path) -> Iterator[RowChange]:
@@ -143,4 +185,5 @@ def read_rows(folder: Path) -> Iterator[RowChange]:
                 key=row.key,
                 before=row.before,
                 after=row.after,
+                session=row.session,
             )

@@ -3,6 +3,7 @@
 A tool may append to a file while lines of it are replaced.
 """
 
+import errno
 import os
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
@@ -14,17 +15,31 @@ from backscroll.model.change import LineChange
 from backscroll.readers.files import file_sha256
 
 _BLOCK_BYTES = 1 << 20
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _MAX_TRIES = 20  # to replace lines of a file that grows meanwhile
 
 
 def file_hash(path: Path) -> str | None:
-    """Return the SHA-256 of a file in hex; None if there is none."""
-    if path.is_symlink():
-        raise ChangeConflictError(f"{path} is a symbolic link. Replace it by the file it points to.", path)
+    """Return the SHA-256 of a file in hex; None if there is none, or can be none with such a path."""
     try:
+        if path.is_symlink():
+            raise ChangeConflictError(
+                f"{path} is a symbolic link. Replace it by the file it points to.", path
+            )
         return file_sha256(path)
-    except FileNotFoundError:
-        return None
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
+
+
+def remove_file(path: Path) -> None:
+    """Delete a file if there is one. A path that no file can have is ignored."""
+    try:
+        path.unlink()
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
 
 
 def write_file(path: Path, blocks: Iterable[bytes], mode: int = 0o600) -> str:
@@ -81,7 +96,7 @@ def sync_folder(folder: Path) -> None:
 def missing_folders(folder: Path) -> list[Path]:
     """Return the folder and its parents that do not exist, the outermost first."""
     missing: list[Path] = []
-    while not folder.exists():
+    while not os.path.lexists(folder):
         missing.append(folder)
         folder = folder.parent
     return missing[::-1]

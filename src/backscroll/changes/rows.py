@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
-from backscroll.model.change import RowChange, Value
+from backscroll.model.change import NewTable, RowChange, Value
 
 MOVE_BACK_HINT = "Run 'backscroll migrate' to move a session back with what was added to it."
 _BUSY_TIMEOUT_SECONDS = 2.0
@@ -26,6 +26,7 @@ def inverse(change: RowChange) -> RowChange:
         before=before,
         after=change.before,
         label=change.label,
+        session=change.session,
     )
 
 
@@ -37,9 +38,18 @@ def by_database(rows: Sequence[RowChange]) -> dict[Path, list[RowChange]]:
     return grouped
 
 
-def write_rows(database: Path, rows: Sequence[RowChange]) -> None:
-    """Write changes in one transaction. Raises `ChangeConflictError` if a row is not as expected."""
+def write_rows(database: Path, rows: Sequence[RowChange], tables: Sequence[NewTable] = ()) -> None:
+    """Create tables and write changes in one transaction.
+
+    Raises `ChangeConflictError` if a row is not as expected, or a new table exists.
+    """
     with _connection(database) as db, _transaction(db):
+        for table in tables:
+            if _has_table(db, table.name):
+                raise ChangeConflictError(
+                    f"{database} has the table {table.name} meanwhile. Nothing was changed.", database
+                )
+            db.execute(table.statement)
         for row in rows:
             if not _is_same(_read(db, row), row.before):
                 raise ChangeConflictError(
@@ -48,19 +58,30 @@ def write_rows(database: Path, rows: Sequence[RowChange]) -> None:
             _write(db, row)
 
 
-def revert_rows(database: Path, rows: Sequence[RowChange], *, is_committed: bool) -> None:
+def revert_rows(
+    database: Path, rows: Sequence[RowChange], tables: Sequence[NewTable] = (), *, is_committed: bool
+) -> int:
     """Restore the rows that have their new values, in one transaction. Other rows are left as they are.
 
-    Without ``is_committed``, nothing is restored unless all rows have their new values.
+    Without ``is_committed``, nothing is restored unless all rows have their new values. A row whose table
+    does not exist was never written. ``tables`` are dropped if they are empty. Return the number of rows that
+    have neither their old nor their new values.
     """
     inverses = [inverse(row) for row in reversed(rows)]
     with _connection(database) as db:
-        if not is_committed and not all(_is_same(_read(db, row), row.before) for row in inverses):
-            return
-        with _transaction(db):
-            for row in inverses:
-                if _is_same(_read(db, row), row.before):
-                    _write(db, row)
+        is_written = [_is_same(_read(db, row), row.before) for row in inverses]
+        if not is_committed and not all(is_written):
+            return 0
+        created = [table for table in tables if _has_table(db, table.name)]
+        if any(is_written) or created:
+            with _transaction(db):
+                for row in inverses:
+                    if _is_same(_read(db, row), row.before):
+                        _write(db, row)
+                for table in created:
+                    if not _has_rows(db, table.name):
+                        db.execute(f"drop table {_quoted(table.name)}")
+        return sum(not _is_same(_read(db, row), row.after) for row in inverses)
 
 
 def check_rows(database: Path, rows: Sequence[RowChange]) -> None:
@@ -89,7 +110,9 @@ def content_hash(database: Path) -> str | None:
 
 
 def _read(db: sqlite3.Connection, row: RowChange) -> dict[str, Value] | None:
-    """Return the columns of the current row that the change names; None if there is no row."""
+    """Return the columns of the current row that the change names; None if there is no row or table."""
+    if not _has_table(db, row.table):
+        return None
     columns = list({**row.key, **(row.before or {}), **(row.after or {})})
     selected = ", ".join(map(_quoted, columns))
     found = db.execute(
@@ -97,6 +120,15 @@ def _read(db: sqlite3.Connection, row: RowChange) -> dict[str, Value] | None:
         [*row.key.values()],
     ).fetchone()
     return dict(zip(columns, found, strict=True)) if found is not None else None
+
+
+def _has_table(db: sqlite3.Connection, name: str) -> bool:
+    query = "select 1 from sqlite_master where type = 'table' and name = ?"
+    return db.execute(query, [name]).fetchone() is not None
+
+
+def _has_rows(db: sqlite3.Connection, table: str) -> bool:
+    return db.execute(f"select 1 from {_quoted(table)} limit 1").fetchone() is not None  # noqa: S608
 
 
 @contextmanager

@@ -50,12 +50,21 @@ class RowChange(Struct, frozen=True, kw_only=True):
         dict[str, Value] | None
     )  # all columns of an inserted row, or the changed ones; None: delete the row
     label: str = "row"
+    session: str = ""  # ref, if the plan has several sessions and the row belongs to one of them
 
     @property
     def action(self) -> Literal["insert", "update", "delete"]:
         if self.after is None:
             return "delete"
         return "insert" if self.before is None else "update"
+
+
+class NewTable(Struct, frozen=True):
+    """A table that a database does not have yet. Undo drops it if it is empty again."""
+
+    database: Path
+    name: str
+    statement: str  # that creates it
 
 
 class ChangePlan(Struct, frozen=True, kw_only=True):
@@ -66,6 +75,7 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     files: tuple[FileChange, ...] = ()
     lines: tuple[LineChange, ...] = ()
     rows: tuple[RowChange, ...] = ()
+    tables: tuple[NewTable, ...] = ()  # that the rows need
     warnings: tuple[str, ...] = ()  # sentences for users
     batch: str = ""  # the same for all changes of one command; `undo` without an id reverts them together
     copies: tuple[str, ...] = ()  # refs of new sessions that are copies of others
@@ -73,6 +83,12 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         return not (self.files or self.lines or self.rows)
+
+
+# preparing  files are staged and saved; nothing of the tool has changed
+# applying   some of the operations may have been done
+# undoing    some of the operations may have been reverted
+ChangeState = Literal["preparing", "applying", "applied", "undoing", "undone"]
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -86,6 +102,8 @@ class Change(Struct, frozen=True, kw_only=True):
     row_count: int
     is_undone: bool = False
     is_interrupted: bool = False  # by a crash: the next change rolls it back
+    state: ChangeState = "applied"
+    problems: tuple[str, ...] = ()  # sentences: what undo could not restore
     batch: str = ""
     paths: tuple[str, ...] = ()  # files and databases
     copies: tuple[str, ...] = ()  # refs of new sessions that are copies of others

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.changes.change_log import ChangeLog
+from backscroll.changes.plan_check import check_plan
 from backscroll.errors import (
     BackscrollError,
     ChangeConflictError,
@@ -62,22 +63,27 @@ def plan_migration(
     roots: Collection[Path],
     keep_cwd: bool,
     with_running: bool = False,
+    check: Callable[[str], None] | None = None,
 ) -> MigrationPlan:
     """Plan every session on its own. One that cannot be moved or copied does not prevent the others.
 
     Only sessions below one of the roots are planned.
     ``with_running`` also plans sessions that a running process has open: the plan can be applied when it has
-    ended. Raises `DestinationError` if the target is not a folder.
+    ended. ``check`` raises an error if a session must not be changed now. Raises `DestinationError` if the
+    target is not a folder.
     """
     target = target_path(target)
     planned: list[PlannedSession] = []
     errors: list[MigrateError] = []
     for summary in summaries:
         try:
+            if check is not None:
+                check(summary.ref)
             stored = stored_session(archive, summary, roots)
             if not with_running:
                 check_processes(writer_of(summary), stored.root, [stored.id])
             plan = _plan(archive, stored, summary, target, mode, roots=roots, keep_cwd=keep_cwd)
+            check_plan(plan.changes)
             planned.append(PlannedSession(summary, plan, stored.root, stored))
         except BackscrollError as error:
             errors.append(_failed(summary, error))

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.changes.change_log import ChangeLog
+from backscroll.changes.plan_check import check_plan
 from backscroll.errors import DataNotFoundError, RestoreError, TransferError
 from backscroll.model.backup import RestoredFile, RestoreResult
 from backscroll.model.session import SessionSummary
@@ -34,6 +35,7 @@ def plan_restore(archive: Archive, summary: SessionSummary, roots: Collection[Pa
             f"{session.root} does not exist. Start the tool once, then try again.", session.root
         )
     plan = writer.plan_restore(session)
+    check_plan(plan.changes)
     if not plan.changes.is_empty:
         check_processes(writer, session.root, [summary.id])
     return PlannedSession(summary, plan, session.root)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from backscroll.archive.session_key import SessionKey
-from backscroll.errors import ChangeConflictError, WorkspaceNotFoundError
+from backscroll.errors import BackscrollError, ChangeConflictError, WorkspaceNotFoundError
 from backscroll.ingest.sync import sync
 from backscroll.model.change import Change
 from backscroll.model.session import Filter, SessionSummary
@@ -42,7 +42,9 @@ class Transfers:
         """Plan to restore a session that its tool has deleted."""
         self.recover()
         archive = self._stores.archive
-        return plan_restore(archive, find_top_session(archive, ref), self._stores.root_paths())
+        summary = find_top_session(archive, ref)
+        self._check_unfinished(summary.ref)
+        return plan_restore(archive, summary, self._stores.root_paths())
 
     def plan_sessions(
         self,
@@ -69,6 +71,7 @@ class Transfers:
             roots=self._stores.root_paths(),
             keep_cwd=keep_cwd,
             with_running=with_running,
+            check=self._check_unfinished,
         )
 
     def plan_workspace(
@@ -103,6 +106,7 @@ class Transfers:
             roots=self._stores.root_paths(),
             keep_cwd=keep_cwd,
             with_running=with_running,
+            check=self._check_unfinished,
         )
 
     def blocking_processes(self, plan: MigrationPlan) -> list[BlockingProcess]:
@@ -148,7 +152,7 @@ class Transfers:
         """Return the changes that `undo` would revert, newest first. Raises `ChangeNotFoundError`."""
         log = self._stores.change_log
         newest = log.find(change_id)
-        if change_id is not None or not newest.batch:
+        if change_id is not None or not newest.batch or newest.is_interrupted:
             return [newest]
         return [one for one in log.entries() if one.batch == newest.batch and not one.is_undone]
 
@@ -156,12 +160,13 @@ class Transfers:
         """Undo a change; without an id, everything that the last command changed. Then sync.
 
         Of several changes, those that cannot be undone are left, and `ChangeConflictError` names them. A
-        change that a crash interrupted is rolled back first. Without an id, nothing else is undone then, and
-        the result is empty.
+        change that a crash interrupted is rolled back first. Without an id, or with its id, nothing else is
+        undone then, and the result is empty. One that cannot be rolled back is ended: the ``problems`` of the
+        result are what could not be restored.
         """
         log = self._stores.change_log
-        is_rolled_back = bool(self.recover())
-        if is_rolled_back and change_id is None:
+        rolled_back = self._recover()
+        if rolled_back and (change_id is None or any(one.id.startswith(change_id) for one in rolled_back)):
             return []
         planned = self.to_undo(change_id)
         undone: list[Change] = []
@@ -194,9 +199,22 @@ class Transfers:
     def recover(self) -> list[str]:
         """Roll back changes that a crash interrupted, then sync. Return their descriptions.
 
-        Raises `ToolRunningError` if a running process prevents it.
+        One that cannot be rolled back now stays, and blocks only what touches the same files.
         """
+        return [change.what for change in self._recover()]
+
+    def _recover(self) -> list[Change]:
         rolled_back = self._stores.change_log.recover()
         if rolled_back:
             sync(self._stores)
         return rolled_back
+
+    def unfinished(self) -> list[tuple[Change, BackscrollError]]:
+        """Return the interrupted changes that `recover` could not roll back, and why."""
+        return self._stores.change_log.unfinished()
+
+    def _check_unfinished(self, ref: str) -> None:
+        """Raise the reason if a session has an interrupted change that cannot be rolled back."""
+        for change, error in self.unfinished():
+            if ref in change.sessions:
+                raise error

@@ -1,5 +1,6 @@
 """``backscroll changes`` and ``backscroll undo``; also how other commands show what they change."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,18 @@ import click
 from backscroll.cli.output import confirm, write_json
 from backscroll.cli.startup import Setup
 from backscroll.history.history import History
-from backscroll.model.change import Change, ChangePlan
+from backscroll.model.change import Change, ChangePlan, ChangeState
 from backscroll.model.dates import iso
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.model.transfer import MigrateError
 
 _MAX_KEY_CHARS = 120
+_STATES: dict[ChangeState, str] = {
+    "preparing": "interrupted before it began",
+    "applying": "interrupted",
+    "undoing": "undo interrupted",
+    "undone": "undone",
+}
 
 
 @click.command("changes")
@@ -22,6 +29,9 @@ _MAX_KEY_CHARS = 120
 @click.pass_obj
 def changes(setup: Setup, as_json: bool) -> None:
     """List all changes to the tools' files and databases, newest first.
+
+    A change that was interrupted is rolled back by the next command that changes something. If that is not
+    possible, 'backscroll undo ID' ends it.
 
     \b
     Example:
@@ -47,7 +57,9 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
 
     Restores all changed files byte for byte, and all changed rows. ID is an id that 'backscroll changes'
     prints, or its start. Without ID, undoes everything that the last command changed, or rolls back a
-    command that was interrupted. Refuses if a file or row has changed since, or if the tool is running.
+    command that was interrupted. Refuses if a file or row has changed since, if a later change concerns the
+    same session, or if the tool is running. An interrupted change is ended in any case; what could not be
+    restored is listed (exit code 1).
 
     \b
     Examples:
@@ -55,8 +67,10 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
       backscroll undo 20261117-0912
     """
     with setup.history() as history:
+        interrupted = [one.id for one in history.list_changes() if one.is_interrupted]
         rolled_back = report_recovery(history)
-        if rolled_back and change_id is None:
+        is_named = change_id is not None and any(one.startswith(change_id) for one in interrupted)
+        if rolled_back and (change_id is None or (is_named and not _is_listed(history, change_id))):
             if as_json:
                 write_json({"data": [], "rolled_back": rolled_back})
             return
@@ -65,10 +79,18 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
             click.echo("\n".join(change_lines(planned)))
         confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes, has_dry_run=False)
         undone = history.undo_change(change_id)
+    problems = [problem for change in undone for problem in change.problems]
     if as_json:
         write_json({"data": [change_document(change) for change in undone], "rolled_back": rolled_back})
     else:
         click.echo(f"Undone: {pluralize(len(undone), 'change')}.")
+        for problem in problems:
+            click.echo(sanitize(f"Not restored: {problem}"), err=True)
+    sys.exit(1 if problems else 0)
+
+
+def _is_listed(history: History, change_id: str | None) -> bool:
+    return any(one.id.startswith(change_id or "") for one in history.list_changes())
 
 
 def report_recovery(history: History) -> list[str]:
@@ -76,6 +98,8 @@ def report_recovery(history: History) -> list[str]:
     rolled_back = history.transfers.recover()
     for what in rolled_back:
         click.echo(sanitize(f"Rolled back a change that was interrupted: {what}"), err=True)
+    for _, error in history.transfers.unfinished():
+        click.echo(sanitize(f"Warning: {error}"), err=True)
     return rolled_back
 
 
@@ -87,6 +111,8 @@ def plan_lines(plan: ChangePlan) -> Iterator[str]:
     for line in plan.lines:
         action = "append" if line.before is None else "change"
         yield sanitize(f"  {action:7} {line.label:14} {line.path}")
+    for table in plan.tables:
+        yield sanitize(f"  create  {'table':14} {table.name} in {table.database}")
     database: Path | None = None
     for row in plan.rows:
         if row.database != database:
@@ -117,6 +143,7 @@ def plan_document(plan: ChangePlan) -> dict[str, Any]:
             }
             for row in plan.rows
         ],
+        "tables": [{"table": table.name, "database": str(table.database)} for table in plan.tables],
         "warnings": list(plan.warnings),
     }
 
@@ -125,9 +152,11 @@ def change_lines(changes: Iterable[Change]) -> Iterator[str]:
     """Yield one line per recorded change."""
     for change in changes:
         counts = [pluralize(change.file_count, "file"), pluralize(change.row_count, "row")]
-        state = "  undone" if change.is_undone else "  interrupted" if change.is_interrupted else ""
+        state = f"  {_STATES[change.state]}" if change.state in _STATES else ""
         at = f"{change.at.astimezone():%Y-%m-%d %H:%M}"
         yield sanitize(f"{change.id}  {at}  {change.what}  ({', '.join(counts)}){state}")
+        for problem in change.problems:
+            yield sanitize(f"  Not restored: {problem}")
 
 
 def change_document(change: Change) -> dict[str, Any]:
@@ -141,6 +170,8 @@ def change_document(change: Change) -> dict[str, Any]:
         "rows": change.row_count,
         "is_undone": change.is_undone,
         "is_interrupted": change.is_interrupted,
+        "state": change.state,
+        "problems": list(change.problems),
     }
 
 

@@ -44,7 +44,8 @@ def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool) -> 
             write_json({"ref": planned.session.ref, **plan_document(changes)})
             return
         if changes.is_empty and not as_json:
-            click.echo(f"Nothing is missing: {planned.session.ref} is in its tool's store.")
+            ref = planned.session.ref
+            click.echo(f"{ref} is restored already: nothing is missing in its tool's store.")
             return
         if not as_json:
             click.echo("\n".join(plan_lines(changes)))

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from backscroll.errors import (
+    BackscrollError,
     ChangeConflictError,
     DataNotFoundError,
     SessionNotFoundError,
@@ -52,14 +53,22 @@ _PROGRAMS = ("cursor-agent",)
 
 
 def plan_restore(session: ArchivedSession) -> SessionPlan:
-    """Plan to restore a store. Raises `DataNotFoundError` if no rows are archived."""
-    if not session.rows:
+    """Plan to restore the store and the transcripts of a session. Files that exist stay as they are.
+
+    Raises `DataNotFoundError` if neither is archived.
+    """
+    if not session.rows and not session.files:
         raise DataNotFoundError(f"The archive has no store of {session.ref}.", session.root)
-    files: list[FileChange] = []
+    planned: dict[Path, FileChange] = {}
     for rows in session.rows:
         name = Path(rows.path).relative_to(session.root).as_posix()
-        files += restore_files(session.root, name, rows.rows())
-    return SessionPlan(_plan(f"Restore {session.ref}", session.ref, files), session.id)
+        for file in restore_files(session.root, name, rows.rows()):
+            planned.setdefault(file.path, file)
+    for archived in session.files:
+        path = Path(archived.path)
+        if not path.exists():
+            planned.setdefault(path, _create(path, archived.content, archived.size))
+    return SessionPlan(_plan(f"Restore {session.ref}", session.ref, [*planned.values()]), session.id)
 
 
 def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
@@ -171,23 +180,40 @@ def copy_files(
 def restore_files(root: Path, file: str, rows: Iterable[RawRow]) -> list[FileChange]:
     """Plan to write a deleted session back. ``file`` is the path of its store below the root.
 
-    Raises `ChangeConflictError` if the store exists.
+    Nothing is planned for files that exist. Raises `ChangeConflictError` if the store exists and does not
+    contain the archived conversation.
     """
-    if (root / file).exists():
-        raise ChangeConflictError(f"{root / file} exists. Nothing was changed.", root / file)
+    store = root / file
     written: dict[str, bytes] = {}
     with TempFolder() as folder:
         scratch = folder / "restored"
         scratch.mkdir()
         with RowRestorer(scratch) as restorer:
             restorer.add(file, rows, CursorCli.schema)
-            for path in restorer.finish():
+            restored = restorer.finish()
+            if store.name == _STORE and store.exists() and not _contains_blobs(store, scratch / file):
+                raise ChangeConflictError(f"{store} exists with other content. Nothing was changed.", store)
+            for path in restored:
                 written[path.relative_to(scratch).as_posix()] = path.read_bytes()
     return [
         _create(root / name, lambda data=data: [data], len(data))  # type: ignore[misc]
         for name, data in written.items()
         if not (root / name).exists()
     ]
+
+
+def _contains_blobs(store: Path, restored: Path) -> bool:
+    """Return whether a store has all blobs of a restored one."""
+    if not restored.is_file():
+        return True
+    with closing(sqlite3.connect(restored)) as db:
+        needed = {str(name) for (name,) in db.execute("select id from blobs")}
+    try:
+        with Database(store) as current:
+            rows = current.read(lambda db: db.execute("select id from blobs").fetchall())
+    except (BackscrollError, sqlite3.Error):
+        return False
+    return needed <= {bytes(name).decode("utf-8", "replace") for (name,) in rows if name is not None}
 
 
 def _has_store(root: Path, session_id: str) -> bool:

@@ -93,7 +93,9 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
 
 
 def _plan(what: str, ref: str, edits: StoreEdits) -> ChangePlan:
-    return ChangePlan(what=what, sessions=(ref,), files=edits.files(), rows=edits.rows())
+    return ChangePlan(
+        what=what, sessions=(ref,), files=edits.files(), rows=edits.rows(), tables=edits.tables()
+    )
 
 
 def _session_id(key: str) -> str:

@@ -11,16 +11,18 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.errors import DatabaseUnreadableError, UnknownStoreVersionError
-from backscroll.model.change import FileChange, RowChange, Value
+from backscroll.model.change import FileChange, NewTable, RowChange, Value
 from backscroll.readers.sqlite import as_bytes
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, decode
 from backscroll.sources.cursor.user_data import UserData
 
+_KEY_VALUE_TABLE = "cursorDiskKV"  # Cursor creates it at its start; older stores have only ItemTable
+_CREATE_KEY_VALUE_TABLE = "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)"
 _SCHEMA = (
     "create table ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-    "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+    _CREATE_KEY_VALUE_TABLE,
     "pragma user_version = 1",
 )
 _HEADERS = "composerHeaders"
@@ -108,7 +110,9 @@ class StoreEdits:
     # New files
 
     def add_file(self, change: FileChange) -> None:
-        self._files.append(change)
+        """Create a file. Several sessions may need the same one, such as that of their workspace."""
+        if all(file.path != change.path for file in self._files):
+            self._files.append(change)
 
     def create_database(self, path: Path) -> None:
         """Create an empty workspace database."""
@@ -156,7 +160,7 @@ class StoreEdits:
                     label=self._labels[database, table, key],
                 )
             )
-        order = {"cursorDiskKV": 0, _HEADERS: 1, "ItemTable": 2}
+        order = {_KEY_VALUE_TABLE: 0, _HEADERS: 1, "ItemTable": 2}
         return tuple(
             sorted(
                 changes,
@@ -166,6 +170,16 @@ class StoreEdits:
                     _family_order(str(next(iter(row.key.values())))),
                 ),
             )
+        )
+
+    def tables(self) -> tuple[NewTable, ...]:
+        """Return the tables that the rows need and a database does not have."""
+        databases = dict.fromkeys(row.database for row in self.rows() if row.table == _KEY_VALUE_TABLE)
+        return tuple(
+            NewTable(database, _KEY_VALUE_TABLE, _CREATE_KEY_VALUE_TABLE)
+            for database in databases
+            if database not in self._new_databases
+            and not self.user_data.database(database).read(lambda db: keys.has_table(db, _KEY_VALUE_TABLE))
         )
 
     def _row(self, cell: _Cell) -> dict[str, Value] | None:

@@ -28,7 +28,7 @@ def back_up(root: Path, home: Path) -> Path:
         return Path(history.create_backup(home / "backup.zip").backup_path)
 
 
-@pytest.mark.parametrize("name", [".ssh", ".config/autostart", "bin", ".claudette", ""])
+@pytest.mark.parametrize("name", [".ssh", ".config/autostart", "bin", ".claudette", ".claude-evil", ""])
 def test_a_folder_that_is_not_one_of_the_tool_is_refused(tmp_path: Path, machine: Machine, name: str) -> None:
     root = machine.home / name
     backup = back_up(root, tmp_path / "other")
@@ -53,7 +53,7 @@ def test_a_folder_outside_the_home_folder_is_refused(tmp_path: Path, machine: Ma
     assert (machine.home / ".claude" / "projects").is_dir()
 
 
-@pytest.mark.parametrize("name", [".claude", ".claude-work", "Library/agents/local_1/.claude"])
+@pytest.mark.parametrize("name", [".claude", "Library/agents/local_1/.claude"])
 def test_a_lost_folder_in_the_home_folder_is_restored(tmp_path: Path, machine: Machine, name: str) -> None:
     root = machine.home / name
     backup = back_up(root, tmp_path / "other")

@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -158,6 +158,34 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+def drop_foreign_triggers(path: Path) -> None:
+    """Drop the triggers and views of a private copy that are not part of an archive.
+
+    Those in an archive from someone else would run when it is written.
+    """
+    own = {
+        _normalized(one) for file in MIGRATIONS.glob("*.sql") for one in _statements(file.read_text("utf-8"))
+    }
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("pragma trusted_schema = off")
+            found = db.execute(
+                "select type, name, sql from sqlite_master where type in ('trigger', 'view')"
+            ).fetchall()
+            for kind, name, sql in found:
+                if _normalized(sql or "") not in own:
+                    quoted = name.replace('"', '""')
+                    db.execute(f'drop {kind} "{quoted}"')
+    except sqlite3.DatabaseError as error:
+        raise to_archive_error(error, path) from error
+
+
+def _normalized(statement: str) -> str:
+    """Return a statement without comments, in a form that does not depend on case and spaces."""
+    lines = (line.partition("--")[0] for line in statement.splitlines())
+    return " ".join(" ".join(lines).casefold().rstrip("; \n").split())
 
 
 @contextmanager

@@ -23,7 +23,9 @@ ZstdError = zstd.ZstdError
 
 FORMAT_VERSION = "1.0"
 MANIFEST = "manifest.json"
-MAX_MANIFEST_BYTES = 1024**3
+MAX_MANIFEST_BYTES = 128 * 1024**2  # of 300,000 files
+MAX_FILES = 500_000
+ARCHIVE_ROOT, ARCHIVE_FILE = "archive", "archive.db"  # the only root without a source, and its only file
 MAX_RATIO = 1000  # uncompressed to compressed bytes of one entry; the writer pads entries that exceed it
 SEAL_BYTES = 64  # hexadecimal SHA-256 at the end of the file
 BLOCK_BYTES = 4 * 1024 * 1024  # of uncompressed data in one Zstandard frame

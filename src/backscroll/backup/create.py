@@ -15,7 +15,14 @@ from msgspec.structs import replace
 from backscroll import __version__
 from backscroll.archive.archive import Archive
 from backscroll.archive.session_key import SessionKey
-from backscroll.backup.container import BLOCK_BYTES, FORMAT_VERSION, entry_name, is_safe_path
+from backscroll.backup.container import (
+    ARCHIVE_FILE,
+    ARCHIVE_ROOT,
+    BLOCK_BYTES,
+    FORMAT_VERSION,
+    entry_name,
+    is_safe_path,
+)
 from backscroll.backup.folder import check_space, check_target, publish
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.snapshot import SnapshotQueue
@@ -39,7 +46,6 @@ from backscroll.readers.files import escape_name, is_utf8
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 
-_ARCHIVE_ROOT = "archive"
 _PHASES = {
     "file": "Backing up files",
     "database": "Backing up databases",
@@ -73,7 +79,7 @@ def plan_backup(request: BackupRequest, roots: Iterable[tuple[Source, Path]], ar
     check_target(request.target, request.base, force=request.force)
     _open_base(request)
     files = _list_files(roots, archive, request.selection)
-    check_space(request.target, files)
+    check_space(request.target, archive.path.parent, files)
     return BackupPlan(
         backup_path=str(request.target),
         roots=tuple({file.root.name: file.root for file in files}.values()),
@@ -102,13 +108,15 @@ def create_backup(
     files = _list_files(roots, archive, request.selection)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        check_space(target, files)
+        check_space(target, archive.path.parent, files)
         with (
             TempFolder(target.parent) as folder,
+            # Copies of databases contain logins before they are cleaned: not on the disk of the backup.
+            TempFolder(archive.path.parent) as scratch,
             BackupWriter(folder / "backup.zip") as writer,
-            SnapshotQueue(folder, with_secrets=request.with_secrets) as snapshots,
+            SnapshotQueue(scratch, with_secrets=request.with_secrets) as snapshots,
         ):
-            run = _Run(request, base, writer, snapshots, folder, archive, report)
+            run = _Run(request, base, writer, snapshots, scratch, archive, report)
             run.add(files)
             manifest = run.manifest(files)
             manifest = replace(manifest, id=writer.finish(manifest))
@@ -196,9 +204,9 @@ def _list_files(
 
 
 def _archive_file(archive: Archive) -> FileToBackUp:
-    root = BackupRoot(_ARCHIVE_ROOT, "", str(archive.path.parent.absolute()))
+    root = BackupRoot(ARCHIVE_ROOT, "", str(archive.path.parent.absolute()))
     status = archive.path.stat()
-    return FileToBackUp(root, archive.path.name, archive.path, "archive", status.st_size, status.st_mtime_ns)
+    return FileToBackUp(root, ARCHIVE_FILE, archive.path, "archive", status.st_size, status.st_mtime_ns)
 
 
 class _Run:

@@ -85,23 +85,28 @@ def check_target(target: Path, base: Path | None = None, *, force: bool) -> None
         raise BackupError(f"{target} exists.", target, hint="Name another file, or replace it with --force.")
 
 
-def check_space(target: Path, files: list[FileToBackUp]) -> None:
-    """Raise `BackupError` if the disk has not enough space for the backup and the copies of databases.
+def check_space(target: Path, scratch: Path, files: list[FileToBackUp]) -> None:
+    """Raise `BackupError` if a disk has not enough space for the backup, or the copies of databases.
 
-    How much of a database is selected is not known yet. Such files do not count.
+    ``scratch`` is the folder of the copies. How much of a database is selected is not known yet. Such files
+    do not count.
     """
     whole = [file for file in files if file.selected_ids is None]
     largest_copy = max((file.size for file in whole if file.kind != "file"), default=0)
-    needed = sum(file.size for file in whole) // _EXPECTED_RATIO + _COPIES * largest_copy
     folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise BackupError(
-            f"The backup needs about {needed / 1e6:,.0f} MB in {target.parent}, and {free / 1e6:,.0f} MB are"
-            " free.",
-            target,
-            hint="Free disk space, or choose another folder with --dir.",
-        )
+    needed = {folder: sum(file.size for file in whole) // _EXPECTED_RATIO}
+    if folder.stat().st_dev == scratch.stat().st_dev:
+        needed[folder] += _COPIES * largest_copy
+    else:
+        needed[scratch] = _COPIES * largest_copy
+    for place, size in needed.items():
+        free = shutil.disk_usage(place).free
+        if free < size:
+            raise BackupError(
+                f"The backup needs about {size / 1e6:,.0f} MB in {place}, and {free / 1e6:,.0f} MB are free.",
+                target,
+                hint="Free disk space, or choose another folder with --dir.",
+            )
 
 
 def publish(written: Path, target: Path, *, force: bool) -> None:

@@ -4,23 +4,32 @@ Everything that a damaged or hostile file may contain is checked.
 """
 
 import os
+import re
 import shutil
+import sqlite3
 import stat
 import zipfile
 import zlib
+from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from types import TracebackType
 from typing import NoReturn, Self
 
 import msgspec
 
+from backscroll.archive.connection import drop_foreign_triggers
 from backscroll.backup.container import (
+    ARCHIVE_FILE,
+    ARCHIVE_ROOT,
     FORMAT_VERSION,
     MANIFEST,
+    MAX_FILES,
     MAX_MANIFEST_BYTES,
     MAX_RATIO,
     SEAL_BYTES,
@@ -29,24 +38,36 @@ from backscroll.backup.container import (
     is_safe_path,
     parse_comment,
 )
-from backscroll.errors import InvalidBackupError
+from backscroll.errors import ArchiveError, InvalidBackupError
 from backscroll.model.backup import (
     BackupBase,
     BackupFile,
     BackupManifest,
     BackupProgress,
+    BackupRoot,
     BackupValidation,
     FileCheck,
     ProgressCallback,
     ValidationStatus,
 )
 from backscroll.readers.temp_folder import TempFolder
+from backscroll.sources import named, names
 
+MAX_DIRECTORY_BYTES = 256 * 1024**2  # of `MAX_FILES` entries with long names
 MAX_CACHED_BACKUPS = 2  # extracted archives
 _READ_BYTES = 1024 * 1024
 _MAX_THREADS = 4  # that check files
 _LOCAL_HEADER_BYTES = 30
+_MAX_END_BYTES = 66_000  # of the end of a ZIP file, with a comment
+_SPARE_BYTES = 50_000_000  # free space that must be left while a database is checked
 _IS_ENCRYPTED = 0x1
+_IS_UTF8 = 0x800
+_ROOT_NAME = re.compile(r"[a-z][a-z0-9-]{0,99}")
+_MAX_NUMBER = 2**62  # of bytes, sessions and messages
+_MAX_TIME_NS = 253_370_764_800 * 10**9  # the year 9999
+_MIN_YEAR, _MAX_YEAR = 1971, 9998
+# An archive has these tables in every version.
+_ARCHIVE_TABLES = frozenset({"conversations", "unit", "fragment", "migration"})
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -61,6 +82,31 @@ class FileDamagedError(Exception):
     """A file in a backup does not have the content that the manifest lists. The message is the reason."""
 
 
+class _Entries:
+    """Where the entries are in the ZIP file. Takes a fifth of the memory of `ZipInfo`."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}  # by name
+        self._offsets = array("Q")
+        self._sizes = array("Q")
+
+    def add(self, info: zipfile.ZipInfo) -> None:
+        self.numbers[info.filename] = len(self._offsets)
+        self._offsets.append(info.header_offset)
+        self._sizes.append(info.file_size)
+
+    def info(self, name: str) -> zipfile.ZipInfo | None:
+        """Return an entry without its checksum: every file has a SHA-256 in the manifest."""
+        if (number := self.numbers.get(name)) is None:
+            return None
+        info = zipfile.ZipInfo(name)
+        info.orig_filename = name
+        info.header_offset = self._offsets[number]
+        info.flag_bits = 0 if name.isascii() else _IS_UTF8
+        info.file_size = info.compress_size = self._sizes[number]
+        return info
+
+
 class BackupReader:
     """An open backup. A context manager.
 
@@ -73,6 +119,10 @@ class BackupReader:
         self._bases: dict[str, BackupReader] = {}
         self._lock = Lock()
         try:
+            if not stat.S_ISREG(path.stat().st_mode):  # opening a FIFO waits forever
+                self._fail("is not a regular file")
+            if _central_directory_bytes(path) > MAX_DIRECTORY_BYTES:
+                self._fail("has too many entries")
             self._zip = zipfile.ZipFile(path)
         except FileNotFoundError as error:
             raise InvalidBackupError(f"There is no backup at {path}.", path) from error
@@ -81,8 +131,11 @@ class BackupReader:
         except _ZIP_ERRORS as error:
             self._fail("is not a ZIP file, or its end is missing", error)
         try:
-            self.seal, self.manifest = self._read_manifest()
-            self._entries = self._check_entries()
+            expected, self.seal = self._parse_comment()
+            self._entries = self._check_layout()
+            self.manifest = self._read_manifest(expected)
+            self._check_paths()
+            self._check_entries()
         except BaseException:
             self.close()
             raise
@@ -115,7 +168,7 @@ class BackupReader:
         if file.backup_id is not None:
             yield from self._base(file.backup_id).blocks(msgspec.structs.replace(file, backup_id=None))
             return
-        info = self._entries.get(file.entry)
+        info = self._entries.info(file.entry)
         if info is None:
             raise FileDamagedError("missing in the backup")
         if file.size > MAX_RATIO * info.compress_size:
@@ -174,7 +227,8 @@ class BackupReader:
     def _fail(self, reason: str, cause: BaseException | None = None) -> NoReturn:
         raise InvalidBackupError(f"{self.path} is not a valid backup: it {reason}.", self.path) from cause
 
-    def _read_manifest(self) -> tuple[str, BackupManifest]:
+    def _parse_comment(self) -> tuple[str, str]:
+        """Return the SHA-256 of the manifest and of the file."""
         parsed = parse_comment(self._zip.comment)
         if parsed is None:
             self._fail("was not written by Backscroll, or its last bytes are damaged")
@@ -185,36 +239,59 @@ class BackupReader:
                 f" {FORMAT_VERSION}. Update Backscroll.",
                 self.path,
             )
+        return expected, seal
+
+    def _read_manifest(self, expected: str) -> BackupManifest:
         try:
-            info = self._zip.getinfo(MANIFEST)
+            info = self._entries.info(MANIFEST)
+            if info is None:
+                self._fail("has no manifest")
             if info.file_size > MAX_MANIFEST_BYTES or info.file_size > self.path.stat().st_size:
                 self._fail("has a manifest that is too large")
             data = self._zip.read(info)
-        except KeyError as error:
-            self._fail("has no manifest", error)
         except (*_ZIP_ERRORS, OSError) as error:
             self._fail("has a damaged manifest", error)
         if sha256(data).hexdigest() != expected:
             self._fail("has a damaged manifest (SHA-256 differs)")
         try:
             manifest = msgspec.json.decode(data, type=BackupManifest)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             self._fail(f"has an invalid manifest ({error})", error)
+        self._check_values(manifest)
         stats = msgspec.structs.replace(manifest.stats, file_size=self.path.stat().st_size)
-        return seal, msgspec.structs.replace(manifest, id=expected, stats=stats)
+        return msgspec.structs.replace(manifest, id=expected, stats=stats)
 
-    def _check_entries(self) -> dict[str, zipfile.ZipInfo]:
-        """Check names and layout of all entries. Return them by name."""
-        self._check_paths()
+    def _check_values(self, manifest: BackupManifest) -> None:
+        """Refuse numbers and times that no backup has: they would end in an overflow later."""
+        stats = manifest.stats
+        numbers = [stats.session_count, stats.message_count, *(file.size for file in manifest.files)]
+        if not all(0 <= number < _MAX_NUMBER for number in numbers):
+            self._fail("has impossible sizes or counts")
+        dates = [manifest.created_at]
+        if (filter_ := manifest.filter) is not None:
+            dates += [at for at in (filter_.since, filter_.until) if at is not None]
+        if not all(_MIN_YEAR <= date.year <= _MAX_YEAR for date in dates) or not all(
+            abs(file.modified_ns) < _MAX_TIME_NS for file in manifest.files
+        ):
+            self._fail("has an impossible date")
+        if len(manifest.files) > MAX_FILES:
+            self._fail(f"lists more than {MAX_FILES:,} files")
+
+    def _check_entries(self) -> None:
+        """Refuse entries that the manifest does not list."""
         listed = {file.entry for file in self.manifest.files if file.backup_id is None}
-        entries: dict[str, zipfile.ZipInfo] = {}
+        for name in self._entries.numbers:
+            if name not in listed and name != MANIFEST:
+                self._fail(f"contains {name!r}, which is not in its manifest")
+
+    def _check_layout(self) -> _Entries:
+        """Check all entries. Return where they are."""
+        entries = _Entries()
         end = 0
         for info in sorted(self._zip.infolist(), key=lambda info: info.header_offset):
             name = info.filename
-            if name in entries:
+            if name in entries.numbers:
                 self._fail(f"contains {name!r} twice")
-            if name not in listed and name != MANIFEST:
-                self._fail(f"contains {name!r}, which is not in its manifest")
             if info.is_dir() or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
                 self._fail(f"contains {name!r}, which is a link, a folder or a device")
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & _IS_ENCRYPTED:
@@ -222,29 +299,53 @@ class BackupReader:
             if info.header_offset < end or info.file_size != info.compress_size:
                 self._fail("has entries that overlap")
             end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
-            entries[name] = info
+            entries.add(info)
         if end > self.path.stat().st_size:
             self._fail("ends before its last entry")
+        self._zip.filelist.clear()
+        self._zip.NameToInfo.clear()
         return entries
 
     def _check_paths(self) -> None:
-        roots = {root.name for root in self.manifest.roots}
-        if len(roots) < len(self.manifest.roots) or not all(map(is_safe_path, roots)):
+        roots = {root.name: root for root in self.manifest.roots}
+        if len(roots) < len(self.manifest.roots) or not all(map(_is_valid_root, roots.values())):
             self._fail("has unsafe or duplicate roots")
-        targets: set[tuple[str, str]] = set()
+        targets: dict[str, set[str]] = {root: set() for root in roots}
         names: set[str] = set()
         for file in self.manifest.files:
             if not is_safe_path(file.path) or not is_safe_path(file.entry):
                 self._fail(f"has the unsafe path {file.path!r}")
             if file.root not in roots:
                 self._fail(f"has the file {file.path!r} of an unknown root")
-            target = (file.root, os.path.normcase(file.path))
-            if target in targets or (file.backup_id is None and file.entry in names):
+            is_archive = not roots[file.root].source
+            if is_archive != (file.kind == "archive") or (is_archive and file.path != ARCHIVE_FILE):
+                self._fail(f"has {file.path!r} in the folder of {file.root}, where it does not belong")
+            target = os.path.normcase(file.path)
+            if target in targets[file.root] or (file.backup_id is None and file.entry in names):
                 self._fail(f"lists {file.path!r} twice")
-            if file.size < 0:
-                self._fail(f"has the file {file.path!r} with a negative size")
-            targets.add(target)
+            targets[file.root].add(target)
             names.add(file.entry)
+
+
+def _central_directory_bytes(path: Path) -> int:
+    """Return the size of the list of entries, which `zipfile` reads as a whole; 0 if it is not found."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _MAX_END_BYTES))
+        tail = file.read()
+    position, zip64 = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
+    if position < 0 or len(tail) < position + 16:
+        return 0
+    if zip64 >= 0 and len(tail) >= zip64 + 48:
+        return int.from_bytes(tail[zip64 + 40 : zip64 + 48], "little")
+    return int.from_bytes(tail[position + 12 : position + 16], "little")
+
+
+def _is_valid_root(root: BackupRoot) -> bool:
+    """Return whether a root is one of a tool, or the one of the archive."""
+    if _ROOT_NAME.fullmatch(root.name) is None or "\0" in root.path:
+        return False
+    return root.source in names() if root.source else root.name == ARCHIVE_ROOT
 
 
 def _find_backup(folder: Path, base: BackupBase) -> Path | None:
@@ -255,6 +356,8 @@ def _find_backup(folder: Path, base: BackupBase) -> Path | None:
 
 def _backup_id(path: Path) -> str | None:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
         with zipfile.ZipFile(path) as opened:
             parsed = parse_comment(opened.comment)
     except (OSError, *_ZIP_ERRORS):
@@ -262,14 +365,15 @@ def _backup_id(path: Path) -> str | None:
     return parsed[1] if parsed is not None else None
 
 
-def verify_backup(path: Path, progress: ProgressCallback | None = None) -> BackupValidation:
-    """Read and check a whole backup."""
+def verify_backup(path: Path, scratch: Path, progress: ProgressCallback | None = None) -> BackupValidation:
+    """Read and check a whole backup. Databases are extracted below ``scratch`` to open them."""
     try:
         reader = BackupReader(path)
     except InvalidBackupError as error:
         return BackupValidation("invalid", (), (str(error),))
-    with reader:
-        checks = check_files(reader, reader.manifest.files, progress)
+    scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with reader, TempFolder(scratch) as folder:
+        checks = check_files(reader, reader.manifest.files, folder, progress)
         problems = _problems(reader)
     status: ValidationStatus = "valid"
     if any(check.status == "invalid" for check in checks):
@@ -280,14 +384,20 @@ def verify_backup(path: Path, progress: ProgressCallback | None = None) -> Backu
 
 
 def check_files(
-    reader: BackupReader, files: tuple[BackupFile, ...], progress: ProgressCallback | None = None
+    reader: BackupReader,
+    files: tuple[BackupFile, ...],
+    folder: Path,
+    progress: ProgressCallback | None = None,
 ) -> list[FileCheck]:
-    """Read files of a backup to their ends and compare them with the manifest, in several threads."""
+    """Read files of a backup to their ends and compare them with the manifest, in several threads.
+
+    Databases are extracted into ``folder``, which is private, and opened.
+    """
     total, done = sum(file.size for file in files), 0
     checks: list[FileCheck] = []
     threads = min(os.cpu_count() or 1, _MAX_THREADS)
     with ThreadPoolExecutor(threads) as pool:
-        for file, check in zip(files, pool.map(_checker(reader), files), strict=True):
+        for file, check in zip(files, pool.map(_checker(reader, folder), files), strict=True):
             checks.append(check)
             done += file.size
             if progress is not None:
@@ -295,17 +405,59 @@ def check_files(
     return checks
 
 
-def _checker(reader: BackupReader) -> Callable[[BackupFile], FileCheck]:
+def _checker(reader: BackupReader, folder: Path) -> Callable[[BackupFile], FileCheck]:
+    sources = {root.name: root.source for root in reader.manifest.roots}
+
     def check(file: BackupFile) -> FileCheck:
         location = _file_location(reader.manifest, file)
         try:
-            for _ in reader.blocks(file):
-                pass
+            _check_owner(sources[file.root], file)
+            if file.kind == "file":
+                for _ in reader.blocks(file):
+                    pass
+            else:
+                _check_database(reader, sources[file.root], file, folder)
         except FileDamagedError as error:
             return FileCheck(location, "invalid", str(error))
         return FileCheck(location, "valid")
 
     return check
+
+
+def _check_owner(source: str, file: BackupFile) -> None:
+    """Raise `FileDamagedError` if a file is not part of a history, such as settings with commands."""
+    backup = named(source).backup() if source else None
+    if backup is not None and not backup.is_history_path(file.path):
+        raise FileDamagedError(f"not part of the history of {source}")
+
+
+def _check_database(reader: BackupReader, source: str, file: BackupFile, folder: Path) -> None:
+    """Extract a database and open it. Raises `FileDamagedError` if SQLite finds an error in it."""
+    if shutil.disk_usage(folder).free < file.size + _SPARE_BYTES:
+        raise FileDamagedError(f"not checked: {folder} has less than {file.size / 1e6:,.0f} MB of free space")
+    with TemporaryDirectory(dir=folder) as private:
+        copy = reader.extract(file, Path(private, "database"))
+        if not file.size:
+            return  # a database that was created and never written
+        try:
+            with closing(sqlite3.connect(f"{copy.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+                db.execute("pragma trusted_schema = off")
+                tables = {
+                    str(name) for (name,) in db.execute("select name from sqlite_master where type = 'table'")
+                }
+                (verdict,) = db.execute("pragma integrity_check(1)").fetchone()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise FileDamagedError(f"not a database that can be read: {error}") from error
+    if verdict != "ok":
+        raise FileDamagedError(f"damaged: {verdict}")
+    if not source:
+        if not tables >= _ARCHIVE_TABLES:
+            raise FileDamagedError("a database, but not an archive")
+        return
+    backup = named(source).backup()
+    expected = backup.expected_tables(file.path) if backup is not None else frozenset()
+    if expected and tables and tables.isdisjoint(expected):
+        raise FileDamagedError(f"a database without the tables of {source}")
 
 
 def _file_location(manifest: BackupManifest, file: BackupFile) -> str:
@@ -357,6 +509,11 @@ def _extract(reader: BackupReader, file: BackupFile, folder: Path) -> None:
                 f"The archive in {reader.path} is {error}. Run 'backscroll backup verify' for details.",
                 reader.path,
             ) from error
+        try:
+            drop_foreign_triggers(target)
+        except ArchiveError as error:
+            reason = f"The archive in {reader.path} cannot be read: {error}"
+            raise InvalidBackupError(reason, reader.path) from error
         target.replace(folder / file.path)
 
 

@@ -41,7 +41,9 @@ def plan_restore(
 
     ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
     """
-    with BackupReader(backup) as reader, TempFolder() as folder:
+    parent = options.archive_folder
+    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with BackupReader(backup) as reader, TempFolder(parent) as folder:
         plan = _plan(reader, options, folder, progress)
         try:
             _check_processes(plan)

@@ -64,8 +64,7 @@ class RestoreOptions(Struct, frozen=True, kw_only=True):
         """
         if folder in self.known_roots:
             return True
-        names = {root.name for root in self.known_roots}
-        has_name = folder.name in names or any(folder.name.startswith(f"{name}-") for name in names)
+        has_name = folder.name in {root.name for root in self.known_roots}
         parents = [self.home, *(Path(new).absolute() for _, new in self.maps)]
         return has_name and any(folder.is_relative_to(parent) for parent in parents)
 
@@ -137,7 +136,7 @@ def make_plan(
     planned: list[PlannedFile] = []
     warnings: list[str] = []
     shared: dict[str, list[BackupFile]] = {}
-    for file, check in zip(files, check_files(reader, tuple(files), progress), strict=True):
+    for file, check in zip(files, check_files(reader, tuple(files), folder, progress), strict=True):
         one = _planned_file(reader, file, roots[file.root], options, relocations)
         if check.status == "invalid":
             planned.append(replace(one, action="damaged", reason=check.reason))

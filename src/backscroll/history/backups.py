@@ -250,7 +250,7 @@ class Backups:
 
     def validate(self, path: AnyPath, progress: ProgressCallback | None = None) -> BackupValidation:
         """Read a whole backup and compare it with its manifest."""
-        return verify_backup(Path(path).absolute(), progress)
+        return verify_backup(Path(path).absolute(), self._stores.archive_path.parent, progress)
 
     def manifest(self, path: AnyPath) -> BackupManifest:
         """Return the table of contents of a backup. Raises `InvalidBackupError`."""

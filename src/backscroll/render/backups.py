@@ -33,7 +33,8 @@ _VERDICTS = {"valid": "Valid", "warnings": "Valid with warnings", "invalid": "In
 def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
     """Return the content of a backup: counts by root, and what is missing."""
     stats = manifest.stats
-    yield f"  created {_time(manifest.created_at)} on {manifest.platform} by {manifest.program}"
+    writer = one_line(f"{manifest.platform} by {manifest.program}", MAX_PATH_CHARS)
+    yield f"  created {_time(manifest.created_at)} on {writer}"
     yield (
         f"  {pluralize(stats.session_count, 'session')}, {pluralize(stats.message_count, 'message')},"
         f" {pluralize(len(manifest.files), 'file')} in {_size(stats.file_size)}"
@@ -54,7 +55,7 @@ def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
         yield f"  incremental: needs {one_line(base.name, MAX_PATH_CHARS)}"
     yield f"  credentials: {'included' if manifest.has_secrets else 'removed'}"
     for skipped in manifest.skipped:
-        yield f"  not included: {one_line(skipped.path, MAX_PATH_CHARS)}: {skipped.reason}"
+        yield f"  not included: {_reason(skipped.path, skipped.reason)}"
 
 
 def _conditions(filter_: Filter | None) -> Iterator[str]:
@@ -84,7 +85,7 @@ def list_lines(backups: Sequence[BackupSummary]) -> Iterator[str]:
     for backup in backups:
         path = f"{one_line(backup.path, MAX_PATH_CHARS):<{width}}"
         if backup.manifest is None:
-            yield f"{path}  cannot be read: {backup.problem}"
+            yield f"{path}  cannot be read: {one_line(backup.problem or '', MAX_PATH_CHARS)}"
             continue
         stats = backup.manifest.stats
         yield (
@@ -100,15 +101,15 @@ def validation_lines(validation: BackupValidation) -> Iterator[str]:
     yield f"{_VERDICTS[validation.status]}: {files} checked."
     for check in validation.files:
         if check.status != "valid":
-            yield f"  {one_line(check.path, MAX_PATH_CHARS)}: {check.reason}"
-    yield from (f"  {problem}" for problem in validation.problems)
+            yield f"  {_reason(check.path, check.reason)}"
+    yield from (f"  {one_line(problem, MAX_PATH_CHARS)}" for problem in validation.problems)
 
 
 def restore_lines(result: RestoreResult) -> Iterator[str]:
     """Return what a restore does, file by file. Unchanged files are counted only."""
     for file in result.files:
         if file.action != "unchanged":
-            details = ", ".join(_details(file))
+            details = one_line(", ".join(_details(file)), MAX_PATH_CHARS)
             suffix = f" ({details})" if details else ""
             yield f"  {_ACTIONS[file.action]:<10} {one_line(file.path, MAX_PATH_CHARS)}{suffix}"
     counts = Counter(file.action for file in result.files)
@@ -166,6 +167,11 @@ def validation_document(validation: BackupValidation) -> dict[str, Any]:
     manifest = validation.manifest and manifest_document(validation.manifest, with_files=False)
     document: dict[str, Any] = msgspec.to_builtins(validation)
     return document | {"manifest": manifest}
+
+
+def _reason(path: str, reason: str | None) -> str:
+    """Return a path and what is wrong with it. Both may come from a foreign backup."""
+    return f"{one_line(path, MAX_PATH_CHARS)}: {one_line(reason or '', MAX_PATH_CHARS)}"
 
 
 def _time(at: datetime) -> str:

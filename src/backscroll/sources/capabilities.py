@@ -119,6 +119,9 @@ class Backup(Protocol):
         A restore writes no other files: a backup from an unknown source could contain settings with commands.
         """
 
+    def expected_tables(self, path: str) -> frozenset[str]:
+        """Return tables of which a database of the history has at least one, unless it is empty."""
+
     def remove_secrets(self, connection: Connection) -> None:
         """Delete the credentials in a private copy of one of the tool's databases."""
 

@@ -95,6 +95,10 @@ def _session_of_path(path: str, root: Path, *, depth: int) -> str | None:
     return found[0] if found and is_id(found[0]) else None
 
 
+def expected_tables(path: str) -> frozenset[str]:
+    return frozenset({MESSAGES})
+
+
 def remove_secrets(connection: Connection) -> None:
     """Do nothing: the database of version 0.2 has no credentials."""
 

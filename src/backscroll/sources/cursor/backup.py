@@ -63,6 +63,11 @@ def is_history_path(path: str) -> bool:
     return _STORAGE_FILE.fullmatch(path) is not None
 
 
+def expected_tables(path: str) -> frozenset[str]:
+    is_search = path == locations.search_database(Path()).as_posix()
+    return frozenset({"conversations"} if is_search else _KEY_VALUE_TABLES)
+
+
 def remove_secrets(connection: Connection) -> None:
     """Delete logins and tokens, and blank encryption keys."""
     for table in _KEY_VALUE_TABLES:

@@ -52,6 +52,10 @@ def is_history_path(path: str) -> bool:
     return path in (_TRACKING, _PROMPTS)
 
 
+def expected_tables(path: str) -> frozenset[str]:
+    return frozenset({"blobs", "meta"}) if path.endswith("/store.db") else frozenset()
+
+
 def remove_secrets(connection: Connection) -> None:
     """Delete metadata with secret names, and blank secret fields of the other metadata."""
     for key, _, kind, blanked in _secret_rows(connection):

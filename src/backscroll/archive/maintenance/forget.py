@@ -275,7 +275,11 @@ def keep_sessions(db: sqlite3.Connection, sessions: Iterable[SessionKey]) -> Non
         _rebase_kept_bodies(db)
         _delete_other_originals(db)
         db.execute("delete from fragment where id in (select id from other_fragment)")
-        db.execute("delete from unit where id not in (select unit_id from fragment)")
+        _delete_other_titles(db)
+        db.execute(
+            "delete from unit where id not in (select unit_id from fragment)"
+            " and id not in (select unit_id from title_hint)"  # a transcript with the title of another one
+        )
         _remove_deleted_values(db)
         _delete_other_rows(db)
         _delete_other_mentions(db)
@@ -355,9 +359,16 @@ def _delete_other_rows(db: sqlite3.Connection) -> None:
         db.execute(f"delete from {table} where {_OTHERS}")  # noqa: S608 - constants
 
 
+def _delete_other_titles(db: sqlite3.Connection) -> None:
+    """Delete the titles of other sessions, which any transcript may contain."""
+    db.execute(
+        "delete from title_hint where record_hash not in (select record_hash from message)"
+        " and record_hash not in (select record_hash from last_record)"
+    )
+
+
 def _delete_other_mentions(db: sqlite3.Connection) -> None:
-    """Delete titles and subagents of other sessions, and names of folders without units."""
-    db.execute("delete from title_hint where record_hash not in (select record_hash from message)")
+    """Delete subagents of other sessions, and names of folders without units."""
     db.execute("delete from subagent_evidence where agent_id not in (select agent_id from subagent)")
     db.execute(
         "delete from folder_fingerprint where (source, root, path) not in"

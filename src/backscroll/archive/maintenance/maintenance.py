@@ -145,6 +145,15 @@ class Maintenance:
         finally:
             complete.unlink(missing_ok=True)
 
+    def merge(self, other: Path) -> frozenset[SessionKey]:
+        """Add what a private copy of another archive has and this one has not; see `merge_sessions`."""
+        # Imported here: few commands merge archives.
+        from backscroll.archive.maintenance.merge import merge_sessions
+
+        added = merge_sessions(self._db, self._path, other)
+        self._derive()
+        return added
+
     def relocate(self, new_root: NewRoot, maps: PathMaps) -> int:
         """Change paths in a private copy for another machine; see `relocate_units`."""
         return relocate_units(self._db, new_root, maps)

@@ -479,3 +479,61 @@ def _map_strings(db: sqlite3.Connection, shard: str) -> None:
         f"insert into string_map_{shard} select s.id, m.id"  # noqa: S608
         f" from {shard}.string s join main.string m on m.text = s.text"
     )
+
+
+# The archive of a backup
+
+
+def merge_archive(db: sqlite3.Connection, other: Path) -> None:
+    """Merge a private copy of another archive, which has only sessions that this one does not have.
+
+    A unit that both have, such as a prompt log, keeps its originals; what the other one read from it is
+    added. The caller opens no transaction, and derives sessions afterwards.
+    """
+    with _attached(db, [other]) as names:
+        (name,) = names
+        db.execute("begin immediate")
+        try:
+            shard = _Shard(name, *_max_ids(db, "main"))
+            _map_strings(db, name)
+            _map_units(db, shard)
+            for table in ("unit", "blob_chunk", *_UNIT_TABLES, *_FRAGMENT_TABLES):
+                _merge_table(db, table, shard)
+            db.execute(f"insert or ignore into main.hook_event select * from {name}.hook_event")  # noqa: S608
+        except BaseException:
+            if db.in_transaction:
+                db.execute("rollback")
+            raise
+        db.execute("commit")
+
+
+def _map_units(db: sqlite3.Connection, shard: _Shard) -> None:
+    """Fill a temporary table with the new id of each unit: that of one at the same place, or a new one."""
+    db.execute(
+        "create temp table if not exists unit_map"
+        " (old_id integer primary key, new_id integer, is_new integer)"
+    )
+    db.execute("delete from unit_map")
+    db.execute(
+        "insert into unit_map select o.id, coalesce(m.id, o.id + ?), m.id is null"  # noqa: S608
+        f" from {shard.name}.unit o left join main.unit m on m.path = o.path and m.key = o.key",
+        [shard.units],
+    )
+
+
+def _merge_table(db: sqlite3.Connection, table: str, shard: _Shard) -> None:
+    columns = [name for _, name, *_ in db.execute(f"pragma main.table_info({table})")]
+    changed = _changed_columns(table, shard)
+    new_unit = "(select new_id from unit_map where old_id = {})"
+    for name in ("unit_id", "delta_base_unit_id"):
+        changed[name] = new_unit.format(name)
+    changed["delta_base_fragment_id"] = f"delta_base_fragment_id + {shard.fragments}"
+    if table == "fragment":
+        changed |= {"is_derived": "0", "compared_count": "0"}
+    values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
+    condition = ""
+    if table == "unit":
+        condition = " where id in (select old_id from unit_map where is_new)"
+    elif table in _UNIT_TABLES and table not in ("fragment", "title_hint", "subagent_evidence"):
+        condition = " where unit_id in (select old_id from unit_map where is_new)"
+    db.execute(f"insert into main.{table} select {values} from {shard.name}.{table}{condition}")  # noqa: S608

@@ -34,6 +34,8 @@ def test_sessions_that_are_restored_one_by_one_are_complete(sample: SampleHistor
     shutil.rmtree(root)
     history = History(roots=roots, home=tmp_path / "second")
     restored: list[str] = []
+    if str(sample) == "claude-code 0.2":
+        pytest.skip("sessions in the database of version 0.2 come back with the whole backup only")
     for session in sessions[:2]:
         result = history.restore_backup(backup, sessions=[session.ref])
         assert result.sessions_restored == 1, session.ref
@@ -91,9 +93,11 @@ def test_one_cursor_session_is_inserted_into_the_store(two_sessions: Path, tmp_p
     (inserted,) = [file for file in result.files if file.action == "insert"]
     assert (inserted.session_id, result.sessions_restored) == (ref.partition(":")[2], 1)
     after = keyed_rows(store)
-    assert after.keys() == before.keys()
+    # The archive does not keep the checkpoints of single prompts, and what only they refer to.
+    assert {key[:8] for key in before.keys() - after.keys()} <= {b"agentKv:"}
+    assert after.keys() <= before.keys()
     assert {key: value for key, value in after.items() if b"composerData" not in key} == {
-        key: value for key, value in before.items() if b"composerData" not in key
+        key: value for key, value in before.items() if key in after and b"composerData" not in key
     }
     secrets = [row for row in logins if row[1].startswith((b"cursorAuth", b"secret", b"mcpOAuth"))]
     assert secrets
@@ -112,13 +116,11 @@ def test_a_session_that_continued_is_kept_without_force(two_sessions: Path, tmp_
         db.commit()
     changed = keyed_rows(store)
     kept = library(tmp_path).restore_backup(two_sessions, sessions=[ref])
-    assert [(file.action, file.session_id) for file in kept.files if file.action == "kept"] == [
-        ("kept", ref.partition(":")[2])
-    ]
+    assert [(one.ref, one.action) for one in kept.sessions] == [(ref, "differing")]
     assert (kept.files_restored, keyed_rows(store)) == (0, changed)
     other = ref_of(tmp_path, "Two").partition(":")[2].encode()
-    replaced = library(tmp_path).restore_backup(two_sessions, sessions=[ref], force=True)
-    assert [file.action for file in replaced.files] == ["replace"]
+    replaced = library(tmp_path).restore_backup(two_sessions, sessions=[ref], prefer="backup")
+    assert [(one.ref, one.action) for one in replaced.sessions] == [(ref, "added")]
     after = keyed_rows(store)
     assert b'"name":"One"' in after[key.encode()]
     assert {one: after[one] for one in after if other in one} == {
@@ -174,14 +176,15 @@ def test_a_session_is_named_by_its_index_in_the_backup(two_sessions: Path, tmp_p
         library(tmp_path).restore_backup(two_sessions, sessions=["ffffffff"])
 
 
-def test_a_session_of_a_damaged_archive_is_found_by_its_id(two_sessions: Path, tmp_path: Path) -> None:
+def test_a_session_of_a_damaged_archive_is_not_restored(two_sessions: Path, tmp_path: Path) -> None:
     ref = ref_of(tmp_path, "One")
     data = bytearray(two_sessions.read_bytes())
     data[data.index(b"archive/archive.db.zst") + 200] ^= 1
     two_sessions.write_bytes(data)
     shutil.rmtree(tmp_path / "cursor")
-    result = library(tmp_path).restore_backup(two_sessions, sessions=[ref[:15]])
-    assert result.sessions_restored == 1
+    with pytest.raises(RestoreError, match=r"The archive in .* is damaged"):
+        library(tmp_path).restore_backup(two_sessions, sessions=[ref[:15]])
+    assert not (tmp_path / "cursor").exists()
 
 
 @pytest.mark.parametrize("sample", HISTORIES, ids=str)
@@ -228,5 +231,3 @@ def test_a_session_in_the_archive_and_one_in_the_files_are_restored_together(tmp
         assert (result.files_restored, result.sessions_restored) == (2, 2)
         history.sync()
         assert not any(one.is_gone for one in history.all_sessions())
-        with pytest.raises(RestoreError, match="--map"):
-            history.restore_backup(backup, sessions=[lost.session_id], path_map={"/a": "/b"})

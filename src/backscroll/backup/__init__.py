@@ -8,5 +8,5 @@ writer.py        write the ZIP file
 reader.py        open a backup, read and check its files, and extract its archive
 folder.py        the folder of backups: names, list, prune; check and publish a new file
 restore_plan.py  which files of a backup go where, and with which content
-restore.py       restore all of a backup, one source, or some sessions
+restore.py       restore the files, and open the archive whose sessions are added to the tools' stores
 """

@@ -198,8 +198,9 @@ def _list_files(
     roots: Iterable[tuple[Source, Path]], archive: Archive, selection: Selection | None
 ) -> list[FileToBackUp]:
     """Return all files: first those of the tools, then their databases, then the archive."""
-    ids = frozenset(one.id for one in selection.sessions) if selection is not None else None
-    found = files_to_back_up(roots, archive.originals.session_ids_by_path(), ids)
+    if selection is not None:  # the archive has the files, rows and annotations of these sessions
+        return [_archive_file(archive)]
+    found = files_to_back_up(roots, archive.originals.session_ids_by_path())
     return [*sorted(found, key=lambda file: file.kind == "database"), _archive_file(archive)]
 
 
@@ -246,8 +247,6 @@ class _Run:
                 _check_name(file)
                 if (unchanged := self._unchanged(file)) is not None:
                     self._files.append(unchanged)
-                elif file.kind == "file" and file.selected_ids is not None:
-                    self._add_records(file, file.selected_ids)
                 elif file.kind == "file":
                     self._add_content(file, file.location)
                 else:
@@ -291,8 +290,6 @@ class _Run:
         copy: Path | None = None
         try:
             copy = self._archive_copy() if file.source is None else self._snapshots.take(file)
-            if copy is None:
-                return
             if (same := self._same_in_base(file, copy)) is not None:
                 self._files.append(same)
             else:
@@ -313,21 +310,6 @@ class _Run:
             sessions = [SessionKey(one.platform, one.id) for one in self._request.selection.sessions]
             self._archive.maintenance.copy_sessions(copy, sessions)
         return copy
-
-    def _add_records(self, file: FileToBackUp, ids: frozenset[str]) -> None:
-        """Add the records of selected sessions in a file. A file without any is left out."""
-        source_backup = file.source.backup() if file.source is not None else None
-        assert source_backup is not None
-        try:
-            with file.location.open("rb") as opened:
-                records = source_backup.select_records(file.path, opened, ids)
-        except OSError as error:
-            raise _UnreadableError(error.strerror or str(error)) from error
-        if records:
-            copy = self._folder / "records"
-            copy.write_bytes(records)
-            os.utime(copy, ns=(file.modified_ns, file.modified_ns))
-            self._add_content(file, copy)
 
     def _same_in_base(self, file: FileToBackUp, copy: Path) -> BackupFile | None:
         if self._base is None:

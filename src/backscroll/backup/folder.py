@@ -88,13 +88,11 @@ def check_target(target: Path, base: Path | None = None, *, force: bool) -> None
 def check_space(target: Path, scratch: Path, files: list[FileToBackUp]) -> None:
     """Raise `BackupError` if a disk has not enough space for the backup, or the copies of databases.
 
-    ``scratch`` is the folder of the copies. How much of a database is selected is not known yet. Such files
-    do not count.
+    ``scratch`` is the folder of the copies.
     """
-    whole = [file for file in files if file.selected_ids is None]
-    largest_copy = max((file.size for file in whole if file.kind != "file"), default=0)
+    largest_copy = max((file.size for file in files if file.kind != "file"), default=0)
     folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
-    needed = {folder: sum(file.size for file in whole) // _EXPECTED_RATIO}
+    needed = {folder: sum(file.size for file in files) // _EXPECTED_RATIO}
     if folder.stat().st_dev == scratch.stat().st_dev:
         needed[folder] += _COPIES * largest_copy
     else:

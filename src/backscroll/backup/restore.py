@@ -1,123 +1,165 @@
-"""Restore a backup: all of it, one source, or some sessions."""
+"""Restore a backup: its files, and the archive whose sessions are added to the tools' stores."""
 
 import os
 import shutil
-import sqlite3
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from msgspec.structs import replace
-
+from backscroll.archive.archive import Archive
+from backscroll.archive.session_key import SessionKey
 from backscroll.backup.reader import BackupReader, FileDamagedError
-from backscroll.backup.restore_plan import PlannedFile, PlannedInsert, RestoreOptions, RestorePlan, make_plan
+from backscroll.backup.restore_plan import (
+    PlannedFile,
+    Relocations,
+    RestoreOptions,
+    RestorePlan,
+    make_plan,
+)
 from backscroll.changes.change_log import ChangeLog
-from backscroll.changes.files import file_hash
 from backscroll.errors import RestoreError, ToolRunningError
-from backscroll.model.backup import ProgressCallback, RestoreResult
-from backscroll.model.change import ChangePlan, FileChange
-from backscroll.readers.sqlite import Database
+from backscroll.model.backup import ProgressCallback, RestoredFile
+from backscroll.model.change import Change, ChangePlan, FileChange
+from backscroll.model.stream import RawRow
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import named, names
-from backscroll.sources.capabilities import Backup
 
-_CHANGING_ACTIONS = ("create", "replace", "insert")
-_LOG_SUFFIXES = ("-wal", "-journal")
-_EMPTY_HASH = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes
 _CONNECTION_BYTE = 128  # UNIX_SHM_DMS in SQLite
 _LAYOUTS = {"linux": "hhqqi4x", "darwin": "qqihh"}  # struct flock
 
 
-def plan_restore(
-    backup: Path,
-    options: RestoreOptions,
-    progress: ProgressCallback | None = None,
-    *,
-    with_running: bool = False,
-) -> RestoreResult:
-    """Return what `restore_backup` would do. Raises the same errors.
+class BackupRestore:
+    """One restore of a backup: its plan, and a private copy of its archive with the paths of this machine.
 
-    ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
+    A context manager. Raises `InvalidBackupError` or `RestoreError`; then nothing is changed.
     """
-    parent = options.archive_folder
-    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with BackupReader(backup) as reader, TempFolder(parent) as folder:
-        plan = _plan(reader, options, folder, progress)
+
+    def __init__(
+        self, backup: Path, options: RestoreOptions, progress: ProgressCallback | None = None
+    ) -> None:
+        options.archive_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.backup = backup
+        self.options = options
+        self._reader = BackupReader(backup)
+        self._scratch = TempFolder(options.archive_folder)
+        self._archive: Archive | None = None
         try:
-            _check_processes(plan)
-        except ToolRunningError as error:
-            if not with_running:
-                raise
-            return replace(_result(plan), blocked_by=error.reason)
-        return _result(plan)
+            self._reader.check_bases()
+            self._relocations = Relocations(self._reader, options, self._scratch.path)
+            self.plan: RestorePlan = make_plan(
+                self._reader, options, self._relocations, self._scratch.path, progress
+            )
+        except BaseException:
+            self.close()
+            raise
 
+    def __enter__(self) -> Self:
+        return self
 
-def restore_backup(
-    backup: Path,
-    options: RestoreOptions,
-    change_log: ChangeLog,
-    *,
-    progress: ProgressCallback | None = None,
-) -> RestoreResult:
-    """Restore the valid files of a backup. What exists and differs is kept unless ``force`` is set.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
-    Raises `InvalidBackupError`, `RestoreError`, `ToolRunningError` or `ChangeConflictError`; then nothing is
-    changed.
-    """
-    change_log.recover()
-    parent = options.archive_folder
-    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with BackupReader(backup) as reader, TempFolder(parent) as folder:
-        plan = _plan(reader, options, folder, progress)
-        _check_processes(plan)
-        result = _result(plan)
-        if not result.files_restored:
-            return result
+    def close(self) -> None:
+        if self._archive is not None:
+            self._archive.close()
+        self._reader.close()
+        self._scratch.close()
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the backup contains selected sessions only. All of them are in its archive."""
+        return self._reader.manifest.is_filtered
+
+    @cached_property
+    def archive(self) -> Archive | None:
+        """The archive in the backup, with new paths; None if it is missing, damaged or of a newer version."""
+        copy = self._copy_archive("sessions.db")
+        if copy is not None:
+            self._archive = Archive(copy)
+        return self._archive
+
+    def merge_archive(self, archive: Archive, sessions: Collection[SessionKey]) -> None:
+        """Add those of the sessions, and their annotations, that an archive does not have."""
+        if (copy := self._copy_archive("merged.db")) is not None:
+            archive.maintenance.merge(copy, sessions)
+
+    def _copy_archive(self, name: str) -> Path | None:
+        copy = self._relocations.archive_copy
+        if copy is None:
+            return None
+        target = self._scratch.path / name
+        target.touch(mode=0o600)
+        shutil.copyfile(copy, target)
+        return target
+
+    def relocated_row(self, source: str, root: Path, row: RawRow) -> RawRow:
+        """Return an archived row with the paths of this machine."""
+        return self._relocations.row(source, str(root), row) if self.options.maps else row
+
+    @property
+    def file_results(self) -> tuple[RestoredFile, ...]:
+        return self.plan.results
+
+    @property
+    def created(self) -> frozenset[Path]:
+        """The files that the restore creates or replaces, and those that are equal already."""
+        return frozenset(
+            one.target
+            for one in self.plan.files
+            if one.action in ("create", "replace")
+            or one.lines
+            or (one.action == "unchanged" and one.file.kind == "file" and not one.file.is_shared)
+        )
+
+    def check_processes(self) -> None:
+        """Raise `ToolRunningError` if a process has open what would be changed."""
+        _check_file_processes(_changed(self.plan))
+
+    def apply(self, log: ChangeLog, batch: str) -> Change | None:
+        """Restore the files. Return the change; None if there is nothing to restore."""
+        changed = _changed(self.plan)
+        lines = tuple(line for one in self.plan.files for line in one.lines)
+        if not changed and not lines:
+            return None
+        sessions = {f"{one.source}:{id_}" for one in changed for id_ in one.file.session_ids}
+        plan = ChangePlan(
+            what=f"Restore {self.backup.name}",
+            sessions=tuple(sorted(sessions)),
+            files=tuple(map(_file_change, changed)),
+            lines=lines,
+            batch=batch,
+        )
         try:
-            change = change_log.apply(_change_plan(backup, plan, folder))
+            change = log.apply(plan)
         except FileDamagedError as error:
-            raise RestoreError(f"{backup} changed while it was read: {error}.", backup) from error
-    changed = _changed(plan)
-    _set_times(changed)
-    if any(one.file.kind == "archive" for one in changed):
-        shutil.rmtree(options.archive_folder / "index", ignore_errors=True)  # of the former archive
-    return replace(result, change_id=change.id)
-
-
-def _plan(
-    reader: BackupReader, options: RestoreOptions, folder: Path, progress: ProgressCallback | None
-) -> RestorePlan:
-    reader.check_bases()
-    return make_plan(reader, options, folder, progress)
-
-
-def _result(plan: RestorePlan) -> RestoreResult:
-    results = plan.results
-    changed = {file.path for file in results if file.action in _CHANGING_ACTIONS}
-    sessions = {id_ for one in _changed(plan) for id_ in one.file.session_ids}
-    for insert in plan.inserts:
-        found = [one for one in insert.plan.results if one.action in _CHANGING_ACTIONS]
-        inserted = {one.session_id for one in found if one.session_id is not None}
-        # A created file and lines of a log contain all selected sessions of the root.
-        sessions |= insert.session_ids & inserted if inserted or not found else insert.session_ids
-    return RestoreResult(
-        files=results,
-        files_restored=len(changed),
-        sessions_restored=len(sessions),
-        warnings=plan.warnings,
-    )
+            raise RestoreError(f"{self.backup} changed while it was read: {error}.", self.backup) from error
+        _set_times(changed)
+        if any(one.file.kind == "archive" for one in changed):
+            shutil.rmtree(self.options.archive_folder / "index", ignore_errors=True)  # of the former archive
+        return change
 
 
 def _changed(plan: RestorePlan) -> list[PlannedFile]:
     return [one for one in plan.files if one.action in ("create", "replace")]
 
 
-def _check_processes(plan: RestorePlan) -> None:
-    """Raise `ToolRunningError` if a process has open what would be changed."""
-    _check_file_processes(_changed(plan))
-    _check_insert_processes(plan.inserts)
+def _file_change(one: PlannedFile) -> FileChange:
+    return FileChange(
+        path=one.target,
+        content=one.content,
+        before=one.current_hash,
+        size=one.file.size,
+        label=one.file.kind,
+        # Every command adds to the archive. Undo of the tools' files must not depend on it.
+        is_left_if_changed=one.file.kind == "archive",
+    )
 
 
 def _check_file_processes(changed: Iterable[PlannedFile]) -> None:
@@ -127,27 +169,15 @@ def _check_file_processes(changed: Iterable[PlannedFile]) -> None:
         if one.source:
             session_ids.setdefault((one.source, one.root), set()).update(one.file.session_ids)
     for (name, root), ids in session_ids.items():
-        _check_tool(name, root, frozenset(ids))
+        writer = named(name).writer()
+        for process in writer.blocking_processes(root, ids) if writer is not None else ():
+            raise ToolRunningError(process.reason, process.pid)
     for one in changed:
         pid = _process_holding(one.target) if one.file.kind != "file" else None
         if pid is None and one.source and len(one.file.session_ids) == 1:
             processes = named(one.source).processes()
             pid = processes.open_process(one.root, one.file.session_ids[0]) if processes is not None else None
-        _refuse(pid, one.target)
-
-
-def _check_insert_processes(inserts: Iterable[PlannedInsert]) -> None:
-    for one in inserts:
-        if one.plan.files or one.plan.lines or one.plan.rows:
-            _check_tool(one.source, one.root, one.session_ids)
-            for database in {row.database for row in one.plan.rows}:
-                _refuse(_process_holding(database), database)
-
-
-def _check_tool(name: str, root: Path, session_ids: frozenset[str]) -> None:
-    writer = named(name).writer()
-    for process in writer.blocking_processes(root, session_ids) if writer is not None else ():
-        raise ToolRunningError(process.reason, process.pid)
+        refuse_if_open(pid, one.target)
 
 
 def _process_holding(database: Path) -> int | None:
@@ -171,91 +201,14 @@ def _process_holding(database: Path) -> int | None:
     return int(pid) if kind != fcntl.F_UNLCK and pid > 0 else None
 
 
-def _refuse(pid: int | None, path: Path) -> None:
+def refuse_if_open(pid: int | None, path: Path) -> None:
     if pid is not None:
         raise ToolRunningError(f"Process {pid} has {path} open. Close that program, then restore again.", pid)
 
 
-def _change_plan(backup: Path, plan: RestorePlan, folder: Path) -> ChangePlan:
-    changed, inserts = _changed(plan), plan.inserts
-    sessions = {f"{one.source}:{id_}" for one in changed for id_ in one.file.session_ids}
-    sessions |= {f"{one.source}:{id_}" for one in inserts for id_ in one.session_ids}
-    return ChangePlan(
-        what=f"Restore {backup.name}",
-        sessions=tuple(sorted(sessions)),
-        files=(*_changes(changed, folder), *(file for one in inserts for file in one.plan.files)),
-        lines=tuple(line for one in inserts for line in one.plan.lines),
-        rows=tuple(row for one in inserts for row in one.plan.rows),
-    )
-
-
-def _changes(changed: Iterable[PlannedFile], folder: Path) -> Iterator[FileChange]:
-    for number, one in enumerate(changed):
-        if one.file.kind != "file":
-            yield from _emptied_logs(one.target)
-        content: Callable[[], Iterable[bytes]] = one.content
-        if one.file.kind == "database" and one.action == "replace":
-            content = _with_current_secrets(one, folder / f"{number}.db")
-        yield FileChange(
-            path=one.target,
-            content=content,
-            before=one.current_hash,
-            size=one.file.size,
-            label=one.file.kind,
-            # Every command adds to the archive. Undo of the tools' files must not depend on it.
-            is_left_if_changed=one.file.kind == "archive",
-        )
-
-
-def _emptied_logs(database: Path) -> Iterator[FileChange]:
-    """Empty the log and the journal of a database before it is replaced: they belong to the old file."""
-    for suffix in _LOG_SUFFIXES:
-        path = database.with_name(database.name + suffix)
-        if (before := file_hash(path)) not in (None, _EMPTY_HASH):
-            yield FileChange(path=path, content=lambda: (), before=before, label="log")
-
-
-def _with_current_secrets(one: PlannedFile, copy: Path) -> Callable[[], Iterable[bytes]]:
-    """Write a restored database to a private file, with the credentials of the one that it replaces."""
-    source_backup = named(one.source).backup()
-    assert source_backup is not None
-    copy.touch(mode=0o600)
-    with copy.open("wb") as file:
-        for block in one.content():
-            file.write(block)
-    try:
-        with (
-            closing(sqlite3.connect(copy, isolation_level=None)) as restored,
-            Database(one.target) as current,
-        ):
-            restored.text_factory = bytes
-            (mode,) = restored.execute("pragma journal_mode").fetchone()
-            restored.execute("pragma journal_mode = delete")
-            current.read(lambda connection: _copy_secrets(source_backup, connection, restored))
-            if mode == b"wal":
-                restored.execute("pragma journal_mode = wal")
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise RestoreError(
-            f"The logins in {one.target} cannot be read: {error}. Move the file away and restore again.",
-            one.target,
-        ) from error
-    return lambda: _blocks(copy)
-
-
-def _copy_secrets(source_backup: Backup, current: sqlite3.Connection, restored: sqlite3.Connection) -> None:
-    restored.execute("begin")
-    try:
-        source_backup.copy_secrets(current, restored)
-    except BaseException:
-        restored.execute("rollback")
-        raise
-    restored.execute("commit")
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(1024 * 1024):
-            yield block
+def check_database(database: Path) -> None:
+    """Raise `ToolRunningError` if a process has a database open."""
+    refuse_if_open(_process_holding(database), database)
 
 
 def _set_times(changed: Iterable[PlannedFile]) -> None:

@@ -1,7 +1,7 @@
 """Consistent copies of databases, without credentials.
 
 Deleting a row leaves its bytes in unused parts of the file, and so did every deletion of the tool before.
-``vacuum into`` writes a new file with the current rows only. A copy of some sessions is a new file, too.
+``vacuum into`` writes a new file with the current rows only.
 `SnapshotQueue` takes snapshots in another thread while the caller compresses other files.
 """
 
@@ -16,9 +16,6 @@ from typing import Self
 
 from backscroll.backup.sources import FileToBackUp
 from backscroll.readers.sqlite import Database
-from backscroll.sources.capabilities import Backup
-
-CopyRows = Callable[[sqlite3.Connection, sqlite3.Connection], bool]  # to an empty database; False if nothing
 
 BUSY_TIMEOUT_SECONDS = 10.0
 _CACHE_KB = 16 * 1024
@@ -28,18 +25,15 @@ def take_snapshot(
     database: Path,
     folder: Path,
     remove_secrets: Callable[[sqlite3.Connection], None] | None,
-    copy_rows: CopyRows | None = None,
-) -> Path | None:
+) -> Path:
     """Copy a database of another program into a folder, with the content of its log. Return the copy.
 
-    ``remove_secrets`` deletes rows of the copy; None keeps everything. ``copy_rows`` copies some rows instead
-    of the whole database; if there are none, None is returned. The database may be in use. Raises
+    ``remove_secrets`` deletes rows of the copy; None keeps everything. The database may be in use. Raises
     `DatabaseUnreadableError`, `DatabaseLockedError` or `sqlite3.Error`.
     """
     copy = folder / "copy.db"
     with Database(database, busy_timeout=BUSY_TIMEOUT_SECONDS) as source:
-        if not source.read(lambda connection: _copy(connection, copy, copy_rows)):
-            return None
+        source.read(lambda connection: _copy(connection, copy))
     if remove_secrets is None:
         return copy
     cleaned = folder / "cleaned.db"
@@ -60,19 +54,12 @@ def take_snapshot(
     return cleaned
 
 
-def _copy(connection: sqlite3.Connection, target: Path, copy_rows: CopyRows | None) -> bool:
+def _copy(connection: sqlite3.Connection, target: Path) -> None:
     _delete(target)
     target.touch(mode=0o600)
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
         copy.execute("pragma synchronous = off")
-        if copy_rows is None:
-            connection.backup(copy)
-            return True
-        copy.execute("pragma journal_mode = off")
-        copy.execute("begin")
-        is_found = copy_rows(connection, copy)
-        copy.execute("commit")
-        return is_found
+        connection.backup(copy)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -88,11 +75,6 @@ def _delete(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def selected_rows(source_backup: Backup, path: str, session_ids: frozenset[str]) -> CopyRows:
-    """Return the function that copies the rows of selected sessions."""
-    return lambda original, copy: source_backup.copy_sessions(path, original, copy, session_ids)
-
-
 class SnapshotQueue:
     """Takes snapshots of databases in order, one ahead of the caller. A context manager."""
 
@@ -102,7 +84,7 @@ class SnapshotQueue:
         self._pool = ThreadPoolExecutor(1)
         self._waiting: deque[FileToBackUp] = deque()
         self._count = 0
-        self._started: dict[Path, Future[Path | None]] = {}
+        self._started: dict[Path, Future[Path]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -117,11 +99,8 @@ class SnapshotQueue:
         self._waiting.extend(files)
         self._start_next()
 
-    def take(self, file: FileToBackUp) -> Path | None:
-        """Return the snapshot of a database; None if it contains no selected session.
-
-        The caller deletes it. Raises the errors of `take_snapshot`.
-        """
+    def take(self, file: FileToBackUp) -> Path:
+        """Return the snapshot of a database. The caller deletes it. Raises the errors of `take_snapshot`."""
         if file.location not in self._started:
             self._start(file)
         future = self._started.pop(file.location)
@@ -141,12 +120,8 @@ class SnapshotQueue:
         self._started[file.location] = self._pool.submit(_snapshot, file, folder, self._with_secrets)
 
 
-def _snapshot(file: FileToBackUp, folder: Path, with_secrets: bool) -> Path | None:
-    """Copy a database, or the selected sessions in it."""
-    source_backup, ids = file.source.backup() if file.source is not None else None, file.selected_ids
+def _snapshot(file: FileToBackUp, folder: Path, with_secrets: bool) -> Path:
+    """Copy a database."""
+    source_backup = file.source.backup() if file.source is not None else None
     assert source_backup is not None
-    remove_secrets = None if with_secrets else source_backup.remove_secrets
-    if ids is None:
-        return take_snapshot(file.location, folder, remove_secrets)
-    copy_rows = selected_rows(source_backup, file.path, ids)
-    return take_snapshot(file.location, folder, remove_secrets, copy_rows)
+    return take_snapshot(file.location, folder, None if with_secrets else source_backup.remove_secrets)

@@ -24,22 +24,16 @@ class FileToBackUp(Struct, frozen=True):
     session_ids: tuple[str, ...] = ()
     is_shared: bool = False  # belongs to several sessions
     source: Source | None = None  # None for the archive
-    selected_ids: frozenset[str] | None = None  # of the sessions to copy from a shared file; None for all
 
 
 def files_to_back_up(
     roots: Iterable[tuple[Source, Path]],
     session_ids: Mapping[str, tuple[str, ...]],
-    selected_ids: frozenset[str] | None = None,
 ) -> Iterator[FileToBackUp]:
     """Return the files of all roots that exist. A file below two roots is returned once.
 
-    ``session_ids`` are the sessions that were read from a file, by path. With ``selected_ids``, only files of
-    these sessions are returned.
+    ``session_ids`` are the sessions that were read from a file, by path.
     """
-    paths: frozenset[str] = frozenset()
-    if selected_ids is not None:
-        paths = frozenset(path for path, ids in session_ids.items() if not selected_ids.isdisjoint(ids))
     names: dict[str, int] = {}
     seen: set[str] = set()
     for source, path in roots:
@@ -49,11 +43,7 @@ def files_to_back_up(
         number = names[source.name] = names.get(source.name, 0) + 1
         name = source.name if number == 1 else f"{source.name}-{number}"
         root = BackupRoot(name, source.name, str(path.absolute()))
-        files: Iterable[SourceFile] = backup.backup_files(Path(root.path))
-        ids = selected_ids
-        if selected_ids is not None:
-            files, ids = backup.select_files(Path(root.path), selected_ids, paths)
-        files = list(files)
+        files = list(backup.backup_files(Path(root.path)))
         subagents = _subagents(files, session_ids)
         for file in files:
             relative = Path(file.path).relative_to(root.path).as_posix()
@@ -63,8 +53,6 @@ def files_to_back_up(
             seen.add(real)
             size, modified_ns = _status(file.path, is_database=file.is_database)
             found = session_ids.get(file.path) or _owners(file, subagents)
-            if selected_ids is not None:
-                found = tuple(one for one in found if one in selected_ids)
             yield FileToBackUp(
                 root,
                 relative,
@@ -75,7 +63,6 @@ def files_to_back_up(
                 found,
                 file.is_shared,
                 source,
-                ids if file.is_shared else None,
             )
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from msgspec.structs import replace
 
+from backscroll.archive.session_key import SessionKey
 from backscroll.backup.create import BackupRequest, Selection, create_backup, plan_backup
 from backscroll.backup.folder import (
     delete_backup,
@@ -14,11 +16,9 @@ from backscroll.backup.folder import (
     read_manifest,
 )
 from backscroll.backup.reader import extract_archive, verify_backup
-from backscroll.backup.restore import plan_restore, restore_backup
+from backscroll.backup.restore import BackupRestore
 from backscroll.backup.restore_plan import RestoreOptions
-from backscroll.changes.change_log import ChangeLog
 from backscroll.errors import (
-    InvalidBackupError,
     RestoreError,
     SessionNotFoundError,
     ToolRunningError,
@@ -31,20 +31,28 @@ from backscroll.model.backup import (
     BackupStats,
     BackupSummary,
     BackupValidation,
+    Prefer,
     ProgressCallback,
+    RestoredSession,
     RestoreResult,
 )
 from backscroll.model.session import Filter, SessionSummary
 from backscroll.sources import named
 from backscroll.stores.lookup import (
     AnyPath,
+    check_choice,
     find_session,
     find_session_to_change,
     find_top_session,
     find_workspace,
 )
 from backscroll.stores.stores import Stores
-from backscroll.transfer.restore import restore_archived
+from backscroll.transfer.restore import (
+    BackupSession,
+    apply_backup_session,
+    check_backup_processes,
+    plan_backup_session,
+)
 
 list_ = list  # `Backups.list` hides the name
 
@@ -155,16 +163,38 @@ class Backups:
         sessions: Sequence[str] = (),
         path_map: Mapping[str, str] | None = None,
         force: bool = False,
+        prefer: Prefer | None = None,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
-        """Restore a backup, or one source or some sessions of it."""
-        options = self._restore_options(Path(path), source, sessions, path_map, force=force)
-        self._stores.close()  # the archive may be restored too
-        log = ChangeLog(options.archive_folder / "changes")
-        result = RestoreResult(files=())
-        if options.sessions or not options.archived_sessions:
-            result = restore_backup(Path(path).absolute(), options, log, progress=progress)
-        return self._restore_archived(Path(path), options, result, log)
+        """Add what is missing from a backup: files, and sessions of databases and of the archive.
+
+        What exists and differs is kept, or replaced if ``prefer`` is ``backup``; ``force`` is the same. No
+        database is replaced.
+        """
+        options = self._restore_options(
+            source, sessions, path_map, prefer or ("backup" if force else "machine")
+        )
+        log = self._stores.change_log
+        log.recover()
+        with BackupRestore(Path(path).absolute(), options, progress) as restore:
+            planned = self._plan_sessions(restore)
+            restore.check_processes()
+            check_backup_processes(planned)
+            result = self._result(restore, planned)
+            if restore.plan.merges_archive:
+                self._merge_archive(restore)
+            self._stores.close()  # the archive may be restored too
+            batch = uuid4().hex[:12]
+            change = restore.apply(log, batch)
+            done = [
+                one if one.changes.is_empty else apply_backup_session(restore, log, one, batch)
+                for one in planned
+            ]
+            change_ids = [one.id for one in log.entries() if one.batch == batch]
+            return replace(
+                self._counted(restore, result, done),
+                change_id=change_ids[0] if change_ids else change.id if change is not None else None,
+            )
 
     def plan_restore(
         self,
@@ -174,6 +204,7 @@ class Backups:
         sessions: Sequence[str] = (),
         path_map: Mapping[str, str] | None = None,
         force: bool = False,
+        prefer: Prefer | None = None,
         with_running: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
@@ -181,72 +212,127 @@ class Backups:
 
         ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
         """
-        options = self._restore_options(Path(path), source, sessions, path_map, force=force)
-        result = RestoreResult(files=())
-        if options.sessions or not options.archived_sessions:
-            result = plan_restore(Path(path).absolute(), options, progress, with_running=with_running)
-        try:
-            return self._restore_archived(Path(path), options, result, None)
-        except ToolRunningError as error:
-            if not with_running:
-                raise
-            return replace(result, blocked_by=error.reason)
-
-    def _restore_archived(
-        self, path: Path, options: RestoreOptions, result: RestoreResult, log: ChangeLog | None
-    ) -> RestoreResult:
-        """Restore the selected sessions that only the archive of the backup contains."""
-        if not options.archived_sessions:
+        options = self._restore_options(
+            source, sessions, path_map, prefer or ("backup" if force else "machine")
+        )
+        with BackupRestore(Path(path).absolute(), options, progress) as restore:
+            planned = self._plan_sessions(restore)
+            result = self._result(restore, planned)
+            try:
+                restore.check_processes()
+                check_backup_processes(planned)
+            except ToolRunningError as error:
+                if not with_running:
+                    raise
+                return replace(result, blocked_by=error.reason)
             return result
-        stores = self.open(path)
+
+    def _plan_sessions(self, restore: BackupRestore) -> list_[BackupSession]:
+        """Plan the sessions of the backup that the options select."""
+        return [
+            plan_backup_session(restore, one)
+            for one in self._selected(restore)
+            if not one.is_gone or restore.options.sessions or restore.is_filtered
+        ]
+
+    def _selected(self, restore: BackupRestore) -> list_[SessionSummary]:
+        """Return the selected sessions in the archive of the backup. Raises `RestoreError`."""
+        archive, options = restore.archive, restore.options
+        if archive is None:
+            if not options.sessions and not restore.is_filtered:
+                return []
+            raise RestoreError(
+                f"The archive in {restore.backup} is damaged or of a newer version. No single session can be"
+                " restored from it.",
+                restore.backup,
+            )
         try:
-            sessions = [find_session(stores.archive, ref) for ref in options.archived_sessions]
-            return restore_archived(stores.archive, sessions, options, result, log)
-        finally:
-            stores.close()
+            found = (
+                list(
+                    {
+                        one.ref: one for one in (find_top_session(archive, ref) for ref in options.sessions)
+                    }.values()
+                )
+                if options.sessions
+                else archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
+            )
+        except SessionNotFoundError as error:
+            hint = f"Run 'backscroll --backup {restore.backup} list' to see the sessions of the backup."
+            hint = hint if "\n" not in error.reason else ""  # the candidates are listed
+            raise RestoreError(error.reason, restore.backup, hint=hint) from error
+        return [one for one in found if options.source in (None, one.source)]
+
+    def _result(self, restore: BackupRestore, planned: Sequence[BackupSession]) -> RestoreResult:
+        """Return what a restore does: files, sessions of the tools and of the archive, annotations."""
+        added: frozenset[SessionKey] = frozenset()
+        annotations = 0
+        if restore.plan.merges_archive and restore.archive is not None:
+            keys, there = self._keys(restore), restore.archive.maintenance
+            missing = there.annotations()
+            added = keys
+            if self._stores.archive_path.exists():
+                here = self._stores.archive.maintenance
+                added, missing = keys - here.session_keys(), missing - here.annotations()
+            annotations = sum(SessionKey(*row[:2]) in keys for row in missing)
+        found = {SessionKey(one.summary.platform, one.summary.id): one.outcome for one in planned}
+        for one in self._selected(restore) if added else ():
+            key = SessionKey(one.platform, one.id)
+            if key in added and (key not in found or found[key].action == "kept"):
+                found[key] = RestoredSession(one.ref, "added")
+        result = RestoreResult(
+            files=(),
+            sessions=tuple(found.values()),
+            annotations_restored=annotations,
+            warnings=restore.plan.warnings,
+        )
+        return self._counted(restore, result, planned)
+
+    def _counted(
+        self, restore: BackupRestore, result: RestoreResult, planned: Sequence[BackupSession]
+    ) -> RestoreResult:
+        """Return the result with the files and outcomes of all sessions."""
+        outcomes = {one.outcome.ref: one.outcome for one in planned if one.outcome.action != "kept"}
+        sessions = tuple(outcomes.get(one.ref, one) for one in result.sessions)
+        files = (*restore.file_results, *(file for one in planned for file in one.files()))
+        written = {file.path for file in files if file.action in ("create", "replace", "insert")}
+        return replace(
+            result,
+            files=files,
+            files_restored=len(written),
+            sessions=sessions,
+            sessions_restored=sum(one.action == "added" for one in sessions),
+        )
+
+    def _keys(self, restore: BackupRestore) -> frozenset[SessionKey]:
+        """Return the selected sessions that were not forgotten here."""
+        has_archive = self._stores.archive_path.exists()
+        forgotten = self._stores.archive.maintenance.forgotten() if has_archive else frozenset()
+        keys = (SessionKey(one.platform, one.id) for one in self._selected(restore))
+        return frozenset(key for key in keys if tuple(key) not in forgotten)
+
+    def _merge_archive(self, restore: BackupRestore) -> None:
+        if restore.archive is not None:
+            restore.merge_archive(self._stores.writable_archive, self._keys(restore))
 
     def _restore_options(
         self,
-        path: Path,
         source: str | None,
         sessions: Sequence[str],
         path_map: Mapping[str, str] | None,
-        *,
-        force: bool,
+        prefer: Prefer,
     ) -> RestoreOptions:
         if source is not None:
             named(source)  # raises UsageError
-        found = self._resolve_in_backup(path, sessions) if sessions else None
-        refs = tuple(one.ref for one in found if not one.is_gone) if found is not None else tuple(sessions)
+        check_choice("prefer", prefer, Prefer)
         return RestoreOptions(
             archive_folder=self._stores.archive_path.parent.absolute(),
             source=source,
-            sessions=refs,
-            archived_sessions=tuple(one.ref for one in found or () if one.is_gone),
-            is_resolved=found is not None,
+            sessions=tuple(sessions),
             maps=tuple((path_map or {}).items()),
-            force=force,
+            prefer=prefer,
             known_roots=frozenset(root.absolute() for _, root in self._stores.roots()),
             home=self._stores.machine.home.absolute(),
         )
-
-    def _resolve_in_backup(self, path: Path, refs: Sequence[str]) -> tuple[SessionSummary, ...] | None:
-        """Return sessions in a backup; None if its archive cannot be read.
-
-        Raises `RestoreError` if one matches no session, or several.
-        """
-        try:
-            stores = self.open(path)
-        except InvalidBackupError:
-            return None
-        try:
-            return tuple(find_top_session(stores.archive, ref) for ref in refs)
-        except SessionNotFoundError as error:
-            hint = f"Run 'backscroll --backup {path} list' to see the sessions of the backup."
-            hint = hint if "\n" not in error.reason else ""  # the candidates are listed
-            raise RestoreError(error.reason, path, hint=hint) from error
-        finally:
-            stores.close()
 
     def validate(self, path: AnyPath, progress: ProgressCallback | None = None) -> BackupValidation:
         """Read a whole backup and compare it with its manifest."""

@@ -44,7 +44,13 @@ if TYPE_CHECKING:
     import backscroll.search.search
     import backscroll.stats.statistics
     import backscroll.transfer.transfers
-    from backscroll.model.backup import BackupResult, BackupValidation, ProgressCallback, RestoreResult
+    from backscroll.model.backup import (
+        BackupResult,
+        BackupValidation,
+        Prefer,
+        ProgressCallback,
+        RestoreResult,
+    )
     from backscroll.model.change import Change
     from backscroll.model.client import McpClient
     from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
@@ -305,19 +311,26 @@ class History:
         sessions: Sequence[str] = (),
         path_map: Mapping[str, str] | None = None,
         force: bool = False,
+        prefer: Prefer | None = None,
         is_dry_run: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
-        """Restore the valid files of a backup to where they were: all, those of a source, or of sessions.
+        """Add what is missing from a backup: all of it, what belongs to a source, or some sessions.
 
-        Files and sessions that exist and differ are kept unless ``force``. ``path_map`` has new folders by
-        old ones: files below them go to the new place, and workspaces below them are renamed. The change log
-        keeps what was replaced. Raises `BackupError`, `ToolRunningError` or `ChangeConflictError`; then
-        nothing is changed.
+        Files and sessions that exist and differ are kept, or replaced if ``prefer`` is ``backup``; ``force``
+        is the same. No database is replaced. ``path_map`` has new folders by old ones: files below them go to
+        the new place, and workspaces below them are renamed. The change log keeps what was replaced. Raises
+        `BackupError`, `ToolRunningError` or `ChangeConflictError`; then nothing is changed.
         """
         restore = self.backups.restore if not is_dry_run else self.backups.plan_restore
         return restore(
-            path, source=source, sessions=sessions, path_map=path_map, force=force, progress=progress
+            path,
+            source=source,
+            sessions=sessions,
+            path_map=path_map,
+            force=force,
+            prefer=prefer,
+            progress=progress,
         )
 
     def open_backup(self, path: AnyPath) -> History:

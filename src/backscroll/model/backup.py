@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from backscroll.model.change import FileChange, LineChange, RowChange
 from backscroll.model.session import Filter
 
 FileKind = Literal["file", "database", "archive"]
@@ -20,13 +19,6 @@ class SourceFile(NamedTuple):
     session_id: str | None = None  # the session that owns it; None if several sessions share it
     is_database: bool = False
     is_shared: bool = False  # belongs to several sessions; some of them can be copied from it
-
-
-class SelectedFiles(NamedTuple):
-    """The files of a tool that contain something of some sessions."""
-
-    files: tuple[SourceFile, ...]
-    session_ids: frozenset[str]  # the sessions, and their subagents if these have ids of their own
 
 
 class BackupFolder(NamedTuple):
@@ -102,8 +94,9 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the sources, each once."""
-        return tuple(dict.fromkeys(root.source for root in self.roots if root.source))
+        """Names of the sources, each once. A filtered backup has only an archive."""
+        names = [root.source for root in self.roots if root.source]
+        return tuple(dict.fromkeys([*names, *(ref.partition(":")[0] for ref in self.sessions)]))
 
 
 class BackupPlan(Struct, frozen=True, kw_only=True):
@@ -141,24 +134,38 @@ class RestoredFile(Struct, frozen=True):
     row_count: int = 0  # rows or lines to insert or replace
 
 
+Prefer = Literal["machine", "backup"]  # which of two that differ is kept
+SessionAction = Literal["added", "kept", "differing"]
+
+
+class RestoredSession(Struct, frozen=True):
+    """What a restore does with one session of a backup.
+
+    ``added``: it is missing in the tool's store or in the archive. ``kept``: it is there already.
+    ``differing``: it is there with other content, or cannot be added; ``reason`` says why.
+    """
+
+    ref: str
+    action: SessionAction
+    reason: str | None = None
+
+
 class RestoreResult(Struct, frozen=True, kw_only=True):
     """A restore that was planned or done."""
 
     files: tuple[RestoredFile, ...]
+    sessions: tuple[RestoredSession, ...] = ()
     files_restored: int = 0
     sessions_restored: int = 0
+    annotations_restored: int = 0  # tags, stars, notes and titles
     change_id: str | None = None  # id in the change log; None if nothing was changed
     warnings: tuple[str, ...] = ()
     blocked_by: str | None = None  # of a plan: why it cannot be applied now
 
-
-class InsertPlan(Struct, frozen=True, kw_only=True):
-    """Changes that add sessions to a tool's store, and what they do with each file."""
-
-    results: tuple[RestoredFile, ...] = ()
-    files: tuple[FileChange, ...] = ()
-    lines: tuple[LineChange, ...] = ()
-    rows: tuple[RowChange, ...] = ()
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to restore."""
+        return not (self.files_restored or self.sessions_restored or self.annotations_restored)
 
 
 class BackupSummary(Struct, frozen=True):

@@ -50,6 +50,7 @@ class ArchivedSession(Struct, frozen=True, kw_only=True):
     root: Path
     files: tuple[ArchivedFile, ...] = ()
     rows: tuple[ArchivedRows, ...] = ()
+    prompt_logs: tuple[ArchivedFile, ...] = ()  # with lines of other sessions, too
     folder: str | None = None
     title: str | None = None
 

@@ -119,11 +119,27 @@ def restore_lines(result: RestoreResult) -> Iterator[str]:
         f"{counts['create']:,} to create, {counts['replace']:,} to replace{inserted}, {_size(size)};"
         f" {counts['unchanged']:,} unchanged, {counts['kept']:,} kept."
     )
+    yield from session_lines(result)
     if counts["damaged"]:
         yield f"{pluralize(counts['damaged'], 'file')} damaged in the backup: not restored."
-    if counts["kept"]:
-        yield "Existing files and sessions that differ are kept. Use --force to replace them."
+    if counts["kept"] or any(one.action == "differing" for one in result.sessions):
+        yield "What exists and differs is kept. Use --prefer backup to take the version of the backup."
     yield from (f"Warning: {one_line(warning, MAX_PATH_CHARS)}" for warning in result.warnings)
+
+
+def session_lines(result: RestoreResult) -> Iterator[str]:
+    """Return the sessions that differ, the counts of each source, and the annotations."""
+    for one in result.sessions:
+        if one.action == "differing":
+            yield f"  differs    {_reason(one.ref, one.reason)}"
+    counts = Counter((one.ref.partition(":")[0], one.action) for one in result.sessions)
+    for source in sorted({source for source, _ in counts}):
+        added, kept, differing = (counts[source, action] for action in ("added", "kept", "differing"))
+        name = one_line(source, 50)
+        yield f"{name}: {pluralize(added, 'session')} added, {kept:,} kept, {differing:,} differing."
+    if result.annotations_restored:
+        count = pluralize(result.annotations_restored, "tag, note or title", "tags, notes and titles")
+        yield f"{count} added."
 
 
 def _details(file: RestoredFile) -> Iterator[str]:
@@ -137,9 +153,10 @@ def _details(file: RestoredFile) -> Iterator[str]:
 
 def restore_summary(result: RestoreResult) -> str:
     """Return the result of a restore in one line."""
-    if result.change_id is None:
+    if result.is_empty:
         return "Nothing to restore."
-    return f"{restored_counts(result)} Change {result.change_id}."
+    change = f" Change {result.change_id}." if result.change_id is not None else ""
+    return f"{restored_counts(result)}{change}"
 
 
 def restored_counts(result: RestoreResult) -> str:

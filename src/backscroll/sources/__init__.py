@@ -11,7 +11,6 @@ session_file_changes  its backups, and how its sessions are restored, moved and 
 json_edits       replace members of JSON texts; all other bytes stay as they are
 hook_events      what the hook events of all tools have in common
 secret_fields    blank secrets in database values
-row_inserts      plan to insert rows and files of restored sessions into a store
 restore_rows     write archived rows to databases and files
 """
 

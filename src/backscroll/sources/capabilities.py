@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+    from backscroll.model.backup import BackupFolder, SourceFile
     from backscroll.model.change import ChangePlan, Content
     from backscroll.model.commit import TrackedCode
     from backscroll.model.hook import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
-    from backscroll.model.stream import Item
+    from backscroll.model.stream import Item, RawRow
     from backscroll.model.sync import Retention
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.model.workspace import PathMaps, Workspace
@@ -99,6 +99,10 @@ class Relocation(ABC):
         new = self.content(path, read())
         return read() if new is None else new
 
+    def row(self, row: RawRow) -> RawRow:
+        """Return an archived row with new paths. The path of its file is new already."""
+        return row
+
     @abstractmethod
     def edit_database(self, path: str, connection: Connection) -> None:
         """Change the paths in a private copy of a database."""
@@ -125,35 +129,6 @@ class Backup(Protocol):
     def remove_secrets(self, connection: Connection) -> None:
         """Delete the credentials in a private copy of one of the tool's databases."""
 
-    def copy_secrets(self, current: Connection, restored: Connection) -> None:
-        """Copy the credentials of a current database into the restored one that replaces it."""
-
-    # Single sessions. Files with several sessions are reduced to the selected ones.
-
-    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
-        """Return the files below a root that contain something of these sessions.
-
-        ``paths`` are the files that the sessions were read from.
-        """
-
-    def copy_sessions(
-        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
-    ) -> bool:
-        """Copy the rows of sessions to an empty database. Return whether there are any.
-
-        ``path`` is the database's path below the root, with forward slashes.
-        """
-
-    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
-        """Return a file with the records of sessions only; no bytes if there are none."""
-
-    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
-        """Plan to add the sessions in a reduced copy of a root to the store at another root.
-
-        The copy contains only files with several sessions. Existing sessions that differ are replaced only
-        with ``force``. Other sessions are never changed.
-        """
-
     def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
         """Return the new paths and contents of the files of a root, for another machine."""
 
@@ -165,10 +140,11 @@ class SessionWriter(Protocol):
     has an unknown layout.
     """
 
-    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
+    def plan_restore(self, session: ArchivedSession, *, is_replacing: bool = False) -> SessionPlan:
         """Plan to write a session that the tool has lost back to where it was.
 
-        The plan is empty if nothing is missing. Raises `DataNotFoundError` if too little is archived.
+        The plan is empty if nothing is missing. ``is_replacing`` replaces files and rows that differ, but no
+        database as a whole. Raises `DataNotFoundError` if too little is archived.
         """
 
     def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:

@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from sqlite3 import Connection
 from uuid import uuid4
 
 from backscroll.errors import ChangeConflictError, DataNotFoundError, SessionNotFoundError, TransferError
-from backscroll.model.backup import BackupFolder, InsertPlan, SelectedFiles, SourceFile
+from backscroll.model.backup import BackupFolder, SourceFile
 from backscroll.model.change import ChangePlan, Content, FileChange
 from backscroll.model.store import SESSION
 from backscroll.model.transfer import (
@@ -71,37 +72,16 @@ class SessionFileBackup:
                 yield path_expression(f"{side}/**/*")
         yield from map(path_expression, self._source.other_files)
 
+    def expected_tables(self, path: str) -> frozenset[str]:
+        """Return none: a source with a database overrides this."""
+        return frozenset()
+
     def remove_secrets(self, connection: Connection) -> None:
         """Do nothing. A source with credentials in a database overrides this."""
-
-    def copy_secrets(self, current: Connection, restored: Connection) -> None:
-        """Do nothing, as in `remove_secrets`."""
 
     def relocate(self, files: BackupFolder, maps: PathMaps, old_root: str, root: Path) -> Relocation:
         """Return the new contents of the files of a root. Declared folders are replaced in JSON files."""
         return _FieldRelocation(self._source, maps)
-
-    # Single sessions
-
-    def select_files(self, root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
-        """Return the files of some sessions. ``paths`` are the files that the sessions were read from."""
-        files = self.backup_files(root)
-        selected = tuple(file for file in files if file.session_id in session_ids or file.path in paths)
-        return SelectedFiles(selected, frozenset(session_ids))
-
-    def copy_sessions(
-        self, path: str, source: Connection, target: Connection, session_ids: Collection[str]
-    ) -> bool:
-        """Copy nothing: no database is shared."""
-        return False
-
-    def select_records(self, path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
-        """Return no bytes: no file is shared."""
-        return b""
-
-    def plan_insert(self, copy: Path, root: Path, *, force: bool) -> InsertPlan:
-        """Plan nothing: no file is shared."""
-        return InsertPlan()
 
 
 class _FieldRelocation(Relocation):
@@ -147,8 +127,11 @@ class SessionFileWriter:
         """Return none: how a running process is found depends on the tool."""
         return []
 
-    def plan_restore(self, session: ArchivedSession) -> SessionPlan:
-        """Plan to create the files of a session that do not exist. Existing files stay as they are."""
+    def plan_restore(self, session: ArchivedSession, *, is_replacing: bool = False) -> SessionPlan:
+        """Plan to create the files of a session that do not exist. Existing files stay as they are.
+
+        ``is_replacing`` replaces those that differ.
+        """
         if not session.files:
             raise DataNotFoundError(f"The archive has no file of {session.ref}.", session.root)
         paths = {file.path for file in session.files}
@@ -159,7 +142,7 @@ class SessionFileWriter:
         root = session.root.resolve()
         files = [file for file in session.files if Path(file.path).resolve().is_relative_to(root)]
         files += archived_side_files(session)
-        missing = {file.path: file for file in files if not has_content(Path(file.path))}
+        missing = {file.path: file for file in files if is_missing(file) or (is_replacing and differs(file))}
         plan = ChangePlan(
             what=f"Restore {session.ref}",
             sessions=(session.ref,),
@@ -322,6 +305,23 @@ def restored_file(file: ArchivedFile, content: Content, label: str) -> FileChang
 def has_content(path: Path) -> bool:
     """Return whether a file exists and is not empty. Tools ignore empty ones."""
     return path.exists() and path.stat().st_size > 0
+
+
+def is_missing(file: ArchivedFile) -> bool:
+    """Return whether a file does not exist, or is empty and was not: tools ignore empty ones."""
+    path = Path(file.path)
+    return not path.exists() or (file.size > 0 and not has_content(path))
+
+
+def differs(file: ArchivedFile) -> bool:
+    """Return whether a file exists with other content than the archived one."""
+    path = Path(file.path)
+    if not path.is_file():
+        return False
+    digest = sha256()
+    for block in file.content():
+        digest.update(block)
+    return digest.hexdigest() != file_sha256(path)
 
 
 def check_free(path: Path) -> None:

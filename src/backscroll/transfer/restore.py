@@ -1,25 +1,45 @@
 """Restore sessions that their tool has deleted, from the archive or from the archive in a backup."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.changes.change_log import ChangeLog
 from backscroll.changes.plan_check import check_plan
-from backscroll.errors import DataNotFoundError, RestoreError, TransferError
-from backscroll.model.backup import RestoredFile, RestoreResult
+from backscroll.errors import (
+    BackscrollError,
+    ChangeConflictError,
+    DatabaseUnreadableError,
+    DataNotFoundError,
+    DestinationError,
+    RestoreError,
+    ToolRunningError,
+    TransferError,
+    UnknownStoreVersionError,
+)
+from backscroll.model.backup import RestoredFile, RestoredSession, SessionAction
+from backscroll.model.change import ChangePlan
 from backscroll.model.session import SessionSummary
-from backscroll.model.transfer import PlannedSession, RestoreSessionResult
+from backscroll.model.stream import RawRow
+from backscroll.model.transfer import (
+    ArchivedRows,
+    PlannedSession,
+    RestoreSessionResult,
+    SessionPlan,
+)
 from backscroll.sources import named
+from backscroll.sources.session_file_changes import differs
 from backscroll.stores.stores import check_processes
 from backscroll.transfer.safety import changed_paths, content_of, read_content
 from backscroll.transfer.stored_sessions import archived_session, writer_of
 
 if TYPE_CHECKING:  # `resume` needs nothing of a backup
-    from backscroll.backup.restore_plan import RestoreOptions
+    from backscroll.backup.restore import BackupRestore
 
 
 def plan_restore(archive: Archive, summary: SessionSummary, roots: Collection[Path]) -> PlannedSession:
@@ -66,56 +86,144 @@ def apply_restore(archive: Archive, log: ChangeLog, planned: PlannedSession) -> 
     return RestoreSessionResult(summary.ref, files, len(plan.rows), change)
 
 
-def restore_archived(
-    archive: Archive,
-    sessions: Iterable[SessionSummary],
-    options: "RestoreOptions",
-    result: RestoreResult,
-    log: ChangeLog | None,
-) -> RestoreResult:
-    """Write sessions of a backup's archive back to their tools' stores. Return the result with them.
+class BackupSession(Struct, frozen=True):
+    """A session of a backup, and what a restore does with it."""
 
-    Without a change log, nothing is changed. Raises the errors of `plan_restore` and `RestoreError`.
+    summary: SessionSummary
+    outcome: RestoredSession
+    root: Path
+    changes: ChangePlan = ChangePlan(what="")
+
+    def files(self) -> Iterator[RestoredFile]:
+        """Yield what the plan does with each file and database."""
+        yield from _restored_files(self.changes, self.summary.id)
+
+
+def plan_backup_session(restore: "BackupRestore", summary: SessionSummary) -> BackupSession:
+    """Plan to add one session of a backup to its tool's store, from the backup's archive.
+
+    A session that is there with other content, or that cannot be added, differs. Raises `RestoreError` if the
+    archive names a folder or file that is not one of the tool.
     """
-    planned = [_plan_archived(archive, session, options) for session in sessions]
-    for one in planned:
-        files = tuple(_restored_files(one))
-        change = apply_restore(archive, log, one).change if log is not None else None
-        result = replace(
-            result,
-            files=(*result.files, *files),
-            files_restored=result.files_restored + len(files),
-            sessions_restored=result.sessions_restored + bool(files),
-            change_id=change.id if change is not None else result.change_id,
-        )
-    return result
-
-
-def _plan_archived(archive: Archive, session: SessionSummary, options: "RestoreOptions") -> PlannedSession:
-    if options.maps:
-        raise RestoreError(
-            f"{session.ref} is only in the archive of the backup, which --map does not support.",
-            session.ref,
-            hint="Restore the whole backup with --map. Then run 'backscroll restore-session'.",
-        )
-    root = archived_session(archive, session).root
+    archive, options = restore.archive, restore.options
+    assert archive is not None
+    writer = writer_of(summary)
+    try:
+        session = archived_session(archive, summary)
+    except DataNotFoundError as error:
+        return _outcome(summary, "kept", str(error))
+    root = session.root
     if not options.is_trusted(root):
         raise RestoreError(
-            f"{root} is not a folder of {session.source} on this machine.",
+            f"{root} is not a folder of {summary.source} on this machine.",
             root,
-            hint=f"Pass --root {session.source}={root}.",
+            hint=f"{options.map_hint(str(root))} Or pass --root {summary.source}={root}.",
         )
-    return plan_restore(archive, session, [root])
+    paths = {Path(one.path) for one in session.files} | {Path(one.path) for one in session.rows}
+    if paths and paths <= restore.created:
+        is_new = any(one.target in paths and one.action != "unchanged" for one in restore.plan.files)
+        return _outcome(summary, "added" if is_new else "kept", root=root)
+    relocated = [
+        ArchivedRows(one.path, one.key, partial(_relocated, restore, summary.source, root, one))
+        for one in session.rows
+    ]
+    session = replace(session, rows=tuple(relocated))
+    try:
+        plan = writer.plan_restore(session, is_replacing=options.prefer == "backup").changes
+        changes = _without(plan, restore.created)
+        _check_owned(changes, summary.source, root)
+        check_plan(changes)
+    except (
+        ChangeConflictError,
+        UnknownStoreVersionError,
+        DataNotFoundError,
+        DatabaseUnreadableError,
+        DestinationError,
+    ) as error:
+        return _outcome(summary, "differing", str(error), root)
+    if not changes.is_empty:
+        return BackupSession(summary, RestoredSession(summary.ref, "added"), root, changes)
+    if any(differs(file) for file in session.files if Path(file.path) not in restore.created):
+        return _outcome(summary, "differing", "the session exists with other content", root)
+    return _outcome(summary, "kept", root=root)
 
 
-def _restored_files(planned: PlannedSession) -> Iterator[RestoredFile]:
-    """Return what the plan does with each file and database."""
-    changes = planned.plan.changes
+def apply_backup_session(
+    restore: "BackupRestore", log: ChangeLog, planned: BackupSession, batch: str
+) -> BackupSession:
+    """Plan a session again and apply the plan: earlier sessions changed lists that contain several."""
+    assert restore.archive is not None
+    try:
+        current = plan_backup_session(restore, planned.summary)
+        if current.changes.is_empty:
+            return planned if current.outcome.action == "kept" else current
+        changes = replace(current.changes, batch=batch)
+        session = PlannedSession(planned.summary, SessionPlan(changes, planned.summary.id), current.root)
+        apply_restore(restore.archive, log, session)
+    except (ToolRunningError, BackscrollError) as error:
+        return _outcome(planned.summary, "differing", str(error), planned.root)
+    return current
+
+
+def check_backup_processes(sessions: Sequence[BackupSession]) -> None:
+    """Raise `ToolRunningError` if a process holds what would be changed."""
+    from backscroll.backup.restore import check_database  # `resume` needs nothing of a backup
+
+    ids: dict[tuple[str, Path], list[str]] = {}
+    for one in sessions:
+        if not one.changes.is_empty:
+            ids.setdefault((one.summary.source, one.root), []).append(one.summary.id)
+    for (source, root), found in ids.items():
+        writer = named(source).writer()
+        if writer is not None:
+            check_processes(writer, root, found)
+    for database in {row.database: None for one in sessions for row in one.changes.rows}:
+        check_database(database)
+
+
+def _outcome(
+    summary: SessionSummary, action: SessionAction, reason: str | None = None, root: Path = Path()
+) -> BackupSession:
+    return BackupSession(summary, RestoredSession(summary.ref, action, reason), root)
+
+
+def _relocated(restore: "BackupRestore", source: str, root: Path, rows: ArchivedRows) -> Iterator[RawRow]:
+    for row in rows.rows():
+        yield restore.relocated_row(source, root, row)
+
+
+def _without(plan: ChangePlan, created: frozenset[Path]) -> ChangePlan:
+    """Return a plan without the files that the restore writes byte for byte, and their rows."""
+    return replace(
+        plan,
+        files=tuple(file for file in plan.files if file.path not in created),
+        lines=tuple(line for line in plan.lines if line.path not in created),
+        rows=tuple(row for row in plan.rows if row.database not in created),
+        tables=tuple(table for table in plan.tables if table.database not in created),
+    )
+
+
+def _check_owned(plan: ChangePlan, source: str, root: Path) -> None:
+    """Raise `RestoreError` if a plan touches what is not part of the history of the tool.
+
+    The archive of a backup may come from anyone.
+    """
+    backup = named(source).backup()
+    paths = {change.path for change in plan.files}
+    paths |= {line.path for line in plan.lines}
+    paths |= {row.database for row in plan.rows}
+    for path in sorted(paths, key=str):
+        is_below = path.is_relative_to(root) and ".." not in path.parts
+        if backup is None or not is_below or not backup.is_history_path(path.relative_to(root).as_posix()):
+            raise RestoreError(f"{path} is not part of the history of {source}.", path)
+
+
+def _restored_files(changes: ChangePlan, session_id: str) -> Iterator[RestoredFile]:
     for file in changes.files:
-        yield RestoredFile(str(file.path), file.action, file.size, session_id=planned.session.id)  # type: ignore[arg-type]
+        yield RestoredFile(str(file.path), file.action, file.size, session_id=session_id)  # type: ignore[arg-type]
     for path in dict.fromkeys(line.path for line in changes.lines):
         count = sum(line.path == path for line in changes.lines)
-        yield RestoredFile(str(path), "insert", 0, session_id=planned.session.id, row_count=count)
+        yield RestoredFile(str(path), "insert", 0, session_id=session_id, row_count=count)
     for database in dict.fromkeys(row.database for row in changes.rows):
         count = sum(row.database == database for row in changes.rows)
-        yield RestoredFile(str(database), "insert", 0, session_id=planned.session.id, row_count=count)
+        yield RestoredFile(str(database), "insert", 0, session_id=session_id, row_count=count)

@@ -115,10 +115,11 @@ def archived_session(
     files = [one for one in archive.originals.files(summary) if one.source == summary.source]
     rows = [one for one in archive.originals.units_with_rows(summary.id) if one.source == summary.source]
     rows += [one for one in files if one not in rows and archive.originals.side_files(one)]
-    if not files and not rows:
+    logs = [one for one in archive.originals.prompt_logs(summary) if one.source == summary.source]
+    if not files and not rows and not logs:
         raise DataNotFoundError(f"The archive has no originals of {summary.ref}.", "")
     resumable = archive.originals.resumable(summary)
-    known = list(dict.fromkeys(one.root for one in (*files, *rows)))
+    known = list(dict.fromkeys(one.root for one in (*files, *rows, *logs)))
     root_names = known if roots is None else writable_roots(summary, summary.source, known, roots)
     root = next(
         (store.root for store in resumable.stores if store.root in root_names),
@@ -135,6 +136,9 @@ def archived_session(
             ArchivedRows(one.path, one.key, partial(archive.originals.rows, one, fullest=True))
             for one in rows
             if one.root == root
+        ),
+        prompt_logs=tuple(
+            ArchivedFile(one.path, one.size, _content(archive, one)) for one in logs if one.root == root
         ),
         folder=resumable.folder,
         title=resumable.title,

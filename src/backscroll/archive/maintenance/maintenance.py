@@ -15,7 +15,12 @@ from backscroll.archive.derive.copies import mark_undone_copies, undone_copies_o
 from backscroll.archive.derive.derive import derive_sessions
 from backscroll.archive.maintenance import compact as compaction
 from backscroll.archive.maintenance.compact import CompactResult
-from backscroll.archive.maintenance.forget import ForgetResult, forget_session, keep_sessions
+from backscroll.archive.maintenance.forget import (
+    ForgetResult,
+    forget_session,
+    forgotten_sessions,
+    keep_sessions,
+)
 from backscroll.archive.maintenance.relocation import NewRoot, relocate_units
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
@@ -145,14 +150,33 @@ class Maintenance:
         finally:
             complete.unlink(missing_ok=True)
 
-    def merge(self, other: Path) -> frozenset[SessionKey]:
+    def merge(self, other: Path, only: Collection[SessionKey] | None = None) -> frozenset[SessionKey]:
         """Add what a private copy of another archive has and this one has not; see `merge_sessions`."""
         # Imported here: few commands merge archives.
         from backscroll.archive.maintenance.merge import merge_sessions
 
-        added = merge_sessions(self._db, self._path, other)
+        added = merge_sessions(self._db, self._path, other, only)
         self._derive()
         return added
+
+    def session_keys(self) -> frozenset[SessionKey]:
+        """Return all sessions, listed or not."""
+        query = "select distinct platform, session_external_id from fragment_session"
+        return frozenset(SessionKey(*row) for row in self._db.execute(query))
+
+    def annotations(self) -> frozenset[tuple[str, str, str, str]]:
+        """Return all annotations: platform and id of the session, kind, and content."""
+        query = (
+            "select platform, external_id, 'tag', name from tag"
+            " union all select platform, external_id, 'star', '' from star"
+            " union all select platform, external_id, 'note', text from note"
+            " union all select platform, external_id, 'title', '' from user_title"  # the title here stays
+        )
+        return frozenset(self._db.execute(query).fetchall())
+
+    def forgotten(self) -> frozenset[tuple[str, str]]:
+        """Return platform and id of the forgotten sessions."""
+        return forgotten_sessions(self._db)
 
     def relocate(self, new_root: NewRoot, maps: PathMaps) -> int:
         """Change paths in a private copy for another machine; see `relocate_units`."""

@@ -1,6 +1,7 @@
 """Merge the archive of a backup: add what this archive does not have. What it has stays as it is."""
 
 import sqlite3
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,22 @@ _SESSIONS = "select distinct platform, session_external_id from fragment_session
 _ANNOTATIONS = ("tag", "star", "user_title")
 
 
-def merge_sessions(db: sqlite3.Connection, path: Path, other: Path) -> frozenset[SessionKey]:
+def merge_sessions(
+    db: sqlite3.Connection, path: Path, other: Path, only: Collection[SessionKey] | None = None
+) -> frozenset[SessionKey]:
     """Add the sessions and annotations of another archive, whose private copy is changed.
 
-    Sessions that were forgotten here are left out. Existing titles and notes stay. Return the sessions that
-    were added. The caller derives sessions afterwards.
+    Sessions that were forgotten here are left out. Existing titles and notes stay. ``only`` are the sessions
+    to add, None for all. Return those that were added. The caller derives sessions afterwards.
     """
     forgotten = forgotten_sessions(db)
+
+    def is_left_out(row: Sequence[Any]) -> bool:
+        key = (row[0], row[1])
+        return key in forgotten or (only is not None and SessionKey(*key) not in only)
+
     with closing(connect(other)) as copy:  # also migrates it to this version
-        found = {SessionKey(*row) for row in copy.execute(_SESSIONS) if row not in forgotten}
+        found = {SessionKey(*row) for row in copy.execute(_SESSIONS) if not is_left_out(row)}
         added = frozenset(found - {SessionKey(*row) for row in db.execute(_SESSIONS)})
         annotations = {
             table: copy.execute(f"select * from {table}").fetchall()  # noqa: S608 - constants
@@ -37,9 +45,9 @@ def merge_sessions(db: sqlite3.Connection, path: Path, other: Path) -> frozenset
         merge_archive(db, other)
     with transaction(db):
         for table in _ANNOTATIONS:
-            _add_annotations(db, table, [row for row in annotations[table] if row[:2] not in forgotten])
+            _add_annotations(db, table, [row for row in annotations[table] if not is_left_out(row)])
         for platform, id_, _, text, *times in annotations["note"]:
-            if (platform, id_) not in forgotten:
+            if not is_left_out((platform, id_)):
                 _add_note(db, [platform, id_, text, *times])
     return added
 

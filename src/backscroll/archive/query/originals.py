@@ -123,6 +123,17 @@ class Originals:
         )
         return [Original(*row) for row in rows]
 
+    def prompt_logs(self, summary: SessionSummary) -> list[Original]:
+        """Return the units with prompts of a session whose file is stored, too."""
+        rows = self._db.execute(
+            "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
+            " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
+            f" where not ({_is_content()}) and f.platform = ? and f.external_id = ?"
+            " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
+            [summary.platform, summary.id],
+        )
+        return [Original(*row) for row in rows]
+
     def read_file(self, original: Original) -> Iterator[bytes]:
         """Read one stored file in blocks. Raises `ArchiveError` if it is damaged."""
         return raw_files.read_file(self._db, original.id, Path(original.path))

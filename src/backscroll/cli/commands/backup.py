@@ -28,7 +28,7 @@ from backscroll.model.text import one_line, pluralize
 from backscroll.render import backups as render
 
 if TYPE_CHECKING:
-    from backscroll.model.backup import ProgressCallback
+    from backscroll.model.backup import Prefer, ProgressCallback
 
 
 _EXIT_CODES = {"valid": 0, "warnings": 3, "invalid": 1}
@@ -238,10 +238,11 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     help="Replace the folder OLD with NEW in file paths and in the workspaces of sessions. Repeatable.",
 )
 @click.option(
-    "--force",
-    is_flag=True,
-    help="Replace existing files and sessions that differ. The change log keeps the replaced ones.",
+    "--prefer",
+    type=click.Choice(["machine", "backup"]),
+    help="Which files and sessions to keep if they differ. Default: those of this machine.",
 )
+@click.option("--force", is_flag=True, help="The same as --prefer backup. Replaces no database.")
 @click.option("--dry-run", is_flag=True, help="Print what would be restored; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @_json_option
@@ -252,19 +253,20 @@ def restore(
     source: str | None,
     sessions: tuple[str, ...],
     maps: tuple[str, ...],
+    prefer: "Prefer | None",
     force: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Restore files from a backup to their original folders.
+    """Add what is missing from a backup: files, sessions, tags and notes.
 
     Close the tools first. Checks the files, prints the plan and asks for confirmation. Damaged files are not
-    restored (exit code 3). Existing files that differ are kept, unless --force is given. A replaced database
-    keeps its current logins. 'backscroll undo' reverts the restore.
+    restored (exit code 3). What exists stays. What differs is listed, and kept unless --prefer backup is
+    given. Sessions are added to existing databases one by one, and to the archive; no database is replaced.
+    'backscroll undo' reverts the changes of the tools' files.
 
-    With --session, or from a filtered backup, sessions are added to existing databases. Other sessions there
-    stay as they are. 'backscroll --backup FILE list' shows the sessions in a backup.
+    'backscroll --backup FILE list' shows the sessions in a backup, --session restores some of them.
 
     --map is for another machine or user: paths below OLD become paths below NEW, so that the tools find
     their sessions. Message text keeps the old paths.
@@ -281,6 +283,7 @@ def restore(
         "sessions": sessions,
         "path_map": dict(map(_parse_map, maps)),
         "force": force,
+        "prefer": prefer,
     }
     with setup.history() as history:
         with _progress() as progress:
@@ -288,8 +291,9 @@ def restore(
         result = plan
         if not as_json:
             click.echo("\n".join(render.restore_lines(plan)))
-        if plan.files_restored and not dry_run:
-            _confirm(f"Restore {pluralize(plan.files_restored, 'file')}?", yes=yes)
+        if not plan.is_empty and not dry_run:
+            count = pluralize(plan.sessions_restored, "session")
+            _confirm(f"Restore {pluralize(plan.files_restored, 'file')} and {count}?", yes=yes)
             with _progress() as progress:
                 result = history.restore_backup(file, **options, progress=progress)
     if as_json:

@@ -171,7 +171,7 @@ class _RestorePlan(Plan):
 
     @property
     def is_empty(self) -> bool:
-        return not self._planned.files_restored
+        return self._planned.is_empty
 
     @property
     def paths(self) -> list[str | Path]:

@@ -1,13 +1,9 @@
-"""Back up and restore Claude Code's files, all or those of some sessions. Nothing here writes.
-
-Files of sessions are listed and selected for a backup. Files with several sessions are reduced to some of
-them, and sessions in a backup are added to such files. On another machine, files get new paths and contents.
-"""
+"""Back up Claude Code's files, and restore them onto another machine with new paths. Nothing here writes."""
 
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
@@ -15,21 +11,12 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.backup import (
-    BackupFolder,
-    InsertPlan,
-    RestoreAction,
-    RestoredFile,
-    SelectedFiles,
-    SourceFile,
-)
-from backscroll.model.change import FileChange, LineChange, RowChange
+from backscroll.model.backup import BackupFolder, SourceFile
 from backscroll.model.workspace import PathMaps
 from backscroll.readers import lenient_json
 from backscroll.readers.files import files_below
-from backscroll.readers.sqlite import copy_rows, copy_schema, table_names
 from backscroll.sources.capabilities import Relocation
-from backscroll.sources.claude_code.legacy_db import MESSAGES, SUMMARIES, TEXT_TABLES
+from backscroll.sources.claude_code.legacy_db import MESSAGES
 from backscroll.sources.claude_code.line_edits import with_new_folders
 from backscroll.sources.claude_code.locations import (
     DESKTOP_FOLDERS,
@@ -40,17 +27,12 @@ from backscroll.sources.claude_code.locations import (
     is_id,
 )
 from backscroll.sources.claude_code.workspace import matches, path_on_disk, project_key
-from backscroll.sources.claude_code.writer import add_index_entries
 from backscroll.sources.json_edits import Members, edit_bytes, lines_of
-from backscroll.sources.row_inserts import create_file, insert_rows
-from backscroll.sources.session_file_changes import read_lines
 
 # Folders beside ``projects``: versions of edited files, task lists, plans, pasted text and images. The others
 # hold caches, logs and environment variables.
 _SIDE_FOLDERS = ("file-history", "todos", "tasks", "plans", "paste-cache", "image-cache")
 _FIRST_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_SLUG = re.compile(rb'"slug":"([^"\\]+)"')
-_PASTED = re.compile(rb'"contentHash":"([^"\\]+)"')
 _CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.)*")')
 _PROMPTS = Members({"": ("project",)})
 _HEAD_BYTES = 256 * 1024
@@ -101,160 +83,6 @@ def expected_tables(path: str) -> frozenset[str]:
 
 def remove_secrets(connection: Connection) -> None:
     """Do nothing: the database of version 0.2 has no credentials."""
-
-
-def copy_secrets(current: Connection, restored: Connection) -> None:
-    """Do nothing, as in `remove_secrets`."""
-
-
-# Some sessions
-
-
-def select_files(root: Path, session_ids: Collection[str], paths: Collection[str]) -> SelectedFiles:
-    """Return the files of some sessions. ``paths`` are the files that the sessions were read from.
-
-    Plans and pasted text have names that transcripts and the prompt log refer to.
-    """
-    ids = frozenset(session_ids)
-    selected: list[SourceFile] = []
-    others: list[SourceFile] = []
-    for file in backup_files(root):
-        if file.is_shared or file.session_id in ids or file.path in paths:
-            selected.append(file)
-        else:
-            others.append(file)
-    named = _Names(root, [file.path for file in selected if file.path.endswith(".jsonl")], ids)
-    return SelectedFiles((*selected, *(file for file in others if named.contain(file.path))), ids)
-
-
-class _Names:
-    """Names of plans and pasted texts that some sessions refer to. Read only if there are such files."""
-
-    def __init__(self, root: Path, transcripts: list[str], ids: frozenset[str]) -> None:
-        self._folders = {"plans": str(root / "plans"), "paste-cache": str(root / "paste-cache")}
-        self._transcripts = [path for path in transcripts if Path(path).name != PROMPT_LOG]
-        self._prompt_log = root / PROMPT_LOG
-        self._ids = ids
-        self._found: dict[str, set[str]] = {}
-
-    def contain(self, path: str) -> bool:
-        folder = Path(path).parent
-        name = next((name for name, one in self._folders.items() if one == str(folder)), None)
-        if name is None:
-            return False
-        if name not in self._found:
-            self._found[name] = set(self._slugs() if name == "plans" else self._pasted())
-        return Path(path).stem in self._found[name]
-
-    def _slugs(self) -> Iterator[str]:
-        for path in self._transcripts:
-            with open(path, "rb") as file:  # noqa: PTH123 - a text
-                for line in file:
-                    yield from (found.decode("utf-8", "replace") for found in _SLUG.findall(line))
-
-    def _pasted(self) -> Iterator[str]:
-        with self._prompt_log.open("rb") as file:
-            kept = select_records(PROMPT_LOG, file, self._ids)
-        yield from (found.decode("utf-8", "replace") for found in _PASTED.findall(kept))
-
-
-def select_records(path: str, content: Iterable[bytes], session_ids: Collection[str]) -> bytes:
-    """Return the lines of the prompt log, or entries of a session index, that name one of the sessions."""
-    if path.endswith(SESSION_INDEX):
-        return _select_entries(b"".join(content), session_ids)
-    return b"".join(line for line in _complete_lines(content) if _session_of_line(line) in session_ids)
-
-
-def _complete_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines with their newlines. One is added to an incomplete last line."""
-    rest = b""
-    for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if rest:
-        yield rest + b"\n"
-
-
-def _session_of_line(line: bytes) -> str | None:
-    if b'"sessionId"' not in line:
-        return None
-    try:
-        record = lenient_json.load(line)
-    except lenient_json.FAILURES:
-        return None
-    found = record.get("sessionId") if isinstance(record, dict) else None
-    return found if isinstance(found, str) else None
-
-
-def _select_entries(content: bytes, session_ids: Collection[str]) -> bytes:
-    try:
-        index = lenient_json.load(content)
-    except lenient_json.FAILURES:
-        return b""
-    entries = index.get("entries") if isinstance(index, dict) else None
-    if not isinstance(entries, list):
-        return b""
-    kept = [one for one in entries if isinstance(one, dict) and one.get("sessionId") in session_ids]
-    return msgspec.json.format(msgspec.json.encode({**index, "entries": kept})) if kept else b""
-
-
-def copy_sessions(path: str, source: Connection, target: Connection, session_ids: Collection[str]) -> bool:
-    """Copy the messages of some sessions to an empty database of version 0.2."""
-    copy_schema(source, target)
-    tables = set(table_names(source))
-    if MESSAGES not in tables:
-        return False
-    ids = msgspec.json.encode(list(session_ids)).decode()
-    of_sessions = "session_id in (select value from json_each(?))"
-    count = copy_rows(source, target, MESSAGES, of_sessions, [ids])
-    uuids = f"in (select uuid from {MESSAGES} where {of_sessions})"  # noqa: S608 - constants
-    for table in TEXT_TABLES:
-        if table in tables:
-            copy_rows(source, target, table, f"uuid {uuids}", [ids])
-    if SUMMARIES in tables:
-        copy_rows(source, target, SUMMARIES, f"leaf_uuid {uuids}", [ids])
-    return count > 0
-
-
-# Add the sessions of a backup to files that may contain others
-
-
-def plan_insert(copy: Path, root: Path, *, force: bool) -> InsertPlan:
-    """Plan to add the lines, entries and rows of a reduced copy. Files that do not exist are created.
-
-    Nothing is replaced, with or without ``force``.
-    """
-    results: list[RestoredFile] = []
-    files: list[FileChange] = []
-    lines: list[LineChange] = []
-    rows: list[RowChange] = []
-    for path in sorted(path for path in copy.rglob("*") if path.is_file()):
-        target = root / path.relative_to(copy)
-        if not target.exists():
-            result, file = create_file(path, target)
-            files.append(file)
-        elif target.name == PROMPT_LOG:
-            result, added = _missing_prompts(path, target)
-            lines += added
-        elif target.name == LEGACY_DATABASE:
-            result, inserted = insert_rows(path, target)
-            rows += inserted
-        else:
-            change, count = add_index_entries(path, target)
-            files += [change] if change is not None else []
-            size = path.stat().st_size
-            result = RestoredFile(str(target), "insert" if count else "unchanged", size, row_count=count)
-        results.append(result)
-    return InsertPlan(results=tuple(results), files=tuple(files), lines=tuple(lines), rows=tuple(rows))
-
-
-def _missing_prompts(path: Path, target: Path) -> tuple[RestoredFile, list[LineChange]]:
-    existing = {line.rstrip(b"\n") for line in read_lines(target)}
-    missing = [line for one in read_lines(path) if (line := one.rstrip(b"\n")) and line not in existing]
-    changes = [LineChange(path=target, before=None, after=line, label="prompt") for line in missing]
-    size = sum(len(line) + 1 for line in missing)
-    action: RestoreAction = "insert" if changes else "unchanged"
-    return RestoredFile(str(target), action, size, row_count=len(changes)), changes
 
 
 # Restore onto another machine

@@ -38,7 +38,9 @@ from backscroll.sources.json_edits import edit_object, encode_text, fields_of
 from backscroll.sources.session_file_changes import (
     archived_side_files,
     check_free,
+    differs,
     has_content,
+    is_missing,
     link_error,
     read_lines,
     restored_file,
@@ -54,9 +56,20 @@ _OVERLAP_BYTES = 64  # longer than a match, which may begin in one block and end
 # Restore
 
 
-def plan_restore(session: ArchivedSession) -> SessionPlan:
-    """Plan to create the files of a session that do not exist. Existing files stay as they are."""
+def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> SessionPlan:
+    """Plan to create the files of a session that do not exist. Existing files stay as they are.
+
+    ``is_replacing`` replaces those that differ.
+    """
     transcripts = [file for file in session.files if Path(file.path).stem == session.id]
+    prompts = [line for log in session.prompt_logs for line in _missing_prompts(log, session.id)]
+    lines = tuple(line for line in prompts if line.path.is_file())
+    created = _new_prompt_logs(line for line in prompts if not line.path.is_file())
+    if not transcripts and session.prompt_logs:
+        what = f"Restore {session.ref}"
+        return SessionPlan(
+            ChangePlan(what=what, sessions=(session.ref,), files=tuple(created), lines=lines), session.id
+        )
     if not transcripts:
         raise DataNotFoundError(f"The archive has no transcript of {session.ref}.", session.root)
     others = [
@@ -72,12 +85,14 @@ def plan_restore(session: ArchivedSession) -> SessionPlan:
         for file in (*session.files, *archived_side_files(session))
         if dropped.isdisjoint(Path(file.path).parents)
     ]
-    missing = {file.path: file for file in archived if not has_content(Path(file.path))}
+    missing = {file.path: file for file in archived if is_missing(file) or (is_replacing and differs(file))}
     files = [
         restored_file(file, _complete(file), _label_of(Path(file.path), transcript))
         for file in missing.values()
     ]
-    plan = ChangePlan(what=f"Restore {session.ref}", sessions=(session.ref,), files=tuple(files))
+    plan = ChangePlan(
+        what=f"Restore {session.ref}", sessions=(session.ref,), files=(*files, *created), lines=lines
+    )
     return SessionPlan(plan, session.id)
 
 
@@ -112,6 +127,37 @@ def _uuids(blocks: Iterable[bytes]) -> Iterable[bytes]:
         text = rest + block
         yield from _UUID.findall(text)
         rest = text[-_OVERLAP_BYTES:]
+
+
+def _missing_prompts(log: ArchivedFile, session_id: str) -> Iterator[LineChange]:
+    """Yield the prompts of a session that the prompt log of the tool does not have."""
+    path = Path(log.path)
+    known = {line.rstrip(b"\n") for line in read_lines(path)} if path.is_file() else set()
+    mark, rest = session_id.encode(), b""
+    for block in log.content():
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            if mark in line and line not in known and _session_of(line) == session_id:
+                yield LineChange(path=path, before=None, after=line, label="prompt")
+
+
+def _new_prompt_logs(lines: Iterable[LineChange]) -> list[FileChange]:
+    """Return prompt logs with these lines, where the tool has none."""
+    contents: dict[Path, bytes] = {}
+    for line in lines:
+        contents[line.path] = contents.get(line.path, b"") + (line.after or b"") + b"\n"
+    return [
+        FileChange(path=path, content=partial(iter, [data]), before=None, size=len(data), label="prompt log")
+        for path, data in contents.items()
+    ]
+
+
+def _session_of(line: bytes) -> object:
+    try:
+        record = lenient_json.load(line)
+    except lenient_json.FAILURES:
+        return None
+    return record.get("sessionId") if isinstance(record, dict) else None
 
 
 def _paths(session: ArchivedSession) -> set[str]:
@@ -409,14 +455,6 @@ def _index_changes(
     if entry is not None and target.is_file():
         named = {"sessionId": new_transcript.stem, "fullPath": str(new_transcript), "projectPath": project}
         yield _index_change(target, [*_index_entries(target), {**entry, **named}])
-
-
-def add_index_entries(index: Path, target: Path) -> tuple[FileChange | None, int]:
-    """Plan to add the entries of one index to another that does not have them. Return their number too."""
-    current = _index_entries(target)
-    known = {one.get("sessionId") for one in current}
-    added = [one for one in _index_entries(index) if one.get("sessionId") not in known]
-    return (_index_change(target, [*current, *added]) if added else None), len(added)
 
 
 def _index_change(path: Path, entries: list[dict[str, Any]]) -> FileChange:

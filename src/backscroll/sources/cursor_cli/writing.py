@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from backscroll.errors import (
     BackscrollError,
@@ -52,10 +53,11 @@ _TRANSCRIPT_FOLDER = "agent-transcripts"
 _PROGRAMS = ("cursor-agent",)
 
 
-def plan_restore(session: ArchivedSession) -> SessionPlan:
+def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> SessionPlan:
     """Plan to restore the store and the transcripts of a session. Files that exist stay as they are.
 
-    Raises `DataNotFoundError` if neither is archived.
+    ``is_replacing`` replaces transcripts that differ, but no store. Raises `DataNotFoundError` if neither is
+    archived.
     """
     if not session.rows and not session.files:
         raise DataNotFoundError(f"The archive has no store of {session.ref}.", session.root)
@@ -68,6 +70,9 @@ def plan_restore(session: ArchivedSession) -> SessionPlan:
         path = Path(archived.path)
         if not path.exists():
             planned.setdefault(path, _create(path, archived.content, archived.size))
+        elif is_replacing and path not in planned:
+            change = _create(path, archived.content, archived.size)
+            planned[path] = replace(change, before=file_sha256(path))
     return SessionPlan(_plan(f"Restore {session.ref}", session.ref, [*planned.values()]), session.id)
 
 

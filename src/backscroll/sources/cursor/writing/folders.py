@@ -15,9 +15,11 @@ from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from backscroll.model.backup import BackupFolder
 from backscroll.model.change import FileChange
+from backscroll.model.stream import RawRow
 from backscroll.model.workspace import PathMaps
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.capabilities import Relocation
@@ -307,6 +309,29 @@ class _CursorRelocation(Relocation):
             for name, value in fields.items()
         }
         return [msgspec.json.encode(changed) if changed != fields else content]
+
+    def row(self, row: RawRow) -> RawRow:
+        """Return an archived row with new workspaces and paths."""
+        if row.value is None:
+            return row
+        value = row.value
+        if not row.table:
+            content = self.content(row.path, [value])
+            value = value if content is None else b"".join(content)
+        elif row.table == "composerHeaders":
+            columns = as_map(msgspec.json.decode(value))
+            storage = as_text(columns.get("workspaceId"))
+            head = self._head(as_text(columns.get("value")).encode()).decode()
+            value = msgspec.json.encode(
+                {**columns, "workspaceId": self._storages.get(storage, storage), "value": head}
+            )
+        elif row.part.startswith("allComposers[]/"):
+            value = self._head(value)
+        elif row.key.startswith("composerData:"):
+            value = self._composer(value)
+        elif row.key.startswith("bubbleId:") and self._paths.may_apply(value):
+            value = self._paths.bubble(value)
+        return replace(row, value=value)
 
     def edit_database(self, path: str, connection: Connection) -> None:
         """Replace workspaces and paths in all records and lists. Message text stays as it is."""

@@ -56,14 +56,14 @@ _PID_FILE = "code.lock"
 _SINGLETON_LINK = "SingletonLock"  # points to "<host>-<process id>"
 
 
-def plan_restore(session: ArchivedSession) -> SessionPlan:
+def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> SessionPlan:
     """Plan to restore a session and its subagents. Raises `DataNotFoundError` if no rows are archived."""
     if not session.rows:
         raise DataNotFoundError(f"The archive has no rows of {session.ref}.", session.root)
     user_data = UserData(session.root)
     try:
-        units = [(_session_id(rows.key), Path(rows.path), rows.rows()) for rows in session.rows]
-        edits = restore.plan_restore(user_data, units)
+        units = [(_session_id(rows.key), Path(rows.path), rows.rows) for rows in session.rows]
+        edits = restore.plan_restore(user_data, units, is_replacing=is_replacing)
         return SessionPlan(_plan(f"Restore {session.ref}", session.ref, edits), session.id)
     finally:
         user_data.close()

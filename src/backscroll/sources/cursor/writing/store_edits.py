@@ -5,6 +5,7 @@ Stores of unknown versions are refused: writing to them could make sessions unre
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ class StoreEdits:
         self._after: dict[_Cell, dict[str, Value] | None] = {}
         self._labels: dict[_Cell, str] = {}
         self._files: list[FileChange] = []
-        self._new_databases: set[Path] = set()
+        self._new_databases: dict[Path, tuple[str, ...]] = {}  # with statements that create more tables
+        self._new_columns: list[str] = []  # of the header table of a new store
 
     # Values of ItemTable and cursorDiskKV
 
@@ -89,10 +91,19 @@ class StoreEdits:
         elif as_bytes(row["value"]) != value if row is not None else True:
             self._after[cell] = {"value": value.decode() if is_text else value}
 
+    def put_empty(self, database: Path, key: str) -> None:
+        """Insert a row without a value, as Cursor leaves it of an emptied session, if there is none."""
+        cell = (database, _KEY_VALUE_TABLE, key)
+        if self._row(cell) is None:
+            self._labels[cell] = "session"
+            self._after[cell] = {"value": None}
+
     # Rows of the header table
 
     def header_columns(self) -> list[str]:
         """Return the columns of the header table; empty if there is none."""
+        if self.user_data.global_path in self._new_databases:
+            return self._new_columns
         rows = self._read(self.user_data.global_path, f"pragma table_info({_HEADERS})", [])
         return [_text(row[1]) for row in rows]
 
@@ -116,7 +127,14 @@ class StoreEdits:
 
     def create_database(self, path: Path) -> None:
         """Create an empty workspace database."""
-        self._new_databases.add(path)
+        self._new_databases[path] = ()
+
+    def create_store(self, columns: list[str]) -> None:
+        """Create the global database, with a header table if ``columns`` are given."""
+        self._new_columns = [name for name in columns if name in _KNOWN_HEADER_COLUMNS]
+        others = ", ".join(f'"{name}"' for name in self._new_columns if name != "composerId")
+        table = f"create table {_HEADERS} (composerId TEXT PRIMARY KEY, {others})"
+        self._new_databases[self.user_data.global_path] = (table,) if self._new_columns else ()
 
     def is_new(self, path: Path) -> bool:
         """Return whether a database is created by these edits."""
@@ -134,12 +152,12 @@ class StoreEdits:
         created = [
             FileChange(
                 path=path,
-                content=lambda: [_empty_database()],
+                content=partial(_new_database, statements),
                 before=None,
                 label="database",
                 is_left_if_changed=True,
             )
-            for path in sorted(self._new_databases)
+            for path, statements in sorted(self._new_databases.items())
         ]
         return (*self._files, *created)
 
@@ -233,19 +251,21 @@ def _family_order(key: str) -> int:
     return 2 if key.startswith("composerData:") else 1
 
 
-def _empty_database() -> bytes:
-    """Return a new workspace database as bytes."""
+def _new_database(statements: tuple[str, ...]) -> list[bytes]:
+    """Return a new database as bytes."""
     with TempFolder() as folder:
         path = folder / "state.vscdb"
         with closing(sqlite3.connect(path)) as db, db:
-            for statement in _SCHEMA:
+            for statement in (*_SCHEMA, *statements):
                 db.execute(statement)
-        return path.read_bytes()
+        return [path.read_bytes()]
 
 
 def check_store(user_data: UserData, edits: StoreEdits) -> None:
     """Raise `UnknownStoreVersionError` if the global database has an unknown layout."""
     path = user_data.global_path
+    if edits.is_new(path):
+        return
     version = user_data.database(path).read(lambda db: db.execute("pragma user_version").fetchone()[0])
     if version not in _KNOWN_USER_VERSIONS:
         raise UnknownStoreVersionError(

@@ -97,7 +97,8 @@ def test_restore_as_json_counts_files_and_sessions(shell: Shell, tmp_path: Path)
     document = shell.json("backup", "restore", tmp_path / "mine.zip", "--yes")
     assert (document["files_restored"], document["sessions_restored"]) == (1, 1)
     assert {file["action"] for file in document["files"]} == {"create"}
-    assert "archive exists" in " ".join(document["warnings"])
+    assert [one["action"] for one in document["sessions"]] == ["added"]
+    assert document["warnings"] == []
 
 
 def test_prune_deletes_after_a_confirmation(shell: Shell, tmp_path: Path) -> None:

@@ -55,6 +55,9 @@ def insert_bytes(good: Path, bad: Path, random_: random.Random) -> None:
 def swap_entries(good: Path, bad: Path, random_: random.Random) -> None:
     with zipfile.ZipFile(good) as opened:
         names = [info.filename for info in opened.infolist() if info.filename != MANIFEST]
+        if len(names) < 2:  # a filtered backup has only an archive
+            rewrite(good, bad, replace={names[0]: random_.randbytes(99)})
+            return
         one, other = random_.sample(names, 2)
         rewrite(good, bad, replace={one: opened.read(other), other: opened.read(one)})
 

@@ -264,7 +264,9 @@ class RestoreBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
     path: BackupPath
     refs: Refs | None = None
     maps: FolderMaps | None = None
-    force: Annotated[bool, Meta(description="Replace existing files that differ.")] = False
+    force: Annotated[
+        bool, Meta(description="Replace existing files and sessions that differ; no database.")
+    ] = False
 
 
 class MigrateSession(PlannedArguments, frozen=True, forbid_unknown_fields=True):

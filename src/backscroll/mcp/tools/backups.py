@@ -20,6 +20,7 @@ from backscroll.render.backups import (
     manifest_document,
     manifest_lines,
     restored_counts,
+    session_lines,
     validation_document,
     validation_lines,
 )
@@ -188,8 +189,11 @@ class _RestorePlan(Plan):
 
     def describe(self, call: Call) -> ToolAnswer:
         lines = [f"Restore {self._path}", *_restore_lines(self._planned)]
-        kept = any(file.action == "kept" for file in self._planned.files)
-        hints = ("Existing files that differ are kept. force=true replaces them.",) if kept else ()
+        planned = self._planned
+        kept = any(file.action == "kept" for file in planned.files) or any(
+            one.action == "differing" for one in planned.sessions
+        )
+        hints = ("Files and sessions that differ are kept. force=true replaces them.",) if kept else ()
         return ToolAnswer("\n".join(lines), _restore_document(self._planned), hints)
 
     def find_obstacle(self, call: Call) -> str | None:
@@ -222,9 +226,10 @@ class _RestorePlan(Plan):
             progress=_progress(call),
         )
         call.history.sync(call.report_progress)
-        undo = shell_command([*call.options.command, "undo", result.change_id or ""])
+        undo = shell_command([*call.options.command, "undo"])
         lines = [restored_counts(result), *_restore_lines(result)]
-        return ToolAnswer("\n".join(lines), _restore_document(result), (f"To revert it, run: {undo}",))
+        hints = (f"To revert it, run: {undo}",) if result.change_id is not None else ()
+        return ToolAnswer("\n".join(lines), _restore_document(result), hints)
 
 
 def _restore_lines(result: RestoreResult) -> list[str]:
@@ -242,6 +247,7 @@ def _restore_lines(result: RestoreResult) -> list[str]:
         *_limited([_file_line(file) for file in written], MAX_LINES),
         *_limited([_file_line(file) for file in skipped], MAX_SKIPPED_LINES),
         summary,
+        *_limited([f"  {line.strip()}" for line in session_lines(result)], MAX_LINES),
     ]
 
 
@@ -253,6 +259,7 @@ def _file_line(file: RestoredFile) -> str:
 def _restore_document(result: RestoreResult) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(result)
     document["files"] = [file for file in document["files"] if file["action"] != "unchanged"][:MAX_LINES]
+    document["sessions"] = [one for one in document["sessions"] if one["action"] != "kept"][:MAX_LINES]
     return document
 
 

@@ -177,7 +177,7 @@ _WRITE_TOOLS = (
     Tool(
         name="restore_backup",
         title="Restore a backup",
-        description="Restore files of a backup to where they were. Existing files that differ are kept unless"
+        description="Add what is missing from a backup: files, sessions, tags. What differs is kept unless"
         " force. Returns a plan first; changes files when called again with plan_id. Can be undone.",
         search_hint="backscroll restore lost sessions from a backup",
         arguments=arguments.RestoreBackup,

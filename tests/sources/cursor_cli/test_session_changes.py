@@ -118,7 +118,10 @@ def test_a_deleted_session_is_restored(home: Home, tmp_path: Path) -> None:
         (one.role, one.content) for one in sessions[chat.id].messages
     ]
     assert restored[chat.id].closing.workspace == sessions[chat.id].closing.workspace
-    with pytest.raises(ChangeConflictError, match="exists"):
+    assert restore_files(home.root, store, rows) == []
+    with closing(sqlite3.connect(chat.store)) as db, db:
+        db.execute("delete from blobs")
+    with pytest.raises(ChangeConflictError, match="exists with other content"):
         restore_files(home.root, store, rows)
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,7 @@ def test_a_deleted_session_is_restored(root: Path, tmp_path: Path) -> None:
     assert not set(session_ids) & read_sessions(root).keys()
     for session_id in session_ids:
         edits = plan_restore(
-            UserData(root), [(session_id, Path(units[session_id].path), raw_rows[session_id])]
+            UserData(root), [(session_id, Path(units[session_id].path), partial(iter, raw_rows[session_id]))]
         )
         apply(edits, tmp_path)
     after = read_sessions(root)
@@ -233,7 +234,7 @@ def test_a_session_that_exists_with_other_content_is_not_overwritten(tmp_path: P
             [f"bubbleId:{session_id}:%"],
         )
     with pytest.raises(ChangeConflictError, match="with other content"):
-        plan_restore(UserData(root), [(session_id, Path(unit.path), rows)])
+        plan_restore(UserData(root), [(session_id, Path(unit.path), lambda: rows)])
 
 
 @pytest.mark.parametrize(

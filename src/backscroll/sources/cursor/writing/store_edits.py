@@ -142,11 +142,6 @@ class StoreEdits:
 
     # Result
 
-    @property
-    def change_count(self) -> int:
-        """The number of rows and files that are changed so far."""
-        return len(self._after) + len(self._files) + len(self._new_databases)
-
     def files(self) -> tuple[FileChange, ...]:
         """Return the files to create."""
         created = [

@@ -51,6 +51,7 @@ class ArchivedSession(Struct, frozen=True, kw_only=True):
     files: tuple[ArchivedFile, ...] = ()
     rows: tuple[ArchivedRows, ...] = ()
     prompt_logs: tuple[ArchivedFile, ...] = ()  # with lines of other sessions, too
+    creates_store: bool = False  # create the tool's database if there is none
     folder: str | None = None
     title: str | None = None
 

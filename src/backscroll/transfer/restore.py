@@ -127,7 +127,7 @@ def plan_backup_session(restore: "BackupRestore", summary: SessionSummary) -> Ba
         ArchivedRows(one.path, one.key, partial(_relocated, restore, summary.source, root, one))
         for one in session.rows
     ]
-    session = replace(session, rows=tuple(relocated))
+    session = replace(session, rows=tuple(relocated), creates_store=True)
     try:
         plan = writer.plan_restore(session, is_replacing=options.prefer == "backup").changes
         changes = _without(plan, restore.created)

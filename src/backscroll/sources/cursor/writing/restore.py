@@ -31,6 +31,7 @@ def plan_restore(
     sessions: Iterable[tuple[str, Path, Callable[[], Iterable[RawRow]]]],
     *,
     is_replacing: bool = False,
+    creates_store: bool = False,
 ) -> StoreEdits:
     """Return the edits that restore sessions: the id, the database of rows without a path, and the rows.
 
@@ -39,7 +40,7 @@ def plan_restore(
     """
     edits = StoreEdits(user_data)
     sessions = list(sessions)
-    if not locations.is_file(user_data.global_path):
+    if creates_store and not locations.is_file(user_data.global_path):
         _create_store(edits, [rows for _, _, rows in sessions])
     check_store(user_data, edits)
     for session_id, file, rows in sessions:

@@ -63,7 +63,9 @@ def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> Ses
     user_data = UserData(session.root)
     try:
         units = [(_session_id(rows.key), Path(rows.path), rows.rows) for rows in session.rows]
-        edits = restore.plan_restore(user_data, units, is_replacing=is_replacing)
+        edits = restore.plan_restore(
+            user_data, units, is_replacing=is_replacing, creates_store=session.creates_store
+        )
         return SessionPlan(_plan(f"Restore {session.ref}", session.ref, edits), session.id)
     finally:
         user_data.close()

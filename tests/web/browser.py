@@ -108,7 +108,7 @@ def open_page(browser: Browser, address: str, **options: Any) -> Iterator[Browse
         page.emulate_media(color_scheme=color_scheme, media="null")
         opened = BrowserPage(page, address)
         yield opened
-        assert opened.problems == []
+        assert not opened.problems, opened.problems
         opened.release()
         _reset(page, address)
         idle.append(page)

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
         RestoreResult,
     )
     from backscroll.model.change import Change
-    from backscroll.model.client import McpClient
     from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
     from backscroll.model.export import Format
+    from backscroll.model.mcp_client import McpClient
     from backscroll.model.search import (
         FilterItem,
         InvalidFilter,

@@ -20,6 +20,15 @@ from backscroll.index.languages import (
 )
 from backscroll.index.pattern import Alternatives
 from backscroll.index.query import Clause, Filter, Not, Phrase, Query, SessionIds, Term, Word, is_common_word
+from backscroll.index.ranking import (
+    COMMON_WORD_WEIGHT,
+    FIELD_WEIGHTS,
+    INFLECTION_WEIGHT,
+    LANGUAGE_SCORE,
+    SESSION_FIELD_WEIGHTS,
+    SESSION_TIE_BREAKER,
+    SYNONYM_WEIGHT,
+)
 from backscroll.index.schema import (
     LONG_TAG,
     METADATA_TAG,
@@ -36,13 +45,6 @@ from backscroll.model.workspace import workspace_hash
 _MAX_SESSION_TERMS = 128
 # Characters with a meaning in Tantivy's regex syntax. Others must not be escaped: \< matches a word start.
 _REGEX_SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
-_FIELD_WEIGHTS = {"prose": 2.0, "tool_text": 1.0, "subwords": 0.5}
-_SESSION_FIELD_WEIGHTS = {"session_text": 1.0, "session_title": 1.0}
-_SESSION_TIE_BREAKER = 0.3  # weight of the other field or form
-_INFLECTION_WEIGHT = 0.7
-_SYNONYM_WEIGHT = 0.7
-_COMMON_WORD_WEIGHT = 0.3
-_LANGUAGE_SCORE = 2.0
 _KINDS_WITHOUT_TEXT = ("signed", "redacted", "empty")  # of thinking
 Synonyms = Callable[[str], Sequence[str]]  # of a word in lower case
 _MIN_TOKEN_CHARS = 2  # shorter tokens match too many messages
@@ -137,7 +139,7 @@ class CompiledQuery:
         words = [part.in_session for part in parts if part.in_session is not None]
         if words and self.query.language != ENGLISH and (stop_words := self._stop_word_tokens()):
             in_language = any_of([_token_query("session_text", token) for token in stop_words])
-            words.append(tantivy.Query.const_score_query(in_language, _LANGUAGE_SCORE))
+            words.append(tantivy.Query.const_score_query(in_language, LANGUAGE_SCORE))
         return any_of(words) if words else None
 
     def _stop_word_tokens(self) -> list[str]:
@@ -178,7 +180,7 @@ class CompiledQuery:
         if not others:
             return _compile_term(term)
         queries = [
-            tantivy.Query.boost_query(_token_query(field, other), _FIELD_WEIGHTS[field] * _INFLECTION_WEIGHT)
+            tantivy.Query.boost_query(_token_query(field, other), FIELD_WEIGHTS[field] * INFLECTION_WEIGHT)
             for field in TEXT_FIELDS
             for other in others
         ]
@@ -200,7 +202,7 @@ class CompiledQuery:
             is_elided = language != ENGLISH and len(tokens) > 1 and is_stop_word(token, language)
             if (len(token) > 1 or len(text) == 1) and not is_elided:
                 synonyms = list(filter(self._is_indexed, self.synonyms(token)))
-                weight = _COMMON_WORD_WEIGHT if is_common_word(token) else 1.0
+                weight = COMMON_WORD_WEIGHT if is_common_word(token) else 1.0
                 query = self._inflected(Word(token))
                 yield _word_part(query, TEXT_FIELDS, self._forms(token), synonyms, weight=weight)
 
@@ -260,14 +262,14 @@ def _word_part(
 
 def _in_session_text(forms: Sequence[str], synonyms: Sequence[str] = ()) -> tantivy.Query:
     """Match session documents with a word in one of its forms, the first as typed, or with a synonym."""
-    weights = dict.fromkeys(forms, _INFLECTION_WEIGHT) | {forms[0]: 1.0}
-    weights |= {synonym: _SYNONYM_WEIGHT for synonym in synonyms if synonym not in weights}
+    weights = dict.fromkeys(forms, INFLECTION_WEIGHT) | {forms[0]: 1.0}
+    weights |= {synonym: SYNONYM_WEIGHT for synonym in synonyms if synonym not in weights}
     queries = [
         tantivy.Query.boost_query(_token_query(field, word), field_weight * weight)
-        for field, field_weight in _SESSION_FIELD_WEIGHTS.items()
+        for field, field_weight in SESSION_FIELD_WEIGHTS.items()
         for word, weight in weights.items()
     ]
-    return tantivy.Query.disjunction_max_query(queries, _SESSION_TIE_BREAKER)
+    return tantivy.Query.disjunction_max_query(queries, SESSION_TIE_BREAKER)
 
 
 def _stop_words(terms: Iterable[Term]) -> tantivy.Query:
@@ -319,11 +321,11 @@ def _in_text_fields(tokens: list[str], *, is_prefix: bool, with_subwords: bool) 
     queries: list[tantivy.Query] = []
     for field in TEXT_FIELDS:
         query = _adjacent(field, tokens, is_prefix=is_prefix)
-        weight = _FIELD_WEIGHTS[field]
+        weight = FIELD_WEIGHTS[field]
         queries.append(query if weight == 1.0 else tantivy.Query.boost_query(query, weight))
     if with_subwords and len(tokens) == 1:
         subword = _prefix_query("subwords", tokens[0]) if is_prefix else _token_query("subwords", tokens[0])
-        queries.append(tantivy.Query.boost_query(subword, _FIELD_WEIGHTS["subwords"]))
+        queries.append(tantivy.Query.boost_query(subword, FIELD_WEIGHTS["subwords"]))
     return any_of(queries)
 
 

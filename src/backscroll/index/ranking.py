@@ -1,6 +1,6 @@
-"""Order of hits, grouping by session, paging, and the ranking of sessions for a query of several words.
+"""Order of hits, weights of fields and words, grouping by session, and the ranking of sessions.
 
-For several words, three rankings are combined:
+For a query of several words, three rankings are combined:
 
     strict         sessions with a message that has every word, as typed or in another form
     relaxed        sessions with a message that has some of the words; more and rarer words come first
@@ -27,6 +27,15 @@ from msgspec.structs import replace
 
 from backscroll.model.search import SearchRanks
 
+# Weights of a word in a message: in what was said, in calls and results of tools, as part of an identifier.
+FIELD_WEIGHTS = {"prose": 2.0, "tool_text": 1.0, "subwords": 0.5}
+SESSION_FIELD_WEIGHTS = {"session_text": 1.0, "session_title": 1.0}
+SESSION_TIE_BREAKER = 0.3  # weight of the other field or form
+# Weights of other words than those that were typed.
+INFLECTION_WEIGHT = 0.7
+SYNONYM_WEIGHT = 0.7
+COMMON_WORD_WEIGHT = 0.3
+LANGUAGE_SCORE = 2.0  # of a message in the language of the query
 DAY_MS = 86_400_000
 _RECENCY_BONUS = 0.25
 _HALF_LIFE_DAYS = 90.0

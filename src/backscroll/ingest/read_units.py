@@ -14,7 +14,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.index.store import Index, IndexDamagedError
 from backscroll.ingest import parallel
-from backscroll.ingest.changes import ChangedUnit, newest_first
+from backscroll.ingest.changed_units import ChangedUnit, newest_first
 from backscroll.ingest.parallel import Batch, Shard, malloc_trim
 from backscroll.model.store import SESSION
 from backscroll.model.stream import Checkpoint

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.archive.connection import is_archive_failure, is_busy, to_archive_error
 from backscroll.archive.sync_state import ProgressFile
-from backscroll.ingest.changes import ChangedUnit, find_changes
+from backscroll.ingest.changed_units import ChangedUnit, find_changes
 from backscroll.model.sync import SyncReport
 from backscroll.readers.files import is_folder
 from backscroll.sources.protocols import close

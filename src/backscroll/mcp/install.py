@@ -6,7 +6,7 @@ from typing import Any
 
 from backscroll.config.jsonc import parse, with_member, without_member
 from backscroll.config.settings_file import SettingsChange, plan_change
-from backscroll.model.client import McpClient
+from backscroll.model.mcp_client import McpClient
 
 _SERVERS_KEY = "mcpServers"
 _SERVER_NAME = "backscroll"

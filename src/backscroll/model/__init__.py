@@ -18,10 +18,9 @@
     commit      commits and the sessions that led to them
     journal     entries of the journal
     hook        hooks of git and of the assistants
-    client      MCP clients
+    mcp_client  programs that can use the MCP server
     dates       parse dates, format times
     text        text to print
-    value       base class of the immutable values that every command loads
 
 Programs import the names below from here. They are loaded on first use: an idle sync needs few of them.
 """

@@ -60,6 +60,9 @@ class SyncReport:
         return self.new + self.grew + self.rewritten + self.came_back
 
 
+WARNING_DAYS = 7  # before a tool deletes a session
+
+
 class Retention(NamedTuple):
     """Sessions that a tool is about to delete, and the settings change that prevents it."""
 

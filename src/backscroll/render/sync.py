@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from backscroll.model.dates import iso
-from backscroll.model.sync import EventCode, EventLog, Retention
+from backscroll.model.sync import WARNING_DAYS, EventCode, EventLog, Retention
 from backscroll.model.text import pluralize, sanitize
 
 
@@ -70,7 +70,7 @@ def retention_lines(retention: Retention) -> Iterator[str]:
     set_by = "the tool's default" if retention.is_default else "from the tool's settings"
     limit = f"after {pluralize(retention.days, 'day')} without change ({set_by})"
     yield ""
-    yield f"{sessions} will be deleted by the tool within 7 days, {limit}."
+    yield f"{sessions} will be deleted by the tool within {WARNING_DAYS} days, {limit}."
     if retention.trouble is not None:
         yield f"{sanitize(retention.settings)} {retention.trouble}; a limit set there is unknown."
         yield "The archive keeps these sessions."

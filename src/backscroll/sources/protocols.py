@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model.client import McpClient
+    from backscroll.model.mcp_client import McpClient
     from backscroll.model.store import StoreKind, UnitKind
     from backscroll.model.stream import Checkpoint, Item, RawRow
     from backscroll.model.unit import Unit

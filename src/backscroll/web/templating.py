@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 
 from backscroll.history.history import History
 from backscroll.model.dates import iso
-from backscroll.model.sync import SyncStatus
+from backscroll.model.sync import WARNING_DAYS, SyncStatus
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import (
     compact_number,
@@ -84,6 +84,7 @@ def _environment() -> Environment:
         "session_url": session_url,
         "static_url": static_url,
         "sync_text": _sync_text,
+        "warning_days": WARNING_DAYS,
     }
     return environment
 

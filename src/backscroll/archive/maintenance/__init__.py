@@ -5,5 +5,6 @@ forget.py       erase sessions and exclude them from later syncs; reduce a copy 
 relocation.py   change the paths of units for another machine
 compact.py      reduce the size of the file
 repair.py       copy what can be read of a damaged archive
+merge.py        add the sessions of another archive, such as that of a backup
 legacy.py       upgrade another program's database, and import it into the archive
 """

@@ -20,7 +20,7 @@ from backscroll.mcp.install import plan_install, plan_uninstall, server_entry
 
 if TYPE_CHECKING:
     from backscroll.mcp.call import ServerOptions
-    from backscroll.model.client import McpClient
+    from backscroll.model.mcp_client import McpClient
 
 _SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 _allow_writes = click.option(

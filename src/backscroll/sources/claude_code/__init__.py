@@ -14,7 +14,7 @@ resume       the command that resumes a session, and the process that has it ope
 hooks        the settings file that registers hooks, and their events
 backup       files and rows of a backup, of all or some sessions, and how they are restored
 writer       plan to restore, move or copy a session
-line_edits   replace fields, paths and ids in the lines of transcripts
+moved_lines  replace fields, paths and ids in the lines of transcripts
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model.client import McpClient
+    from backscroll.model.mcp_client import McpClient
     from backscroll.model.stream import Checkpoint, Item, RawRow
     from backscroll.model.unit import Unit
     from backscroll.sources.capabilities import (
@@ -163,7 +163,7 @@ class ClaudeCode(SessionFiles, RecordLookup):
         return hooks
 
     def mcp_clients(self, machine: Machine) -> tuple[McpClient, ...]:
-        from backscroll.model.client import McpClient
+        from backscroll.model.mcp_client import McpClient
 
         settings = machine.folder("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
         desktop = locations.desktop_folder(machine) / "claude_desktop_config.json"

@@ -17,7 +17,6 @@ from backscroll.readers import lenient_json
 from backscroll.readers.files import files_below
 from backscroll.sources.capabilities import Relocation
 from backscroll.sources.claude_code.legacy_db import MESSAGES
-from backscroll.sources.claude_code.line_edits import with_new_folders
 from backscroll.sources.claude_code.locations import (
     DESKTOP_FOLDERS,
     DESKTOP_PREFIX,
@@ -26,6 +25,7 @@ from backscroll.sources.claude_code.locations import (
     SESSION_INDEX,
     is_id,
 )
+from backscroll.sources.claude_code.moved_lines import with_new_folders
 from backscroll.sources.claude_code.workspace import matches, path_on_disk, project_key
 from backscroll.sources.json_edits import Members, edit_bytes, lines_of
 

@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from backscroll.model.sync import Retention
+from backscroll.model.sync import WARNING_DAYS, Retention
 from backscroll.sources.claude_code.locations import find_old_sessions, list_all_folders, project_rows
 
 _DEFAULT_DAYS = 30
 _RECOMMENDED_DAYS = 3650
 _MAX_DAYS = 365_000  # larger values would overflow the date
-_WARNING_PERIOD = timedelta(days=7)
+_WARNING_PERIOD = timedelta(days=WARNING_DAYS)
 _MAX_COUNT = 2**53
 _KEY = "cleanupPeriodDays"
 

@@ -23,8 +23,8 @@ from backscroll.model.transfer import ArchivedFile, ArchivedSession, SessionPlan
 from backscroll.model.workspace import PathMaps
 from backscroll.readers import lenient_json
 from backscroll.readers.files import file_sha256
-from backscroll.sources.claude_code.line_edits import Fork, with_new_folders
 from backscroll.sources.claude_code.locations import PROMPT_LOG, SESSION_INDEX, SUBAGENTS
+from backscroll.sources.claude_code.moved_lines import Fork, with_new_folders
 from backscroll.sources.claude_code.resume import blocking_processes as blocking_processes
 from backscroll.sources.claude_code.retention import retention_days
 from backscroll.sources.claude_code.workspace import (

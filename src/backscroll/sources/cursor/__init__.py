@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model.client import McpClient
+    from backscroll.model.mcp_client import McpClient
     from backscroll.model.stream import Checkpoint, Item, RawRow
     from backscroll.sources.capabilities import (
         Backup,
@@ -195,6 +195,6 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
         return side_databases
 
     def mcp_clients(self, machine: Machine) -> tuple[McpClient, ...]:
-        from backscroll.model.client import McpClient
+        from backscroll.model.mcp_client import McpClient
 
         return (McpClient(self.name, "Cursor", machine.home / ".cursor" / "mcp.json"),)

@@ -4,7 +4,8 @@ TREE_PARSERS    lines that form the tree of messages
 RECORD_PARSERS  other lines with a prompt, a tool call or a title
 IGNORED_TYPES   lines without content that the archive shows
 
-`state_lines.STATE_HANDLERS` is the table of lines with facts about the session.
+`state_lines.STATE_HANDLERS` is the table of lines with facts about the session. Those that a copy of the
+session contains, too, are listed in `moved_lines`.
 """
 
 from collections.abc import Callable

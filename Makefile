@@ -8,7 +8,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo auto)
+# One more than there are cores: tests often wait for other processes.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1)))
 
 # Tests write many small files and sync them to the disk. A file system in memory is faster, if it has 2 GB free.
 MEMORY_DISK := $(shell df -Pm /dev/shm 2>/dev/null | awk '$$6 == "/dev/shm" && $$4 > 2000 { print $$6 }')

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from backscroll import sources
 from backscroll.sources import Source
 from backscroll.testing import cursor_cli
@@ -47,4 +49,9 @@ HISTORIES = [
     *map(_claude, claude_generations.GENERATIONS),
     *map(_cursor, cursor_generations.GENERATIONS),
     *map(_cursor_cli, cursor_cli_stores.STORES),
+]
+_SLOW = ("g2-split-bubbles", "g3-global-index", "g4-header-table")
+# For tests that take seconds with each large database of Cursor.
+HISTORIES_WITH_SOAK = [
+    pytest.param(one, marks=pytest.mark.soak) if one.name in _SLOW else one for one in HISTORIES
 ]

@@ -499,7 +499,7 @@ legacy.upgrade_legacy(Path(sys.argv[1]))
 
 
 @pytest.mark.parametrize("step", ["create_backup", "_replace", "_verify"])
-@pytest.mark.parametrize("journal", ["delete", "wal"])
+@pytest.mark.parametrize("journal", [pytest.param("delete", marks=pytest.mark.soak), "wal"])
 def test_a_killed_upgrade_leaves_the_database_unchanged(path: Path, step: str, journal: str) -> None:
     write_legacy(path, generate_conversations(8000), journal=journal)
     before = dump(path)

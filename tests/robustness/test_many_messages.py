@@ -112,6 +112,7 @@ def test_a_long_call_reports_progress_and_can_be_cancelled(mcp_client: McpClient
     assert mcp_client.document("list_sessions", limit=1)["data"]
 
 
+@pytest.mark.soak
 def test_fifty_concurrent_calls_all_succeed(mcp_client: McpClient) -> None:
     calls = [
         ("list_sessions", {"limit": 5}),

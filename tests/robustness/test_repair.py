@@ -18,7 +18,7 @@ from backscroll.history.history import History
 from backscroll.model.session import Filter
 from tests.robustness.archived_history import history_of, options, write
 
-SEEDS = range(100 if "KILLS" in os.environ else 6)
+SEEDS = range(100 if "KILLS" in os.environ else 3)
 
 
 @pytest.fixture(scope="module")

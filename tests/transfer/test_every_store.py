@@ -13,7 +13,7 @@ from backscroll import History
 from backscroll.config import NamedRoot
 from backscroll.model.transfer import MigrateResult, Mode
 from tests import histories
-from tests.histories import HISTORIES
+from tests.histories import HISTORIES_WITH_SOAK
 
 # Sessions that cannot be moved or copied in any generation, by error code.
 _REFUSED = {
@@ -112,7 +112,7 @@ def database_rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
         }
 
 
-@pytest.fixture(params=HISTORIES, ids=repr)
+@pytest.fixture(params=HISTORIES_WITH_SOAK, ids=repr)
 def machine(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Machine]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.connection import from_ms, to_ms, transaction
 from backscroll.archive.session_key import SessionKey
-from backscroll.model.search import ANNOTATIONS_POSITION
+from backscroll.model.message import ANNOTATIONS_POSITION
 from backscroll.model.session import Note, SessionSummary
 
 _TABLES = ("tag", "star", "note", "user_title")

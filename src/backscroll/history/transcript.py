@@ -10,7 +10,6 @@ from backscroll.errors import UsageError
 from backscroll.model.message import Message
 from backscroll.model.session import AgentSession, SessionSummary, Stretch
 from backscroll.model.text import pluralize
-from backscroll.readers.lenient_json import embedded_images, image_type
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 from backscroll.sources import named
 from backscroll.sources.protocols import ImageFiles, RecordLookup
@@ -167,6 +166,8 @@ class Transcript:
         They are in the original record, or in a file of the tool that the record names. None stands for an
         image that is in neither, or has another type than PNG, JPEG, GIF and WebP.
         """
+        from backscroll.readers.lenient_json import embedded_images  # start-up: `show` needs no json
+
         message = self.message_at(summary, position)
         if message is None:
             return []
@@ -189,6 +190,8 @@ class Transcript:
         for source, root in self._stores.roots():
             if source.name != summary.source or not isinstance(source, ImageFiles):
                 continue
+            from backscroll.readers.lenient_json import image_type  # start-up, as above
+
             file = source.image_file(root, path)
             try:
                 content = (

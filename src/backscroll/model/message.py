@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from heapq import merge
 from operator import itemgetter
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -12,6 +11,9 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 Time = Annotated[datetime, Meta(tz=True)]  # aware; its JSON Schema has a format
+# Position of a session's annotations in the index, after every message that a session can have.
+ANNOTATIONS_POSITION = 1 << 40
+
 Role = Literal["user", "assistant", "thinking", "tool", "error", "system"]
 Status = Literal["completed", "pending", "failed", "cancelled"]
 Decision = Literal["accepted", "rejected", "modified"]
@@ -215,6 +217,8 @@ def merge_messages(messages: Sequence[Message], others: Iterable[Message]) -> Se
             more.append((timestamp, replace(message, is_active=False)))
     if not more:
         return messages
+    from heapq import merge  # start-up: few sessions come from several stores
+
     return [message for _, message in merge(_with_timestamps(messages), more, key=itemgetter(0))]
 
 

@@ -191,9 +191,6 @@ class RecallResult(Struct, frozen=True, kw_only=True):
     left_out: int  # relevant sessions that exceed the token budget
 
 
-# Position of a session's annotations in the index, after every message that a session can have.
-ANNOTATIONS_POSITION = 1 << 40
-
 _ENDINGS = ("path", "paths", "file", "files", "filename", "folder", "directory")
 MAX_PATH_CHARS = 1024
 MAX_PATHS = 100  # paths per message

@@ -12,14 +12,8 @@ from backscroll.index.query import Clause, Query, SessionIds, Word
 from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
 from backscroll.model.export import SecretLocation
-from backscroll.model.message import Message
-from backscroll.model.search import (
-    ANNOTATIONS_POSITION,
-    SearchMatch,
-    annotations_text,
-    paths_of,
-    searchable_text,
-)
+from backscroll.model.message import ANNOTATIONS_POSITION, Message
+from backscroll.model.search import SearchMatch, annotations_text, paths_of, searchable_text
 from backscroll.model.session import SessionSummary
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from backscroll.index.pattern import Pattern, exact, regex, required_literals
 from backscroll.index.query import Clause, Filter, Query, SessionIds
 from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
-from backscroll.model.search import ANNOTATIONS_POSITION, SearchRequest, SearchResult
+from backscroll.model.message import ANNOTATIONS_POSITION
+from backscroll.model.search import SearchRequest, SearchResult
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 from backscroll.search.matches import (

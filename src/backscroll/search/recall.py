@@ -24,8 +24,8 @@ from backscroll.index.highlights import find_spans, make_snippet
 from backscroll.index.languages import detect_language, inflections
 from backscroll.index.query import Clause, Filter, Query, SessionIds, Word
 from backscroll.index.store import Index
-from backscroll.model.message import Message, Role
-from backscroll.model.search import ANNOTATIONS_POSITION, Excerpt, RecalledSession, RecallResult
+from backscroll.model.message import ANNOTATIONS_POSITION, Message, Role
+from backscroll.model.search import Excerpt, RecalledSession, RecallResult
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 from backscroll.model.text import sanitize

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from backscroll.index.documents import EncodedMessage, IndexMessage, encode_message
-from backscroll.model.message import Message
-from backscroll.model.search import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
+from backscroll.model.message import ANNOTATIONS_POSITION, Message
+from backscroll.model.search import annotations_text, paths_of, searchable_text
 from backscroll.model.session import SessionSummary
 
 FRAME_CHARS = 1024 * 1024  # documents are written in frames of about this size

@@ -16,15 +16,12 @@ from starlette.responses import Response
 
 from backscroll import __version__
 from backscroll.documents import (
-    FILTERS,
     ErrorDocument,
-    FilterKind,
     MatchPage,
     MessagePage,
     SessionDetails,
     SessionPage,
     WorkspaceList,
-    make_filter,
     message_document,
     schemas,
     search_document,
@@ -32,6 +29,7 @@ from backscroll.documents import (
 )
 from backscroll.errors import BackscrollError, UsageError
 from backscroll.history.history import History
+from backscroll.model.filters import FILTERS, FilterKind, make_filter
 from backscroll.model.search import SearchFacets, has_words
 from backscroll.model.session import SORT_KEYS, SessionFacets
 from backscroll.model.statistics import By

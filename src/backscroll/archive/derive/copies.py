@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from backscroll.archive.derive.fragments import closings_of_sessions
+from backscroll.archive.derive.fragments import closings_of_sessions, undone_fragments
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
@@ -275,16 +275,6 @@ def is_undone_copy(db: sqlite3.Connection, session: SessionKey) -> bool:
     """Return whether a session was a copy that `undo` has removed."""
     query = "select 1 from undone_copy where platform = ? and external_id = ?"
     return db.execute(query, session).fetchone() is not None
-
-
-def undone_fragments(db: sqlite3.Connection) -> frozenset[int]:
-    """Return the ids of the fragments of all undone copies and their subagents."""
-    if db.execute("select 1 from undone_copy limit 1").fetchone() is None:
-        return frozenset()
-    rows = db.execute(
-        "select fragment_id from fragment_session where (platform, session_external_id) in undone_copy"
-    )
-    return frozenset(id_ for (id_,) in rows)
 
 
 def undone_copies_of(db: sqlite3.Connection, session: SessionKey) -> list[SessionKey]:

@@ -262,3 +262,13 @@ def _decode_closing(body: bytes) -> Closing:
 def encode_closing(closing: Closing) -> bytes:
     """Encode a closing for storage."""
     return compress(msgspec.msgpack.encode(closing))
+
+
+def undone_fragments(db: sqlite3.Connection) -> frozenset[int]:
+    """Return the ids of the fragments of all undone copies and their subagents."""
+    if db.execute("select 1 from undone_copy limit 1").fetchone() is None:
+        return frozenset()
+    rows = db.execute(
+        "select fragment_id from fragment_session where (platform, session_external_id) in undone_copy"
+    )
+    return frozenset(id_ for (id_,) in rows)

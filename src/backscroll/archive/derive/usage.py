@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import json
 
 from backscroll.archive.connection import text_list
-from backscroll.archive.derive.copies import undone_fragments
+from backscroll.archive.derive.fragments import undone_fragments
 from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
 from backscroll.archive.storage.strings import StringTable
 from backscroll.model.message import Message, TokenUsage

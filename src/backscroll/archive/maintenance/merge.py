@@ -11,7 +11,7 @@ from backscroll.archive.maintenance.forget import forgotten_sessions, keep_sessi
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_unit_dependents
 from backscroll.archive.write.units import merge_archive
-from backscroll.model.search import ANNOTATIONS_POSITION
+from backscroll.model.message import ANNOTATIONS_POSITION
 
 _SESSIONS = "select distinct platform, session_external_id from fragment_session"
 _ANNOTATIONS = ("tag", "star", "user_title")

@@ -22,8 +22,8 @@ from backscroll.cli.options import (
 from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
-from backscroll.documents import make_filter
 from backscroll.errors import UsageError
+from backscroll.model.filters import make_filter
 from backscroll.model.text import one_line, pluralize
 from backscroll.render import backups as render
 

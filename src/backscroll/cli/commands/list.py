@@ -14,7 +14,7 @@ from backscroll.cli.options import (
 )
 from backscroll.cli.output import color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
-from backscroll.documents import make_filter, to_document
+from backscroll.model.filters import make_filter
 from backscroll.model.session import SORT_KEYS, SortKey
 from backscroll.render.session_table import COLUMNS, page_footer, tab_separated_lines, table_lines
 
@@ -107,6 +107,8 @@ def command(
         welcome = list(welcome_lines(history, no_sync=setup.no_sync)) if is_empty else []
         live = history.live_sessions()
     if as_json:
+        from backscroll.documents import to_document  # start-up: a table needs no document
+
         write_json(to_document(page))
         return
     screen = detect_screen(color)

@@ -72,7 +72,10 @@ def code_spans(lines: list[str], language: str) -> list[list[CodeSpan]] | None:
     if known is not None:
         return _decode(known) if known else None
     spans = _lex(lexer, code, lines)
-    encoded = _encode(spans) if spans is not None else b""
+    try:
+        encoded = _encode(spans) if spans is not None else b""
+    except UnicodeEncodeError:  # half of a character
+        return spans
     with _cache_lock:
         _cache.put(key, encoded)
     return spans

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.documents import MatchPage, MessagePage, RecallDocument, SessionPage, schemas
-from backscroll.model.filters import FILTERS
+from backscroll.filters import FILTERS
 from backscroll.model.search import SearchFacets
 from backscroll.model.session import SessionFacets
 from backscroll.model.workspace import WorkspaceSummary

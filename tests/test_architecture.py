@@ -15,7 +15,7 @@ from tests.python_statements import file_statements, statements
 LAYERS = [
     ["lru_cache"],
     ["model", "errors"],
-    ["readers", "config", "documents", "workers", "http_guard", "testing"],
+    ["readers", "config", "documents", "filters", "workers", "http_guard", "testing"],
     ["sources", "archive", "index", "git", "render", "redact", "pricing", "changes"],
     ["stores"],
     [
@@ -35,7 +35,7 @@ LAYERS = [
     ["cli"],  # also starts the servers and the TUI
 ]
 # What interfaces may import, besides themselves.
-SHARED = {"history", "model", "errors", "config", "documents", "render"}
+SHARED = {"history", "model", "errors", "config", "documents", "filters", "render"}
 INTERFACES = {
     "cli": {*SHARED, "mcp", "tui", "web", "http_guard"},
     "mcp": {*SHARED, "http_guard", "workers"},

@@ -24,9 +24,9 @@ from backscroll.render.humanize import format_remaining
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from backscroll.filters import FilterKind, SessionFilter
     from backscroll.history import CompletionNames
     from backscroll.history.history import History
-    from backscroll.model.filters import FilterKind, SessionFilter
     from backscroll.model.sync import SyncStatus
 
 
@@ -40,7 +40,7 @@ MAX_NAME_CHARS = 300
 
 def filter_options(*, of_messages: tuple[FilterKind, ...] = (), only: str | None = None) -> Callable[[F], F]:
     """Add an option for each filter. Those of the kinds in ``of_messages`` select messages, not sessions."""
-    from backscroll.model.filters import FILTERS  # start-up time: the other commands do not need the model
+    from backscroll.filters import FILTERS  # start-up time: the other commands do not need the model
 
     def decorate(command: F) -> F:
         for each in reversed(FILTERS):

@@ -12,9 +12,9 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from backscroll.filters import FILTERS
 from backscroll.index.languages import ENGLISH, detect_language, is_stop_word
 from backscroll.model.dates import parse_date_range
-from backscroll.model.filters import FILTERS
 from backscroll.model.message import Role
 from backscroll.model.search import FilterItem, InvalidFilter
 

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from backscroll.errors import BackscrollError, UsageError
+from backscroll.filters import make_filter
 from backscroll.history import Redactor
 from backscroll.history.history import History
 from backscroll.history.sync_thread import SyncThread
 from backscroll.mcp.tools.plans import PlanStore
 from backscroll.model.export import SecretLocation
-from backscroll.model.filters import make_filter
 from backscroll.model.message import Message
 from backscroll.model.session import Filter, SessionSummary
 from backscroll.workers import WorkerPool

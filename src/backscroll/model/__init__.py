@@ -7,7 +7,6 @@
     store       kinds of stores and units that sources declare
     problem     input that could not be parsed, and the audit that counts all input
     workspace   folders that sessions belong to
-    filters     the filters of sessions, for every interface
     search      search results, and the text by which a message is found
     statistics  counts, tokens and costs
     sync        results of a sync

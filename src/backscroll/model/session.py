@@ -124,7 +124,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     """Conditions that listed sessions meet. Every field is optional.
 
     A field with a text is a filter of every interface: an option of the command line, a parameter of the web
-    API, a link on a page, a filter of the query syntax. `backscroll.model.filters.FILTERS` lists them.
+    API, a link on a page, a filter of the query syntax. `backscroll.filters.FILTERS` lists them.
     """
 
     source: Annotated[

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from backscroll.filters import FILTERS
 from backscroll.model.backup import (
     BackupManifest,
     BackupSummary,
@@ -14,7 +15,6 @@ from backscroll.model.backup import (
     RestoredFile,
     RestoreResult,
 )
-from backscroll.model.filters import FILTERS
 from backscroll.model.session import Filter
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.humanize import format_size

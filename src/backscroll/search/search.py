@@ -29,6 +29,7 @@ from backscroll.archive.query.messages import MessageInSession, MessageKey
 from backscroll.archive.query.sessions import SessionProperties
 from backscroll.archive.query.workspaces import find_workspaces
 from backscroll.errors import UsageError
+from backscroll.filters import make_filter
 from backscroll.index.highlights import SpanStream, find_spans, make_snippet
 from backscroll.index.pattern import Pattern
 from backscroll.index.query import (
@@ -50,7 +51,6 @@ from backscroll.index.ranking import Hit
 from backscroll.index.searcher import FacetCounter
 from backscroll.index.store import Index
 from backscroll.model.dates import midnight
-from backscroll.model.filters import make_filter
 from backscroll.model.message import ANNOTATIONS_POSITION, Role
 from backscroll.model.search import (
     SearchBy,

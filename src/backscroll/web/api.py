@@ -28,8 +28,8 @@ from backscroll.documents import (
     to_document,
 )
 from backscroll.errors import BackscrollError, UsageError
+from backscroll.filters import FILTERS, FilterKind, make_filter
 from backscroll.history.history import History
-from backscroll.model.filters import FILTERS, FilterKind, make_filter
 from backscroll.model.search import SearchFacets, has_words
 from backscroll.model.session import SORT_KEYS, SessionFacets
 from backscroll.model.statistics import By

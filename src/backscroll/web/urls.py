@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from msgspec import Struct, structs
 
 from backscroll.errors import SessionNotFoundError, UsageError
-from backscroll.model.filters import FILTERS, make_filter
+from backscroll.filters import FILTERS, make_filter
 from backscroll.model.session import SORT_KEYS, Filter, SortKey
 
 # Refs of nearly all sessions and subagents. Others are encoded.

@@ -23,7 +23,7 @@ from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.errors import UsageError
-from backscroll.model.filters import make_filter
+from backscroll.filters import make_filter
 from backscroll.model.text import one_line, pluralize
 from backscroll.render import backups as render
 

@@ -20,10 +20,10 @@ from backscroll.cli.options import (
 from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
+from backscroll.filters import make_filter
 from backscroll.history import Redactor
 from backscroll.history.history import History
 from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory
-from backscroll.model.filters import make_filter
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize, sanitize
 from backscroll.render.json import secrets_document

@@ -14,7 +14,7 @@ from backscroll.cli.options import (
 )
 from backscroll.cli.output import color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
-from backscroll.model.filters import make_filter
+from backscroll.filters import make_filter
 from backscroll.model.session import SORT_KEYS, SortKey
 from backscroll.render.session_table import COLUMNS, page_footer, tab_separated_lines, table_lines
 

@@ -19,7 +19,7 @@ from backscroll.cli.output import color_option, detect_screen, write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.documents import recall_document, search_document
-from backscroll.model.filters import query_filters
+from backscroll.filters import query_filters
 from backscroll.model.search import has_words
 from backscroll.render.search import match_footer, match_lines, recall_lines
 from backscroll.render.terminal_text import wrap

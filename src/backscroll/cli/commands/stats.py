@@ -11,8 +11,8 @@ from backscroll.cli.messages import welcome_lines
 from backscroll.cli.options import DateParam, complete_refs, filter_options, read_options, sync_before_reading
 from backscroll.cli.output import Color, Screen, color_option, detect_screen, write_json
 from backscroll.cli.startup import Setup
+from backscroll.filters import make_filter
 from backscroll.history.history import History
-from backscroll.model.filters import make_filter
 from backscroll.model.session import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
 from backscroll.render import statistics as render

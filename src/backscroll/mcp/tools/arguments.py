@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct, defstruct
 
 from backscroll.errors import UsageError
+from backscroll.filters import FILTERS, FilterKind, SessionFilter
 from backscroll.history.history import History
 from backscroll.model.export import Format
-from backscroll.model.filters import FILTERS, FilterKind, SessionFilter
 from backscroll.model.message import Role
 from backscroll.model.statistics import By
 

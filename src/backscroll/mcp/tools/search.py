@@ -8,11 +8,11 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from backscroll.documents import recall_document, search_document
+from backscroll.filters import query_filters
 from backscroll.mcp.call import LONGEST_NOTE, Call
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import ToolAnswer, item_document, more_hint, paginate
 from backscroll.model.dates import iso
-from backscroll.model.filters import query_filters
 from backscroll.model.search import InvalidFilter, RecallResult, SearchMatch
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import short_id

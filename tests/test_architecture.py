@@ -10,7 +10,7 @@ import pytest
 
 import backscroll
 from backscroll import sources
-from tests.python_statements import file_statements, statements
+from tests.python_statements import file_statements, parse_file, statements
 
 LAYERS = [
     ["lru_cache"],
@@ -143,14 +143,9 @@ def is_store_or_unit_kind(node: ast.AST) -> bool:
     )
 
 
-@cache
-def parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
 def string_constants(file: Path) -> list[str]:
     """Return the texts in a file, without docstrings."""
-    tree = parsed(file)
+    tree = parse_file(file)
     bodies = (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list))
     documentation = {
         id(statement.value) for body in bodies for statement in body if isinstance(statement, ast.Expr)

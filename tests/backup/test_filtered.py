@@ -19,7 +19,7 @@ from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts
 from tests.backup.histories import STORE, database_rows, make_history, write_sources
-from tests.histories import HISTORIES
+from tests.histories import HISTORIES_WITH_SOAK
 from tests.histories import History as SampleHistory
 
 MIN_TEXT_CHARS = 12
@@ -58,7 +58,7 @@ def texts(session: Session) -> set[str]:
     return {message.content for message in session.messages if len(message.content) >= MIN_TEXT_CHARS}
 
 
-@pytest.mark.parametrize("sample", HISTORIES, ids=str)
+@pytest.mark.parametrize("sample", HISTORIES_WITH_SOAK, ids=str)
 def test_a_filtered_backup_restores_its_session_and_contains_no_other(
     sample: SampleHistory, tmp_path: Path
 ) -> None:

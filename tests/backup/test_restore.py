@@ -16,7 +16,7 @@ from backscroll.errors import InvalidBackupError, RestoreError, ToolRunningError
 from backscroll.history.history import History
 from backscroll.testing import cursor
 from tests.backup.histories import SOURCES, STORE, database_rows, file_contents, make_history, write_sources
-from tests.histories import HISTORIES
+from tests.histories import HISTORIES_WITH_SOAK
 from tests.histories import History as SampleHistory
 
 
@@ -38,7 +38,7 @@ def logins(path: Path) -> list[tuple[str, object]]:
         ).fetchall()
 
 
-@pytest.mark.parametrize("sample", HISTORIES, ids=str)
+@pytest.mark.parametrize("sample", HISTORIES_WITH_SOAK, ids=str)
 def test_a_deleted_history_is_restored_completely(sample: SampleHistory, tmp_path: Path) -> None:
     root = sample.write(tmp_path / sample.source_name)
     roots = [NamedRoot(sample.source_name, root)]

@@ -16,6 +16,7 @@ from backscroll.cli.messages import report_errors
 from backscroll.errors import ArchiveError
 from backscroll.history.history import History
 from backscroll.model.session import Filter
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.robustness.archived_history import history_of, options, write
 
 SEEDS = range(100 if "KILLS" in os.environ else 3)
@@ -189,3 +190,16 @@ def test_a_repair_that_is_killed_before_the_end_leaves_an_archive(
         history.sync()
         assert history.archive_admin.verify() == []
         assert history.list_sessions().pagination.total > 30
+
+
+def test_inlined_subagents_survive(tmp_path: Path) -> None:
+    calls = [tool_calls.bash("tide", "low")]
+    session = Transcript(seed=7).user("look").delegate("at the quay", "wet", calls=calls, layout="inline")
+    session.assistant("wet").write(tmp_path / "tools" / "claude-code")
+    with history_of(tmp_path / "tools", tmp_path / "home") as history:
+        history.sync()
+        before = content(history)
+        assert any("inline-" in ref for ref in before)
+        assert history.archive_admin.repair().lost == ()
+        assert content(history) == before
+        assert history.archive_admin.verify() == []

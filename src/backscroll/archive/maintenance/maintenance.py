@@ -236,14 +236,15 @@ class Maintenance:
     def delete_sessions_without_messages(self) -> None:
         """Delete the rows of sessions of which nothing is left after a repair."""
         with transaction(self._db):
-            for table, id_, is_listed in (
-                ("conversations", "external_id", "visibility = 'listed'"),
-                ("subagent", "agent_id", "true"),
-            ):
-                self._db.execute(
-                    f"delete from {table} where {is_listed} and not exists (select 1 from fragment f"  # noqa: S608
-                    f" where f.external_id = {table}.{id_} and f.platform = {table}.platform)"
-                )
+            self._db.execute(
+                "delete from conversations where visibility = 'listed' and not exists (select 1 from fragment"
+                " f where f.external_id = conversations.external_id and f.platform = conversations.platform)"
+            )
+            # An inlined subagent is in the fragment of its session.
+            self._db.execute(
+                "delete from subagent where not exists (select 1 from fragment f where f.platform ="
+                " subagent.platform and f.external_id in (subagent.agent_id, subagent.parent_external_id))"
+            )
 
     def verify(self) -> list[str]:
         """Return one sentence per inconsistency; none if the archive is intact."""

@@ -36,7 +36,7 @@ T = TypeVar("T")
 MAX_THREADS = 4  # so that a slow page does not block the others; each has caches of about 80 MB
 MAX_PATTERN_THREADS = 2  # a search for a pattern can read the whole history
 CLOSE_SECONDS = 1.0
-_CLIENT_GONE = 499  # nobody receives it
+_CLIENT_GONE = 499  # "client closed request"; the response is never sent
 
 
 class ServedHistory:

@@ -5,7 +5,7 @@ found by doubling the distance, then by bisection.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -45,7 +45,6 @@ class PartialFragment(Struct):
     opening: Opening
     closing: Closing
     messages: list[Message]
-    lost_count: int
 
 
 class SessionBefore(Struct, frozen=True):
@@ -148,7 +147,8 @@ class _TableReader:
         key: _Key | None = None
         while True:
             try:
-                for row in self._rows(key):
+                query = self._all if key is None else self._after
+                for row in self._db.execute(query, key or ()):
                     key = _decoded(row[: self._key_count])
                     try:
                         values = list(_decoded(row[self._key_count :]))
@@ -163,11 +163,6 @@ class _TableReader:
             key = self._next_readable(key)
             if key is None:
                 return
-
-    def _rows(self, key: _Key | None) -> Iterable[tuple[Any, ...]]:
-        if key is None:
-            return self._db.execute(self._all)
-        return self._db.execute(self._after, key)
 
     def _next_readable(self, key: _Key | None) -> _Key | None:
         """Return the smallest known key after which a row can be read; None if there is none."""
@@ -272,9 +267,9 @@ def _remove_damaged_fragments(db: sqlite3.Connection, found: Salvage) -> bool:
         "select id, unit_id, message_count, external_id from fragment order by id"
     ).fetchall()
     damaged = [one for one in fragments if not _is_fragment_intact(db, *one)]
-    for fragment_id, unit_id, count, _ in damaged:
+    for fragment_id, unit_id, *_ in damaged:
         _detach_from_fragment(db, fragment_id)
-        partial = _read_partial(db, fragment_id, count)
+        partial = _read_partial(db, fragment_id)
         found.fragments.setdefault(unit_id, []).extend([partial] if partial is not None else [])
         db.execute("delete from fragment where id = ?", [fragment_id])
     db.executemany("delete from message_chunk where fragment_id = ?", [(one[0],) for one in damaged])
@@ -290,7 +285,7 @@ def _is_fragment_intact(
         return False
 
 
-def _read_partial(db: sqlite3.Connection, fragment_id: int, count: int) -> PartialFragment | None:
+def _read_partial(db: sqlite3.Connection, fragment_id: int) -> PartialFragment | None:
     """Return the readable messages of a current fragment; None if its opening is damaged."""
     opening, closing = db.execute(
         "select opening, closing from fragment where id = ? and status = 'current'", [fragment_id]
@@ -309,7 +304,6 @@ def _read_partial(db: sqlite3.Connection, fragment_id: int, count: int) -> Parti
             msgspec.msgpack.decode(opening, type=Opening),
             decode_closing(closing) or Closing(),
             messages,
-            count - len(messages),
         )
     except _unreadable():
         return None

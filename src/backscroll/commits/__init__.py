@@ -8,8 +8,7 @@ commit_graph  the commits of a repository: what they add, ancestors, branches, t
 paths         compare paths of edits with paths in a repository
 checkouts     which folders of sessions are checkouts of the repository
 content       lines of commits, attributed to the sessions that wrote them
-evidence      commit calls, files and tracked code that link a session to a commit
-link          find the sessions of commits: weigh the evidence
+link          find the sessions of commits: collect commit calls, files and tracked code, weigh all evidence
 blame         commit, session and prompt of each line of a file
 survival      lines of sessions that were committed and still exist
 """

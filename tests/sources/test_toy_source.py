@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 from starlette.testclient import TestClient
 
-from backscroll import sources
 from backscroll.cli.app import app
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
 from backscroll.model import store
+from backscroll.sources import registry
 from backscroll.web import templating
 from backscroll.web.app import create_app
 from tests.sources.toy_source import Toy
@@ -60,10 +60,10 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    monkeypatch.setattr(sources, "SOURCES", dict(sources.SOURCES))
+    monkeypatch.setitem(registry.SOURCES, Toy.name, Toy)
     monkeypatch.setattr(store, "STORES", dict(store.STORES))
     monkeypatch.setattr(store, "UNIT_KINDS", dict(store.UNIT_KINDS))
-    sources.register(Toy)
+    registry.register(Toy)
     shell = Shell(tmp_path)
     shell.write("ferry", *LINES)
     return shell

@@ -1,5 +1,6 @@
 """One package per source. Reading is read-only by construction.
 
+registry         the list of all sources: a new source is one line here
 protocols        the interface of a source, and optional interfaces for reading
 capabilities     what a source can do beyond reading: backup, restore, resume, hooks
 claude_code      Claude Code
@@ -14,37 +15,7 @@ secret_fields    blank secrets in database values
 restore_rows     write archived rows to databases and files
 """
 
-from __future__ import annotations
-
-from backscroll.errors import UsageError
-from backscroll.model.store import declare
-from backscroll.sources.claude_code import ClaudeCode
-from backscroll.sources.cursor import Cursor
-from backscroll.sources.cursor_cli import CursorCli
 from backscroll.sources.protocols import Source as Source
-
-SOURCES: dict[str, type[Source]] = {}  # by name
-
-
-def register(source: type[Source]) -> None:
-    """Add a source, and the kinds of stores and units that it declares."""
-    SOURCES[source.name] = source
-    declare(source.stores, source.unit_kinds)
-
-
-# In the order in which they are read. Of two stores with the same content, the first one has precedence.
-register(ClaudeCode)
-register(Cursor)
-register(CursorCli)
-
-
-def names() -> tuple[str, ...]:
-    """Return the names of all sources, in the order in which they are read."""
-    return tuple(SOURCES)
-
-
-def named(name: str) -> Source:
-    """Return a new instance of a source. Raises `UsageError` if no source has this name."""
-    if name not in SOURCES:
-        raise UsageError(f"There is no source {name!r}. The sources are {', '.join(SOURCES)}.")
-    return SOURCES[name]()
+from backscroll.sources.registry import SOURCES as SOURCES
+from backscroll.sources.registry import named as named
+from backscroll.sources.registry import names as names

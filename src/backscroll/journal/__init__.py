@@ -2,8 +2,7 @@
 
 journal    `Journal`: write entries of commits, notes, summaries of periods
 material   the conversation behind a commit: turns, with secrets redacted, and exchanges
-points     decisions, results, errors and open items, as quotes with weights
-entry      build an entry without a language model, and print it as Markdown
+entry      build an entry without a language model: choose quotes, print it as Markdown
 story      prose: the prompt for a language model, and the check of its answer
 files      the files of the journal: places, markers, locks
 summaries  periods, and the summary of a period

@@ -1,22 +1,51 @@
-"""Build the entry of a commit from its material, without a language model, and print it as Markdown."""
+"""Build the entry of a commit without a language model, and print it as Markdown.
+
+The order of messages decides first what is quoted: an answer that the user accepts is a decision in any
+language. Phrases decide within a message. Questions with options and plans are decisions that a tool
+recorded.
+"""
+
+from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, tzinfo
+from difflib import SequenceMatcher
 from itertools import groupby
+from typing import Literal
 
-from backscroll.highlights.sentences import information_score, is_acknowledgement, is_dropped, is_reasoned
-from backscroll.journal.material import Exchange, Material, exchanges
-from backscroll.journal.points import (
-    Point,
-    conversation_points,
-    failure_points,
-    outcome,
-    passed_checks,
-    select,
-    shortened,
+from msgspec import Struct
+
+from backscroll.highlights.calls import (
+    CommandRun,
+    Question,
+    answered_questions,
+    command_run,
+    error_line,
+    is_fixed_by,
+    is_similar,
+    outcome_line,
+    proposed_plan,
+    reports_outcome,
 )
+from backscroll.highlights.sentences import (
+    information_score,
+    is_acknowledgement,
+    is_continuation,
+    is_correction,
+    is_dropped,
+    is_open,
+    is_proposal,
+    is_question,
+    is_rationale_question,
+    is_reasoned,
+    is_report_of_result,
+    sentences,
+    starts_with_agreement,
+)
+from backscroll.journal.material import Exchange, Material, Statement, exchanges, joined
 from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote, SectionName
+from backscroll.model.message import ToolCall
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.humanize import short_id
@@ -43,6 +72,38 @@ _CODE = re.compile(r"(`+)(?:(?!\1).)+\1", re.DOTALL)
 _HEADING = re.compile(r"^#{1,3}(?=\s)", re.MULTILINE)
 _HTML = re.compile(r"<(?=[A-Za-z/!?])")
 
+# What is quoted
+_MAX_POINTS: dict[SectionName, int] = {
+    "synopsis": 6,
+    "accomplishments": 6,
+    "frustrations": 6,
+    "decisions": 8,
+    "open": 5,
+}
+_MIN_OUTCOME_SCORE = -1.0  # a reason is better than nothing; a remark at the end is not
+_SHORT_ANSWER_SENTENCES = 5  # all are part of a decision; of a longer one only some
+_SHORT_ANSWER_CHARS = 700
+_MAX_CHOSEN = 4  # sentences of a longer answer
+_MAX_CHAIN = 3  # exchanges before a decision
+_MAX_QUOTE_CHARS = 500
+_MAX_REPORT_SENTENCES = 2
+_SAME_PROMPT_RATIO = 0.6  # an abandoned prompt this similar to the next one was only rephrased
+_MAX_ANSWER_CHARS = 300
+_MAX_PLAN_SENTENCES = 5
+_LIST_NUMBER = re.compile(r"^\d{1,2}[.)]\s*")
+_REPORTED_ERROR = re.compile(
+    r"(?:^|(?<=[\s(:\"']))((?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception): .+|error(?:\[\w+\])?: .+|"
+    r"(?:thread '\w+' )?panicked.*|Traceback .*|fatal: .+)"
+)
+# A wrong path or a missing program says nothing about the work, unless the assistant comments on it.
+_TRIVIAL = re.compile(
+    r"command not found|No such file or directory|file or directory not found|unknown option|usage:", re.I
+)
+_MAX_ERROR_CHARS = 240
+_MAX_COMMAND_CHARS = 100
+_MAX_NOTE_SENTENCES = 3
+_Kind = Literal["reply", "note", "diagnosis"]  # closing text of a turn, text before it, text before all edits
+
 
 def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
     """Return the entry of a commit. Every statement is a quote, or a fact of the commit or of a command."""
@@ -50,10 +111,10 @@ def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
     day = at.astimezone(zone).date()
     talk = exchanges(material.turns)
     used: set[str] = set()
-    result = outcome(talk)
+    result = _outcome(talk)
     if result is not None and not is_reasoned(result.text) and not is_dropped(result.text):
         used.add(result.text)  # a decision is quoted again, with what belongs to it
-    points = [*failure_points(talk, used), *conversation_points(talk, used)]
+    points = [*_failure_points(talk, used), *_conversation_points(talk, used)]
     quotes: list[Quote] = []
     sections: dict[SectionName, str] = {}
 
@@ -63,7 +124,7 @@ def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
 
     put("summary", "\n\n".join(_summary(material, talk, result, quotes, day, zone)))
     for name in ("synopsis", "accomplishments", "frustrations", "decisions", "open"):
-        chosen = select(points, name)
+        chosen = _select(points, name)
         quotes += [quote for point in chosen for quote in point.quotes]
         items = [_item(point, day, zone) for point in chosen]
         if name == "synopsis":
@@ -71,7 +132,7 @@ def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
         if name == "accomplishments":
             items += [
                 f"Passed: {code_span(one_line(run.command, 100))}, {text}"
-                for run, text in passed_checks(talk)
+                for run, text in _passed_checks(talk)
             ]
         put(name, bullet_list(items))
     put("discussion", "\n>\n".join(_discussion(talk, quotes, used, day, zone)))
@@ -87,7 +148,7 @@ def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
     )
 
 
-def _item(point: Point, day: date, zone: tzinfo | None) -> str:
+def _item(point: _Point, day: date, zone: tzinfo | None) -> str:
     if point.is_dialogue:
         first, *rest = _by_message(point.quotes)
         label = f"{point.label}: " if point.label else ""
@@ -165,7 +226,7 @@ def _discussion(
         rest = list(_remaining(exchange, used))
         prompt = exchange.prompt
         if prompt is not None:
-            quote = prompt.quote(shortened(prompt.text, _MAX_PROMPT_CHARS))
+            quote = prompt.quote(_shortened(prompt.text, _MAX_PROMPT_CHARS))
             is_known = quoted.get((quote.session_ref, quote.position)) == quote.text
             if not is_known or rest:
                 found.append((3.0 if exchange.is_first else 2.0, quote))
@@ -303,3 +364,439 @@ def quote_block(quote: Quote, day: date, zone: tzinfo | None) -> str:
 def bullet_list(items: Iterable[str]) -> str:
     """Return a Markdown list."""
     return "\n".join(f"- {item}" for item in items)
+
+
+class _Point(Struct, frozen=True):
+    """One item of a section. The text before and after the quotes is added when it is rendered."""
+
+    section: SectionName
+    label: str  # such as "Agreed"; may be empty
+    quotes: tuple[Quote, ...]
+    weight: float
+    order: int  # position in the material
+    details: tuple[str, ...] = ()  # Markdown, after the quotes
+    is_dialogue: bool = False  # each message is shown on its own line
+
+
+def _select(points: Iterable[_Point], section: SectionName) -> list[_Point]:
+    """Return the points of a section with the highest weight, in the order of the material."""
+    candidates = [point for point in points if point.section == section]
+    candidates.sort(key=lambda point: (-point.weight, point.order))
+    chosen = candidates[: _MAX_POINTS.get(section, len(candidates))]
+    return sorted(chosen, key=lambda point: (point.order, point.quotes[0].position if point.quotes else 0))
+
+
+def _conversation_points(exchanges: Sequence[Exchange], used: set[str]) -> Iterator[_Point]:
+    """Yield the points of a conversation. ``used`` are sentences that other sections quote already."""
+    chain: list[Exchange] = []  # talk without edits, until the user decides
+    for number, exchange in enumerate(exchanges):
+        if chain and chain[-1].session_ref != exchange.session_ref:
+            yield from _undecided(chain, number - 1, used)
+            chain = []
+        yield from _abandoned(exchange, number)
+        yield from _choice_points(exchange, number)
+        prompt = exchange.prompt
+        is_settled = prompt is not None and (not prompt.is_question or starts_with_agreement(prompt.text))
+        if chain and (is_settled or exchange.has_edits):
+            yield from _decision(chain[-_MAX_CHAIN:], exchange, number, used)
+            chain = []
+        elif not exchange.is_first:
+            yield from _request(exchange, number, used)
+        for report in exchange.reports:
+            yield from _report(report, number, used)
+        if _is_open_to_decision(exchange, exchanges, number):
+            chain.append(exchange)
+            continue
+        yield from _rationale(exchange, number, used)
+        is_explaining = prompt is not None and exchange.is_first and is_rationale_question(prompt.text)
+        for index, note in enumerate(note for note in exchange.notes if note not in exchange.closing):
+            is_before_edits = bool(exchange.edits) and note.position < exchange.edits[0]
+            kind: _Kind = "diagnosis" if index == 0 and is_before_edits else "note"
+            yield from _classified(note, number, used, kind, is_last=False, is_explaining=is_explaining)
+        for reply in exchange.closing:
+            yield from _classified(
+                reply, number, used, "reply", is_last=exchange.is_last, is_explaining=is_explaining
+            )
+    yield from _undecided(chain, len(exchanges), used)
+
+
+def _outcome(exchanges: Sequence[Exchange]) -> Quote | None:
+    """Return the sentence that says best what came out: of the replies after the last edits."""
+    edited = [number for number, exchange in enumerate(exchanges) if exchange.has_edits]
+    scores: dict[str, float] = {}
+    replies: dict[str, Statement] = {}
+    for exchange in exchanges[edited[-1] :] if edited else ():
+        for statement in exchange.closing:
+            said = [s for s in statement.sentences if not is_acknowledgement(s) and not is_question(s)]
+            for index, sentence in enumerate(said):
+                section = _section(sentence, "reply", is_last=True)
+                if section != "open":
+                    replies[sentence] = statement
+                    scores[sentence] = _outcome_score(sentence, index, section)
+    best = max(scores, key=scores.__getitem__, default=None)
+    if best is None or scores[best] < _MIN_OUTCOME_SCORE:
+        return None
+    return replies[best].quote(best)
+
+
+def _outcome_score(sentence: str, index: int, section: SectionName | None) -> float:
+    is_result = is_report_of_result(sentence)
+    is_remark = index > 0 and not is_result
+    informative = min(information_score(sentence), 2) * 0.4
+    return is_result + informative - (section == "decisions") - 2 * is_remark - 0.1 * index
+
+
+def _is_choice(sentence: str) -> bool:
+    """Return whether a sentence states a choice: a proposal, a reason or a dropped alternative."""
+    return is_reasoned(sentence) or is_proposal(sentence) or is_dropped(sentence)
+
+
+def _shortened(text: str, max_chars: int = 400) -> str:
+    """Return a text, or its first sentences if it is long."""
+    text = text.strip()
+    if len(text) <= max_chars:
+        return text
+    end = max(text.rfind(mark, 0, max_chars) for mark in (". ", "! ", "? ", "\n", "。"))
+    return text[: end + 1].strip() if end > 0 else text[:max_chars].rsplit(" ", 1)[0]
+
+
+def _abandoned(exchange: Exchange, number: int) -> Iterator[_Point]:
+    """Yield prompts that the user took back, with their answers."""
+    for prompt, answer in exchange.abandoned:
+        similar = SequenceMatcher(None, prompt.text, exchange.prompt.text if exchange.prompt else "")
+        if similar.ratio() > _SAME_PROMPT_RATIO or not prompt.sentences:
+            continue
+        quotes = [prompt.quote(_shortened(prompt.text))]
+        if answer is not None:
+            quotes += joined(answer, _chosen(answer), _MAX_QUOTE_CHARS)
+        yield _Point("decisions", "Taken back", tuple(quotes), 3, number, is_dialogue=True)
+
+
+def _choice_points(exchange: Exchange, number: int) -> Iterator[_Point]:
+    """Yield the questions that the user answered and the plans that the user accepted or rejected."""
+    for part in exchange.parts:
+        tool, at = part.message.tool, part.message.timestamp
+        if tool is None or not part.message.is_active:
+            continue
+        for question in answered_questions(tool):
+            quote = Quote("assistant", question.text, at, exchange.session_ref, part.position)
+            details = tuple(_answer(question, tool.result or ""))
+            yield _Point("decisions", "", (quote,), 7, number, details)
+        plan = proposed_plan(tool)
+        if plan is not None:
+            said = [_LIST_NUMBER.sub("", sentence) for sentence in sentences(plan.text)]
+            best = sorted(said, key=lambda sentence: -information_score(sentence))[:_MAX_PLAN_SENTENCES]
+            quotes = tuple(
+                Quote("assistant", s, at, exchange.session_ref, part.position) for s in said if s in best
+            )
+            label = "Rejected plan" if plan.is_rejected else "Plan"
+            yield _Point("decisions", label, quotes, 6, number)
+
+
+def _answer(question: Question, result: str) -> Iterator[str]:
+    """Yield the answer to a question, and the options that were not taken."""
+    answered = result.partition(question.text)[2] or result
+    taken = [label for label in question.options if label in answered]
+    answer = ", ".join(taken) or one_line(answered.strip(' "=\n'), _MAX_ANSWER_CHARS)
+    yield f"Answer: “{answer}”."
+    others = [label for label in question.options if label not in taken]
+    if others:
+        yield f"Not taken: {', '.join(f'“{label}”' for label in others)}."
+
+
+def _is_open_to_decision(exchange: Exchange, exchanges: Sequence[Exchange], number: int) -> bool:
+    """Return whether an exchange changed nothing and the user goes on in the same session."""
+    following = exchanges[number + 1 : number + 2]
+    return (
+        exchange.reply is not None
+        and not exchange.has_edits
+        and bool(following)
+        and following[0].session_ref == exchange.session_ref
+    )
+
+
+def _decision(chain: Sequence[Exchange], exchange: Exchange, number: int, used: set[str]) -> Iterator[_Point]:
+    """Yield a decision: what was proposed, questions about it, and what the user said in the end."""
+    quotes: list[Quote] = []
+    score = 0.0
+    for index, talk in enumerate(chain):
+        assert talk.reply is not None
+        if talk.prompt is not None and not talk.is_first and (index or talk.prompt.is_question):
+            quotes.append(talk.prompt.quote(_shortened(talk.prompt.text)))
+        chosen = [sentence for sentence in _chosen(talk.reply) if sentence not in used]
+        quotes += joined(
+            talk.reply, [sentence for sentence in chosen if sentence not in used], _MAX_QUOTE_CHARS
+        )
+        used.update(chosen)
+        score += sum(map(information_score, chosen))
+    label = ""
+    response = exchange.prompt
+    if response is None:  # a chain precedes an exchange of the same session, which starts with a prompt
+        return
+    is_correcting = is_correction(response.text) and not starts_with_agreement(response.text)
+    if exchange.follows_rejection:
+        yield _correction(exchange, number)
+    else:
+        is_plain = not response.is_question or starts_with_agreement(response.text)
+        said = [s for s in response.sentences if is_plain or not is_question(s)]
+        if is_plain:
+            quotes.append(response.quote(_shortened(response.text)))
+        else:
+            quotes += joined(response, said, _MAX_QUOTE_CHARS)
+        label = "Rejected" if is_correcting and said else ""
+        used.update(said)
+    if any(quote.speaker == "assistant" for quote in quotes):
+        yield _Point("decisions", label, tuple(quotes), 6 + 0.1 * score, number, is_dialogue=True)
+    elif quotes:
+        yield from _request(exchange, number, set())
+
+
+def _chosen(answer: Statement) -> list[str]:
+    """Return the sentences of an answer that belong to the decision."""
+    said = [sentence for sentence in answer.sentences if not is_acknowledgement(sentence)]
+    if len(said) <= _SHORT_ANSWER_SENTENCES and len(answer.text) <= _SHORT_ANSWER_CHARS:
+        return said
+    scores = {sentence: _decision_score(sentence) for sentence in said}
+    best = sorted(said, key=lambda sentence: -scores[sentence])[:_MAX_CHOSEN]
+    return [sentence for sentence in said if sentence in best and scores[sentence] >= 1]
+
+
+def _decision_score(sentence: str) -> float:
+    marks = is_proposal(sentence) + is_reasoned(sentence) + is_dropped(sentence)
+    return marks + 0.2 * information_score(sentence)
+
+
+def _rationale(exchange: Exchange, number: int, used: set[str]) -> Iterator[_Point]:
+    """Yield the answer to a question about a choice that was made before."""
+    prompt = exchange.prompt
+    answers = exchange.notes if exchange.has_edits else exchange.answers[-1:]
+    answer = answers[0] if answers else None
+    if prompt is None or answer is None or exchange.is_first or not prompt.is_question:
+        return
+    if not is_rationale_question(prompt.sentences[-1]):
+        return
+    chosen = [sentence for sentence in _chosen(answer) if sentence not in used and not is_open(sentence)]
+    quotes = (prompt.quote(_shortened(prompt.text)), *joined(answer, chosen, _MAX_QUOTE_CHARS))
+    used.update(chosen)
+    if chosen:
+        yield _Point("decisions", "", quotes, 5, number, is_dialogue=True)
+
+
+def _request(exchange: Exchange, number: int, used: set[str]) -> Iterator[_Point]:
+    """Yield what the user asked for after the start of a session."""
+    prompt = exchange.prompt
+    if prompt is None:
+        return
+    if exchange.follows_rejection or (is_correction(prompt.text) and not starts_with_agreement(prompt.text)):
+        yield _correction(exchange, number)
+        return
+    wanted = [
+        s for s in prompt.sentences if not is_question(s) and not is_acknowledgement(s) and s not in used
+    ]
+    if wanted and not prompt.is_question:
+        quotes = tuple(joined(prompt, wanted, _MAX_QUOTE_CHARS))[:2]
+        weight = 3 + 0.2 * sum(map(information_score, wanted)) + starts_with_agreement(prompt.text)
+        yield _Point("decisions", "", quotes, weight, number)
+
+
+def _correction(exchange: Exchange, number: int) -> _Point:
+    prompt = exchange.prompt
+    assert prompt is not None
+    quotes = (prompt.quote(_shortened(prompt.text)),)
+    if not exchange.follows_rejection:
+        return _Point("frustrations", "Corrected by the user", quotes, 4, number)
+    label = f"The user stopped {exchange.rejected_call}" if exchange.rejected_call else "The user intervened"
+    return _Point("frustrations", label, quotes, 5, number)
+
+
+def _report(report: Statement, number: int, used: set[str]) -> Iterator[_Point]:
+    """Yield the most informative sentences of a subagent's result."""
+    scores = {sentence: information_score(sentence) for sentence in report.sentences}
+    best = sorted(report.sentences, key=lambda sentence: -scores[sentence])[:_MAX_REPORT_SENTENCES]
+    chosen = [sentence for sentence in best if scores[sentence] and sentence not in used]
+    quotes = tuple(joined(report, chosen, _MAX_QUOTE_CHARS))
+    used.update(chosen)
+    if quotes:
+        yield _Point("synopsis", "A subagent found", quotes, 2, number)
+
+
+def _undecided(chain: Sequence[Exchange], number: int, used: set[str]) -> Iterator[_Point]:
+    """Yield the points of talk that led to no decision."""
+    for exchange in chain:
+        if exchange.reply is not None:
+            yield from _classified(exchange.reply, number, used, "diagnosis", is_last=exchange.is_last)
+
+
+def _classified(
+    statement: Statement,
+    number: int,
+    used: set[str],
+    kind: _Kind,
+    *,
+    is_last: bool,
+    is_explaining: bool = False,
+) -> Iterator[_Point]:
+    """Yield the sentences of a message in the sections where they belong."""
+    sections: dict[SectionName, list[str]] = {}
+    section: SectionName | None = None
+    for sentence in statement.sentences:
+        if sentence in used or is_acknowledgement(sentence) or is_question(sentence):
+            section = None
+            continue
+        before, section = section, _section(sentence, kind, is_last=is_last)
+        if before is not None and section in ("synopsis", None) and is_continuation(sentence):
+            section = before
+        if (
+            section == "decisions"
+            and is_explaining
+            and not is_proposal(sentence)
+            and not is_dropped(sentence)
+        ):
+            section = "synopsis"
+        if section is not None:
+            sections.setdefault(section, []).append(sentence)
+    for section, chosen in sections.items():
+        used.update(chosen)
+        for quote in joined(statement, chosen, _MAX_QUOTE_CHARS):
+            weight = 2 + 0.3 * information_score(quote.text) + _decision_score(quote.text) - (kind == "note")
+            yield _Point(section, "", (quote,), weight, number)
+
+
+def _section(sentence: str, kind: _Kind, *, is_last: bool) -> SectionName | None:
+    if kind != "reply":
+        is_worth = kind == "diagnosis" or information_score(sentence) > 0
+        return "decisions" if _is_choice(sentence) else "synopsis" if is_worth else None
+    has_number = any(map(str.isdigit, sentence))
+    if is_report_of_result(sentence) and has_number and not is_reasoned(sentence) and not is_open(sentence):
+        return "accomplishments"
+    if is_open(sentence) and not is_dropped(sentence):
+        return "open"
+    if _is_choice(sentence):
+        return "decisions"
+    if is_last and is_open(sentence, is_last=True):
+        return "open"
+    if is_report_of_result(sentence):
+        return "accomplishments"
+    return "synopsis" if information_score(sentence) else None
+
+
+class _Step(Struct, frozen=True):
+    number: int  # of the exchange
+    tool: ToolCall
+    run: CommandRun
+
+
+def _failure_points(exchanges: Sequence[Exchange], used: set[str]) -> Iterator[_Point]:
+    """Yield failed commands that later succeeded or were discussed, and errors that the user reported."""
+    steps = list(_steps(exchanges))
+    failed: list[CommandRun] = []
+    for index, step in enumerate(steps):
+        run = step.run
+        if not run.is_failed or any(_is_repeated(run, earlier) for earlier in failed):
+            continue
+        session = exchanges[step.number].session_ref
+        later = [other for other in steps[index + 1 :] if exchanges[other.number].session_ref == session]
+        passed = next((other for other in later if is_fixed_by(run, other.run)), None)
+        note = _note(exchanges, step, passed)
+        error = error_line(step.tool)
+        is_trivial = _TRIVIAL.search(error) is not None
+        if not _matters(
+            run, is_explained=note is not None, is_fixed=passed is not None, is_trivial=is_trivial
+        ):
+            continue
+        failed.append(run)
+        yield _failed_point(step, error, note, passed, used)
+    yield from _reported(exchanges, used)
+
+
+def _passed_checks(exchanges: Sequence[Exchange]) -> list[tuple[CommandRun, str]]:
+    """Return the checks that passed last, each with the line of its output that says so."""
+    last: dict[str, tuple[CommandRun, str]] = {}
+    for step in _steps(exchanges):
+        run = step.run
+        if not run.is_check or run.subject is not None:
+            continue
+        for command, (other, _) in list(last.items()):
+            if is_similar(run, other):
+                del last[command]
+        if run.is_failed or run.status != "completed":
+            continue
+        outcome = outcome_line(step.tool)
+        if outcome:
+            last[run.command] = (run, outcome)
+    return list(last.values())
+
+
+def _steps(exchanges: Sequence[Exchange]) -> Iterator[_Step]:
+    """Yield the commands that ran."""
+    for number, exchange in enumerate(exchanges):
+        for part in exchange.parts:
+            tool = part.message.tool
+            if tool is None or not part.message.is_active or tool.decision == "rejected":
+                continue
+            run = command_run(tool, part.position)
+            if run is not None:
+                yield _Step(number, tool, run)
+
+
+def _matters(run: CommandRun, *, is_explained: bool, is_fixed: bool, is_trivial: bool) -> bool:
+    """Return whether a failure was worth a comment, or was fixed. A search that finds nothing also fails."""
+    if is_fixed:
+        return is_explained or not is_trivial
+    is_crash = run.exit is not None and run.exit > 2
+    return is_explained and (run.is_check or is_crash)
+
+
+def _is_repeated(run: CommandRun, earlier: CommandRun) -> bool:
+    return run.command == earlier.command and run.last_line == earlier.last_line
+
+
+def _note(exchanges: Sequence[Exchange], step: _Step, passed: _Step | None) -> Statement | None:
+    """Return the first text of the assistant between a failure and the success."""
+    end = passed.run.position if passed is not None else None
+    exchange = exchanges[step.number]
+    following = [later for later in exchanges[step.number :] if later.session_ref == exchange.session_ref][:2]
+    for later in following:
+        for statement in later.answers:
+            if statement.position > step.run.position and (end is None or statement.position < end):
+                return statement
+    return None
+
+
+def _failed_point(
+    step: _Step, error: str, note: Statement | None, passed: _Step | None, used: set[str]
+) -> _Point:
+    run = step.run
+    command = code_span(one_line(run.command, _MAX_COMMAND_CHARS))
+    counts = run.last_line if reports_outcome(run.last_line) and run.last_line not in error else ""
+    exit_code = f"exit {run.exit}" if run.exit is not None and not counts else ""
+    facts = ", ".join(filter(None, (code_span(one_line(error, _MAX_ERROR_CHARS)), counts, exit_code)))
+    quotes: tuple[Quote, ...] = ()
+    if note is not None:
+        chosen = [sentence for sentence in note.sentences if sentence not in used][:_MAX_NOTE_SENTENCES]
+        quotes = tuple(joined(note, chosen, 500))
+        used.update(chosen)
+    details = []
+    if passed is not None:
+        outcome = outcome_line(passed.tool)
+        details.append(f"Then it passed: {outcome}." if outcome else "Then it succeeded.")
+    elif run.is_check:
+        details.append("It did not pass in this conversation.")
+    weight = 5 if passed is not None and note is not None else 3
+    label = f"{command} failed: {facts}" if facts else f"{command} failed"
+    return _Point("frustrations", label, quotes, weight, step.number, tuple(details))
+
+
+def _reported(exchanges: Sequence[Exchange], used: set[str]) -> Iterator[_Point]:
+    """Yield errors that the user pasted into a prompt, with the first explanation."""
+    for number, exchange in enumerate(exchanges):
+        prompt = exchange.prompt
+        found = _REPORTED_ERROR.search(prompt.text) if prompt is not None else None
+        if prompt is None or found is None:
+            continue
+        line = found[1].splitlines()[0]
+        said = exchange.answers[0].sentences[:1] if exchange.answers else ()
+        quotes = tuple(exchange.answers[0].quote(sentence) for sentence in said if sentence not in used)
+        used.update(said)
+        label = f"Reported by the user: {code_span(one_line(line, _MAX_ERROR_CHARS))}"
+        yield _Point("frustrations", label, quotes, 4, number)

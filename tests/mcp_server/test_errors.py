@@ -17,7 +17,7 @@ from backscroll.archive import connection
 from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.history.history import History
 from backscroll.mcp.call import RESULT_DELAY_SECONDS, Call, CallCancelledError, CallWorkers, ServerOptions
-from backscroll.mcp.errors import failure_for
+from backscroll.mcp.server import failure_for
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.server_client import McpClient, environment, start_stdio_server, wait_for_sync
 from tests.mcp_server.write_server import start_read_server

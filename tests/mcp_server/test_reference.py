@@ -12,10 +12,9 @@ from typing import Any
 from backscroll import errors
 from backscroll.errors import BackscrollError
 from backscroll.mcp.call import ServerOptions
-from backscroll.mcp.errors import failure_for
 from backscroll.mcp.prompts import prompt_list
 from backscroll.mcp.resources import TEMPLATES
-from backscroll.mcp.server import tool_list
+from backscroll.mcp.server import failure_for, tool_list
 from backscroll.mcp.tools.registry import WRITE_TOOLS
 from tests.mcp_server.server_client import McpClient
 

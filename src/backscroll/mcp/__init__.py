@@ -1,11 +1,10 @@
 """The MCP server.
 
 tools/       the tools; registry.py lists them
-server       protocol handlers; standard input and output as transport
+server       protocol handlers, errors with their next steps; standard input and output as transport
 http         HTTP transport
 call         what a call gets, the worker threads that run it, and the sync beside them
 prompts      prompts that a user can select, and completion of arguments
 resources    sessions as resources
-errors       error types with their next steps
 install      add the server to a client's settings
 """

@@ -9,7 +9,7 @@ Values are not structs: importing msgspec takes longer than a sync of a thousand
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
 from backscroll.errors import UsageError
@@ -35,6 +35,49 @@ class Machine(NamedTuple):
         if path == "~" or path.startswith(("~/", "~\\")):
             return self.home / path[2:]
         return Path(path)
+
+
+def given_path(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return a path that a caller passed, with ``~`` expanded.
+
+    Raises `UsageError` if it is empty, names an unknown user or cannot be a path. ``name`` says what it is:
+    "target folder".
+    """
+    text = os.fspath(path)
+    if not text:
+        raise UsageError(f"The {name} is empty. Name a folder.")
+    try:
+        is_valid = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        is_valid = False
+    if not is_valid:
+        raise UsageError(f"The {name} {text!r} is not a valid path on this system.")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        user = Path(text).parts[0]
+        raise UsageError(
+            f"The {name} names the user {user!r}, who does not exist. A folder of this name is ./{user}."
+        ) from error
+
+
+def given_maps(maps: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return old and new folders that a caller passed, with ``~`` expanded. Raises `UsageError`.
+
+    An old folder can be one of Windows.
+    """
+    return tuple((_old_folder(old), str(given_path("new folder of a map", new))) for old, new in maps.items())
+
+
+def _old_folder(path: str) -> str:
+    expanded = os.path.expanduser(path)  # noqa: PTH111 - it can be a path of Windows
+    is_absolute = PurePosixPath(expanded).is_absolute() or PureWindowsPath(expanded).is_absolute()
+    if not is_absolute or not expanded.strip("/"):
+        raise UsageError(
+            f"{path!r} cannot be mapped. Name an absolute path of the other machine below its root folder,"
+            " such as /home/ada=/home/bea."
+        )
+    return expanded
 
 
 def this_machine() -> Machine:

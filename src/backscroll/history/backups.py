@@ -18,6 +18,7 @@ from backscroll.backup.folder import (
 from backscroll.backup.reader import extract_archive, verify_backup
 from backscroll.backup.restore import BackupRestore
 from backscroll.backup.restore_plan import RestoreOptions
+from backscroll.config import given_maps
 from backscroll.errors import (
     RestoreError,
     SessionNotFoundError,
@@ -328,7 +329,7 @@ class Backups:
             archive_folder=self._stores.archive_path.parent.absolute(),
             source=source,
             sessions=tuple(sessions),
-            maps=tuple((path_map or {}).items()),
+            maps=given_maps(path_map or {}),
             prefer=prefer,
             known_roots=frozenset(root.absolute() for _, root in self._stores.roots()),
             home=self._stores.machine.home.absolute(),

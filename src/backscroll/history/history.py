@@ -362,7 +362,7 @@ class History:
         """
         refs = [ref] if isinstance(ref, str) else ref
         return self.transfers.migrate(
-            self.transfers.plan_sessions(refs, Path(target), mode=mode, keep_cwd=keep_cwd)
+            self.transfers.plan_sessions(refs, target, mode=mode, keep_cwd=keep_cwd)
         )
 
     def migrate_workspace(
@@ -370,7 +370,7 @@ class History:
     ) -> MigrateResult:
         """Move or copy all sessions of a folder. Raises `WorkspaceNotFoundError` or `DestinationError`."""
         return self.transfers.migrate(
-            self.transfers.plan_workspace(Path(workspace), Path(target), mode=mode, keep_cwd=keep_cwd)
+            self.transfers.plan_workspace(workspace, target, mode=mode, keep_cwd=keep_cwd)
         )
 
     def list_changes(self) -> list[Change]:

@@ -38,7 +38,6 @@ from backscroll.transfer.safety import (
     check_target,
     read_content,
     recent_activity,
-    target_path,
 )
 from backscroll.transfer.stored_sessions import companions, stored_session, writer_of
 
@@ -69,10 +68,8 @@ def plan_migration(
 
     Only sessions below one of the roots are planned.
     ``with_running`` also plans sessions that a running process has open: the plan can be applied when it has
-    ended. ``check`` raises an error if a session must not be changed now. Raises `DestinationError` if the
-    target is not a folder.
+    ended. ``check`` raises an error if a session must not be changed now.
     """
-    target = target_path(target)
     planned: list[PlannedSession] = []
     errors: list[MigrateError] = []
     for summary in summaries:

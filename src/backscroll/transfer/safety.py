@@ -5,7 +5,8 @@ import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from backscroll.errors import DestinationError, TransferError
+from backscroll.config import given_path
+from backscroll.errors import DestinationError, TransferError, UsageError
 from backscroll.model.change import ChangePlan
 from backscroll.model.message import Message
 from backscroll.model.session import SessionSummary
@@ -40,9 +41,20 @@ def writable_roots(
     return found
 
 
-def target_path(target: Path) -> Path:
-    """Return the real path of the target folder. Raises `DestinationError` if it is not a folder."""
-    path = Path(os.path.realpath(target.expanduser()))
+def target_path(target: str | os.PathLike[str], tool_folders: Iterable[Path]) -> Path:
+    """Return the real path of the target folder.
+
+    Raises `UsageError` if it is invalid or belongs to a tool, and `DestinationError` if it is not a folder.
+    """
+    path = Path(os.path.realpath(given_path("target folder", target)))
+    known = {os.path.realpath(folder) for folder in tool_folders}
+    for folder in (path, *path.parents):
+        if str(folder) in known:
+            raise UsageError(
+                f"{path} belongs to a tool, which keeps its own files there. Name another folder."
+            )
+        if (folder / ".git").exists():  # Cursor has worktrees of projects in its folder
+            break
     if not path.is_dir():
         reason = "is not a folder" if path.exists() else "does not exist. Create it first"
         raise DestinationError(f"{path} {reason}.", path)

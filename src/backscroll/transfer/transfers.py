@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from backscroll.archive.session_key import SessionKey
-from backscroll.errors import BackscrollError, ChangeConflictError, WorkspaceNotFoundError
+from backscroll.config import given_path
+from backscroll.errors import (
+    BackscrollError,
+    ChangeConflictError,
+    UsageError,
+    WorkspaceNotFoundError,
+)
 from backscroll.ingest.sync import sync
 from backscroll.model.change import Change
 from backscroll.model.session import Filter, SessionSummary
@@ -19,12 +25,19 @@ from backscroll.model.transfer import (
     RestoreSessionResult,
 )
 from backscroll.model.workspace import MovedWorkspaces
-from backscroll.sources import named
-from backscroll.stores.lookup import check_choice, find_session_to_change, find_top_session, find_workspace
+from backscroll.sources import named, names
+from backscroll.stores.lookup import (
+    AnyPath,
+    check_choice,
+    find_session_to_change,
+    find_top_session,
+    find_workspace,
+)
 from backscroll.stores.stores import Stores
 from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
 from backscroll.transfer.moved_workspaces import find_moved
 from backscroll.transfer.restore import apply_restore, plan_restore
+from backscroll.transfer.safety import target_path
 
 
 class Transfers:
@@ -49,24 +62,26 @@ class Transfers:
     def plan_sessions(
         self,
         refs: Sequence[str],
-        target: Path,
+        target: AnyPath,
         *,
         mode: Mode = "copy",
         keep_cwd: bool = False,
         with_running: bool = False,
     ) -> MigrationPlan:
-        """Plan to move or copy sessions to a folder. Raises `SessionNotFoundError` for an ambiguous ref.
+        """Plan to move or copy sessions to a folder.
 
         ``with_running`` also plans sessions that a running process has open; `blocking_processes` returns it.
+        Raises `SessionNotFoundError` for an ambiguous ref, and the errors of `target_path`.
         """
         check_choice("mode", mode, Mode)
+        folder = self._target(target)
         self.recover()
         archive = self._stores.archive
         summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
         return plan_migration(
             archive,
             summaries.values(),
-            target,
+            folder,
             mode,
             roots=self._stores.root_paths(),
             keep_cwd=keep_cwd,
@@ -76,8 +91,8 @@ class Transfers:
 
     def plan_workspace(
         self,
-        workspace: str | Path,
-        target: Path,
+        workspace: AnyPath,
+        target: AnyPath,
         *,
         mode: Mode = "copy",
         keep_cwd: bool = False,
@@ -85,12 +100,14 @@ class Transfers:
     ) -> MigrationPlan:
         """Plan to move or copy all sessions of a folder that are in the tools' stores.
 
-        ``with_running`` as for `plan_sessions`. Raises `WorkspaceNotFoundError` if no session belongs to it.
+        ``with_running`` and errors as for `plan_sessions`. Raises `WorkspaceNotFoundError` if no session
+        belongs to it.
         """
         check_choice("mode", mode, Mode)
+        old, folder = given_path("old folder", workspace), self._target(target)
         self.recover()
         originals = self._stores.archive.originals
-        found = self._sessions_of(workspace)
+        found = self._sessions_of(old)
         summaries = [one for one in found if originals.in_store(one)]
         if not summaries:
             raise WorkspaceNotFoundError(
@@ -101,7 +118,7 @@ class Transfers:
         return plan_migration(
             self._stores.archive,
             summaries,
-            target,
+            folder,
             mode,
             roots=self._stores.root_paths(),
             keep_cwd=keep_cwd,
@@ -113,9 +130,15 @@ class Transfers:
         """Return the running processes that prevent a planned migration."""
         return blocking_processes(plan)
 
-    def _sessions_of(self, workspace: str | Path) -> list[SessionSummary]:
+    def _target(self, target: AnyPath) -> Path:
+        """Return the target folder. The folders of all tools are refused, also those that are not read."""
+        machine = self._stores.machine
+        folders = [folder for name in names() for folder in named(name).roots(machine)]
+        return target_path(target, [*folders, *self._stores.root_paths()])
+
+    def _sessions_of(self, workspace: Path) -> list[SessionSummary]:
         """Return the sessions of exactly this folder, which need not exist."""
-        path = os.path.abspath(Path(workspace).expanduser())  # noqa: PTH100 - links in it may be recorded
+        path = os.path.abspath(workspace)  # noqa: PTH100 - links in it may be recorded
         paths = {path, os.path.realpath(path)}
         listed = self._stores.archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
         found = [one for one in listed if one.workspace_path is not None and one.workspace_path in paths]
@@ -149,7 +172,12 @@ class Transfers:
         return self._stores.change_log.entries()
 
     def to_undo(self, change_id: str | None = None) -> list[Change]:
-        """Return the changes that `undo` would revert, newest first. Raises `ChangeNotFoundError`."""
+        """Return the changes that `undo` would revert, newest first.
+
+        Raises `ChangeNotFoundError`, or `UsageError` for an empty id.
+        """
+        if change_id == "":
+            raise UsageError("The id of the change is empty. Run 'backscroll changes' to see all changes.")
         log = self._stores.change_log
         newest = log.find(change_id)
         if change_id is not None or not newest.batch or newest.is_interrupted:

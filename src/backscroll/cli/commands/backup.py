@@ -1,6 +1,5 @@
 """``backscroll backup``: create, check, list and restore backups."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -309,7 +308,7 @@ def _parse_map(item: str) -> tuple[str, str]:
     old, equals, new = item.partition("=")
     if not equals or not old or not new:
         raise click.UsageError(f"Invalid map {item!r}. Use OLD=NEW, such as /home/ada=/home/bea.")
-    return os.path.expanduser(old), os.path.expanduser(new)  # noqa: PTH111 - OLD can be a path of Windows
+    return old, new
 
 
 def _confirm(question: str, *, yes: bool) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -51,7 +50,7 @@ def _migrate_options(function: F) -> F:
 @click.option(
     "--to",
     "target",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     required=True,
     metavar="PATH",
     help="Folder to copy or move to. It must exist.",
@@ -61,7 +60,7 @@ def _migrate_options(function: F) -> F:
 def migrate(
     setup: Setup,
     refs: tuple[str, ...],
-    target: Path,
+    target: str,
     mode: Mode,
     keep_cwd: bool,
     dry_run: bool,
@@ -87,14 +86,14 @@ def migrate(
 
 
 @click.command("migrate-workspace")
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old", type=click.Path())
+@click.argument("new", type=click.Path())
 @_migrate_options
 @click.pass_obj
 def migrate_workspace(
     setup: Setup,
-    old: Path,
-    new: Path,
+    old: str,
+    new: str,
     mode: Mode,
     keep_cwd: bool,
     dry_run: bool,

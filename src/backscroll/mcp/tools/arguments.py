@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, defstruct
 
+from backscroll.config import given_path
 from backscroll.errors import UsageError
 from backscroll.filters import FILTERS, FilterKind, SessionFilter
 from backscroll.history.history import History
@@ -236,7 +237,7 @@ class SessionsForCode(Struct, frozen=True, forbid_unknown_fields=True):
 
 def absolute_path(name: str, path: str) -> Path:
     """Return a path that does not depend on the server's working directory. Raises `UsageError`."""
-    expanded = Path(path).expanduser()
+    expanded = given_path(name, path)
     if not expanded.is_absolute():
         raise UsageError(f"{name}: {path!r} is not an absolute path.")
     return expanded

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources import named
 from backscroll.sources.protocols import close
 from benchmarks.benchmark_context import BenchmarkContext

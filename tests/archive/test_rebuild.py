@@ -14,8 +14,8 @@ from backscroll.archive.connection import SCHEMA_VERSION
 from backscroll.index.store import Index
 from backscroll.ingest.originals import Rebuilt, rebuild
 from backscroll.model.message import Message
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint, Item
-from backscroll.model.unit import Unit
 from backscroll.sources import session_files
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.copies import Conversation

@@ -15,7 +15,7 @@ from backscroll.archive.write.units import UnitStore
 from backscroll.ingest import parallel, read_units
 from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.ingest.sync import read_changes
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript, resume
 

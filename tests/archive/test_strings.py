@@ -10,8 +10,8 @@ import pytest
 from backscroll.archive.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.model.message import Message, Origin, ToolCall
+from backscroll.model.store import Unit
 from backscroll.model.stream import Closing, Item, Opening, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.model.workspace import Workspace
 
 

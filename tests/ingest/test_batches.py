@@ -1,7 +1,7 @@
 """Distribution of units to parallel readers."""
 
 from backscroll.ingest.parallel import batches
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 
 _MB = 1024 * 1024
 

@@ -11,8 +11,8 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint, Item
-from backscroll.model.unit import Unit
 from backscroll.readers import jsonl
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript import reader

@@ -7,7 +7,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
 from backscroll.ingest import parallel, read_units
-from backscroll.model.unit import ROW_BYTES
+from backscroll.model.store import ROW_BYTES
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
 

@@ -15,7 +15,7 @@ from tests.builders.claude_code.damage import DAMAGE
 from tests.builders.claude_code.generations import GENERATIONS
 from tests.oracle.fold import UnitContent, fold
 
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript, tool_calls
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol, get_args, get_type_hints
 import pytest
 
 from backscroll.config import Machine
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint, Item
-from backscroll.model.unit import Unit
 from backscroll.sources import SOURCES, capabilities, protocols
 from backscroll.sources.protocols import Source
 from tests.sources.toy_source import Toy

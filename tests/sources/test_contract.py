@@ -8,8 +8,7 @@ import pytest
 
 from backscroll.config import Machine
 from backscroll.model.message import Message
-from backscroll.model.store import single_session_kinds
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit, single_session_kinds
 from backscroll.sources import named, names
 from backscroll.sources.protocols import ChangeMarkers, PathLookup, RawRecords, Watchable, close, raw_rows
 from backscroll.testing import cursor

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from backscroll.config import Machine
 from backscroll.model.problem import Problem
-from backscroll.model.store import SESSION, StoreKind, UnitKind
+from backscroll.model.store import SESSION, StoreKind, Unit, UnitKind
 from backscroll.model.stream import Checkpoint, Item, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.sources import session_files
 from backscroll.sources.json_edits import Members
 from backscroll.sources.session_file_changes import SessionFileBackup

@@ -13,9 +13,8 @@ from msgspec.json import Decoder
 from backscroll.config import Machine
 from backscroll.model.message import Message, Origin
 from backscroll.model.problem import Problem
-from backscroll.model.store import StoreKind
+from backscroll.model.store import StoreKind, Unit
 from backscroll.model.stream import Checkpoint, Closing, Item, Opening, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.model.workspace import Workspace
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.session_files import FilePattern, JsonFields, SessionFiles

@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from backscroll.model.message import Message, Origin
 from backscroll.model.problem import Audit, AuditedRoot, Problem, SourceCounts
-from backscroll.model.store import store_content, store_rank
+from backscroll.model.store import Unit, store_content, store_rank
 from backscroll.model.stream import Closing, Opening, RecordCounts, Replacement
-from backscroll.model.unit import Unit
 from backscroll.readers.files import escape_name, is_entry_denied, is_folder
 from backscroll.readers.json_outline import Outline
 from backscroll.readers.read_faults import read_fault

@@ -14,7 +14,7 @@ from backscroll.sources.protocols import ChangeMarkers, FolderListing, PathLooku
 if TYPE_CHECKING:
     from backscroll.archive.archive import Archive
     from backscroll.archive.write.unit_rows import KnownUnit
-    from backscroll.model.unit import Unit
+    from backscroll.model.store import Unit
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder
 

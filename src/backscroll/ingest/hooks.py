@@ -26,8 +26,7 @@ from backscroll.errors import RepositoryError
 from backscroll.ingest.hook_payloads import parse_payload
 from backscroll.model.hook import HookCommit, HookRecord
 from backscroll.model.message import Message
-from backscroll.model.store import HOOK_RECORDS
-from backscroll.model.unit import Unit
+from backscroll.model.store import HOOK_RECORDS, Unit
 from backscroll.model.workspace import Workspace
 
 if TYPE_CHECKING:

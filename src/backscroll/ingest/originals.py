@@ -13,8 +13,8 @@ from backscroll.archive.query.originals import Original
 from backscroll.index.store import Index
 from backscroll.model.message import Message, Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Item, TitleHint, ToolResult, UsageReport
-from backscroll.model.unit import Unit
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import SOURCES, Source, named
 from backscroll.sources.protocols import close, raw_rows

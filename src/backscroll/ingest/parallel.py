@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources import named
 from backscroll.sources.protocols import close, raw_rows
 from backscroll.stores.index_documents import DocumentSpool

@@ -16,10 +16,9 @@ from backscroll.index.store import Index, IndexDamagedError
 from backscroll.ingest import parallel
 from backscroll.ingest.changed_units import ChangedUnit, newest_first
 from backscroll.ingest.parallel import Batch, Shard, malloc_trim
-from backscroll.model.store import SESSION
+from backscroll.model.store import SESSION, Unit
 from backscroll.model.stream import Checkpoint
 from backscroll.model.sync import SyncReport
-from backscroll.model.unit import Unit
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 from backscroll.sources.protocols import PathLookup, raw_rows

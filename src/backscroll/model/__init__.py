@@ -3,8 +3,7 @@
     message     messages and their parts
     session     sessions: summary, content and filter
     stream      what a source returns for a unit
-    unit        units of a tool's history
-    store       kinds of stores and units that sources declare
+    store       units and stores of a tool's history, and the kinds that sources declare
     problem     input that could not be parsed, and the audit that counts all input
     workspace   folders that sessions belong to
     search      search results, and the text by which a message is found
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from backscroll.model.stream import *
     from backscroll.model.sync import *
     from backscroll.model.transfer import *
-    from backscroll.model.unit import *
     from backscroll.model.workspace import *
 
 __all__ = [
@@ -125,7 +123,7 @@ __all__ = [
 ]
 
 _MODULES = (
-    "message", "stream", "session", "search", "unit", "problem", "workspace", "sync", "commit", "backup",
+    "message", "stream", "session", "search", "problem", "workspace", "sync", "commit", "backup",
     "change", "transfer", "store",
 )  # fmt: skip
 

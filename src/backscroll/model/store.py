@@ -1,4 +1,4 @@
-"""Kinds of stores and units. Each source declares its own.
+"""Units and stores of a tool's history, and their kinds. Each source declares its own kinds.
 
 The archive knows no source. What it needs to know about the kinds in its rows, it looks up here. This module
 is light, because an idle sync loads it.
@@ -6,6 +6,34 @@ is light, because an idle sync loads it.
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
+
+ROW_BYTES = 8 * 1024  # estimate for a database row with its blobs
+
+
+class Unit(NamedTuple):
+    """The smallest thing that can be read again on its own."""
+
+    source: str  # "claude-code"
+    root: str  # the tool's home folder
+    path: str
+    key: str = ""  # key of the session's rows in a database; empty for a whole file
+    fingerprint: str = ""  # unchanged if the content is unchanged
+    size: int = 0  # bytes, or rows of a database
+    kind: str = "session"  # name of a `UnitKind` of the source
+    session_id: str | None = None  # if known without parsing
+    title: str | None = None  # if known without parsing
+    modified_at: int = 0  # nanoseconds since 1970, 0 if unknown; the newest units are read first
+
+    @property
+    def estimated_bytes(self) -> int:
+        """The size. For a session in a database, an estimate from its number of rows."""
+        return estimate_bytes(self.size, self.key)
+
+
+def estimate_bytes(size: int, key: str) -> int:
+    """Return the size of a unit in bytes. With a key, the size is a number of rows."""
+    return size * ROW_BYTES if key else size
+
 
 # What a store contains, from the most to the least complete.
 StoreContent = Literal[
@@ -40,9 +68,12 @@ HOOK_EVENTS = StoreKind("hooks", "events")
 HOOK_USAGE = StoreKind("usage", "usage")
 HOOK_RECORDS = UnitKind("hooks")
 
+
 # All declared kinds, by name. One id found in several stores is one session; its content comes from the first
 # of these stores.
 STORES: dict[str, StoreKind] = {}
+
+
 UNIT_KINDS: dict[str, UnitKind] = {}
 
 

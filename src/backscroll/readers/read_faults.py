@@ -5,8 +5,8 @@ from pathlib import Path
 
 from backscroll.model.message import Origin
 from backscroll.model.problem import Fault, Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Item, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.readers.files import check_listable, lacks_database
 
 

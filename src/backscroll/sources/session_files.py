@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from backscroll import __version__
-from backscroll.model.store import SESSION, UnitKind
-from backscroll.model.unit import Unit
+from backscroll.model.store import SESSION, Unit, UnitKind
 from backscroll.readers.files import escape_name, files_below, is_utf8
 from backscroll.sources.protocols import FolderListing, PathLookup, RawRecords, RawRows, Source, Watchable
 

@@ -10,8 +10,8 @@ from backscroll.errors import DestinationError, TransferError, UsageError
 from backscroll.model.change import ChangePlan
 from backscroll.model.message import Message
 from backscroll.model.session import SessionSummary
+from backscroll.model.store import Unit
 from backscroll.model.transfer import StoredSession
-from backscroll.model.unit import Unit
 from backscroll.sources.protocols import PathLookup, Source, close
 
 _RECENT_SECONDS = 600

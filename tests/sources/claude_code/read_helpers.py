@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from backscroll.model.message import Message, ToolCall
+from backscroll.model.store import Unit
 from backscroll.model.stream import Closing, Item, Opening, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 from tests.oracle.fold import ParsedSession, UnitContent, fold

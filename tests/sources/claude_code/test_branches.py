@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, DIALOG, META, SIDECHAIN, Tree
 from backscroll.testing.claude_code import Transcript, blocks, repeat_lines, tool_calls

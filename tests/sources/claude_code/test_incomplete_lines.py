@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.builders.claude_code.generations import GENERATIONS

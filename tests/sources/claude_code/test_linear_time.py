@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code.blocks import encode
 

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from backscroll.model.message import Message
+from backscroll.model.store import Unit
 from backscroll.model.stream import Closing, ClosingUpdate, Opening, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.model.workspace import Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Prompt

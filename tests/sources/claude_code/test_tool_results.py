@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from backscroll.model.message import ToolCall
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.state import ReaderState
 from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls

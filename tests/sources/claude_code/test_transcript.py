@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.model.message import Attachment, Message, TokenUsage
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint
-from backscroll.model.unit import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Call, Transcript, blocks, repeat_lines, tool_calls
 from tests.builders.claude_code.generations import GENERATIONS

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from backscroll.model.message import Message
+from backscroll.model.store import Unit
 from backscroll.model.stream import RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.sources.cursor import Cursor
 from backscroll.testing import cursor
 from tests.oracle.fold import ParsedSession, UnitContent, fold

@@ -31,8 +31,8 @@ from backscroll.model.message import Origin
 from backscroll.model.problem import Problem, SourceCounts
 from backscroll.model.session import SessionSummary
 from backscroll.model.statistics import MonthGrowth
+from backscroll.model.store import Unit
 from backscroll.model.text import pluralize
-from backscroll.model.unit import Unit
 from backscroll.model.workspace import PathMaps
 
 # Small files that belong to a stored file are stored like rows, but are none.

@@ -15,9 +15,8 @@ from backscroll.archive.storage.raw_rows import BlobRef, BlobStore, has_same_row
 from backscroll.model.message import Message, Origin, is_uuid, record_id_of
 from backscroll.model.resume import Resumable, Store
 from backscroll.model.session import SessionSummary
-from backscroll.model.store import prompt_log_kinds, store_rank
+from backscroll.model.store import estimate_bytes, prompt_log_kinds, store_rank
 from backscroll.model.stream import RawRow
-from backscroll.model.unit import estimate_bytes
 from backscroll.model.workspace import PathMaps
 
 _PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"

@@ -13,8 +13,8 @@ from backscroll.archive.storage.codec import compress
 from backscroll.archive.storage.delta import read_checkpoint_state
 from backscroll.archive.storage.raw_files import RawDeltaBase
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint, RecordCounts
-from backscroll.model.unit import Unit
 
 PREFIX_HASH_BYTES = 16
 HASHED_BYTES = 4096  # at the start of a file and before the checkpoint

@@ -24,9 +24,8 @@ from backscroll.archive.write.unit_rows import KnownUnit, prefix_hash, stat_or_n
 from backscroll.archive.write.unit_writer import MessageObserver, UnitWriter
 from backscroll.model.message import Origin
 from backscroll.model.problem import Fault, Problem
-from backscroll.model.store import single_session_kinds
+from backscroll.model.store import Unit, single_session_kinds
 from backscroll.model.stream import Checkpoint, Item, RawRow
-from backscroll.model.unit import Unit
 from backscroll.readers.read_faults import read_fault
 
 RECENTLY_WRITTEN_SECONDS = 600.0  # a file written to more recently may change at any moment

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model.mcp_client import McpClient
+    from backscroll.model.store import Unit
     from backscroll.model.stream import Checkpoint, Item, RawRow
-    from backscroll.model.unit import Unit
     from backscroll.sources.capabilities import (
         Backup,
         Hooks,

@@ -13,8 +13,8 @@ from msgspec.json import Decoder
 
 from backscroll.model.message import Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Closing, Item, Opening, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.model.workspace import Workspace
 from backscroll.readers import lenient_json, timestamps
 from backscroll.sources.claude_code.transcript.line_structs import as_text

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from backscroll.errors import BackscrollError, DatabaseNotFoundError
 from backscroll.model.message import Message, Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Item, RawRow, RecordCounts, TitleHint, ToolResult, UsageReport
 from backscroll.model.text import pluralize
-from backscroll.model.unit import Unit
 from backscroll.readers import jsonl, lenient_json
 from backscroll.readers.sqlite import Database, as_bytes, problem_code
 from backscroll.sources.claude_code.locations import LEGACY_STORE, NAME

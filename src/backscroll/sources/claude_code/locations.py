@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.readers.files import is_utf8
 from backscroll.sources.session_files import FileFolder, list_folder, stat_row
 

@@ -15,8 +15,8 @@ import msgspec
 
 from backscroll.model.message import Attachment, Message, Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint, Closing, ClosingUpdate, Item, Opening, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.model.workspace import Workspace, normalize_path
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.transcript.line_structs import as_text

@@ -10,8 +10,8 @@ import msgspec
 
 from backscroll.model.message import Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Checkpoint, Item, RawRow, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.readers import jsonl
 from backscroll.readers.files import is_utf8
 from backscroll.sources.claude_code import desktop, legacy_db, prompt_log

@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.model.store import HOOK_EVENTS, HOOK_USAGE, SESSION, StoreKind, UnitKind
-from backscroll.model.unit import Unit
+from backscroll.model.store import HOOK_EVENTS, HOOK_USAGE, SESSION, StoreKind, Unit, UnitKind
 from backscroll.readers.files import change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor_graph import result_call_ids, row_keys

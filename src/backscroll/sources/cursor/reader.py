@@ -13,8 +13,8 @@ from msgspec import Raw
 from backscroll.errors import BackscrollError
 from backscroll.model.message import Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Item, RawRow, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.readers.read_faults import read_log_without_database, read_unlisted_folder
 from backscroll.readers.sqlite import as_bytes, problem_code
 from backscroll.sources.cursor import locations, raw_rows

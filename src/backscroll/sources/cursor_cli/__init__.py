@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
+    from backscroll.model.store import Unit
     from backscroll.model.stream import Checkpoint, Item, RawRow
-    from backscroll.model.unit import Unit
     from backscroll.sources.capabilities import (
         Backup,
         CompanionMoves,

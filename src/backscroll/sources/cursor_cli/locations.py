@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from backscroll.config import Machine
-from backscroll.model.unit import Unit
+from backscroll.model.store import Unit
 from backscroll.readers.files import change_token, is_utf8, lacks_database
 
 SOURCE = "cursor-cli"

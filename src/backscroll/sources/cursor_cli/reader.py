@@ -11,8 +11,8 @@ import msgspec
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model.message import Origin
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import Closing, Item, Opening, RawRow, RecordCounts
-from backscroll.model.unit import Unit
 from backscroll.readers import jsonl, lenient_json, timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record

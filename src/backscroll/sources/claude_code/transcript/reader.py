@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from backscroll.model.message import Edit, Message, Origin, TimeSource
 from backscroll.model.problem import Problem
+from backscroll.model.store import Unit
 from backscroll.model.stream import (
     Agent,
     Checkpoint,
@@ -29,7 +30,6 @@ from backscroll.model.stream import (
     UsageReport,
 )
 from backscroll.model.text import pluralize
-from backscroll.model.unit import Unit
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.transcript import state_lines, subagents, system_lines
 from backscroll.sources.claude_code.transcript.branches import SIDECHAIN, Tree

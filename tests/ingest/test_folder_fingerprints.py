@@ -13,8 +13,8 @@ import pytest
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS
+from backscroll.archive.sync_state import folder_of
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history.history import History

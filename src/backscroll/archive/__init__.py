@@ -11,6 +11,6 @@ maintenance/     verify, compact, forget, copy, upgrade and import of older data
 annotations.py   tags, stars, notes and titles of users
 commits.py       derived tables that link commits and sessions
 hooks.py         events that hooks recorded, and commits that the git hook reported
-sync_state.py    the lock and progress of a sync, and what the next one must complete
+sync_state.py    the lock and progress of a sync, fingerprints, and what the next sync must complete
 session_key.py   SessionKey: platform and id
 """

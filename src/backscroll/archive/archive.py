@@ -18,9 +18,8 @@ from backscroll.archive.connection import (
 )
 from backscroll.archive.derive.windows import close_idle_sessions
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.sync_state import IndexQueue, PendingErasure, SyncState, sync_lock
+from backscroll.archive.sync_state import Fingerprints, IndexQueue, PendingErasure, SyncState, sync_lock
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.fingerprints import Fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

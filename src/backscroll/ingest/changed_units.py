@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.archive.write.fingerprints import folder_of
+from backscroll.archive.sync_state import folder_of
 from backscroll.sources.protocols import ChangeMarkers, FolderListing, PathLookup
 
 if TYPE_CHECKING:

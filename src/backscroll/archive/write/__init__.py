@@ -4,6 +4,5 @@ units.py         UnitStore: known units; store a unit; merge the archives that p
 unit_writer.py   write the stream of a unit: fragments in chunks, rows of messages and edits
 unit_rows.py     rows of units: checkpoint, record counts, events
 rewrites.py      a unit that is read again: keep what it no longer contains
-fingerprints.py  fingerprints of units and folders, compared at every refresh
 exclusions.py    forgotten sessions and excluded workspaces
 """

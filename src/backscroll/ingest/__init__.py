@@ -1,7 +1,6 @@
 """Read the tools' files into the archive and the index.
 
-sync             sync one home: lock, read what changed, update the index
-changed_units    which units are new, changed or gone
+sync             sync one home: lock, find and read what changed, update the index
 read_units       read changed units, one by one or in parallel
 parallel         worker processes, each with a shard of its own
 hooks            records of hooks, and commits that the git hook did not report

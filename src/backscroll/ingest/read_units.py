@@ -14,8 +14,8 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.unit_rows import KnownUnit
 from backscroll.index.store import Index, IndexDamagedError
 from backscroll.ingest import parallel
-from backscroll.ingest.changed_units import ChangedUnit, newest_first
 from backscroll.ingest.parallel import Batch, Shard, malloc_trim
+from backscroll.ingest.sync import ChangedUnit, newest_first
 from backscroll.model.store import SESSION, Unit
 from backscroll.model.stream import Checkpoint
 from backscroll.model.sync import SyncReport

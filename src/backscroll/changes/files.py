@@ -64,7 +64,11 @@ def copy_file(path: Path, target: Path, mode: int = 0o600) -> str:
 
 def set_modified_at(path: Path, modified_at: float | None) -> None:
     """Set the modification time of a file in seconds since 1970, by default to the current time."""
-    os.utime(path, (modified_at, modified_at) if modified_at is not None else None)
+    if modified_at is None:
+        os.utime(path)
+        return
+    nanoseconds = round(modified_at * 1e6) * 1000  # a fraction of a second is not exact in binary
+    os.utime(path, ns=(nanoseconds, nanoseconds))
 
 
 def publish_new(staged: Path, target: Path) -> None:

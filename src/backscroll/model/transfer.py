@@ -32,6 +32,7 @@ class ArchivedFile(Struct, frozen=True):
     size: int  # bytes
     content: Content
     label: str = "file"
+    modified_at: float | None = None  # seconds since 1970
 
 
 class ArchivedRows(Struct, frozen=True):
@@ -40,6 +41,7 @@ class ArchivedRows(Struct, frozen=True):
     path: str  # of the database. `RawRow.path` is set for rows of other files below the root
     key: str
     rows: Callable[[], Iterable[RawRow]]
+    modified_at: float | None = None  # of the file or database, in seconds since 1970
 
 
 class ArchivedSession(Struct, frozen=True, kw_only=True):

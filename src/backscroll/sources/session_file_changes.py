@@ -146,7 +146,10 @@ class SessionFileWriter:
         plan = ChangePlan(
             what=f"Restore {session.ref}",
             sessions=(session.ref,),
-            files=tuple(restored_file(file, file.content, file.label) for file in missing.values()),
+            files=tuple(
+                restored_file(file, file.content, file.label, modified_at=file.modified_at)
+                for file in missing.values()
+            ),
         )
         return SessionPlan(plan, session.id)
 
@@ -281,7 +284,12 @@ def archived_side_files(session: ArchivedSession) -> Iterator[ArchivedFile]:
             path = session.root / row.path
             is_file = not row.table and row.path and row.value is not None
             if is_file and path.resolve().is_relative_to(root):
-                yield ArchivedFile(str(path), len(row.value or b""), partial(_side_content, unit, row.path))
+                yield ArchivedFile(
+                    str(path),
+                    len(row.value or b""),
+                    partial(_side_content, unit, row.path),
+                    modified_at=unit.modified_at,
+                )
 
 
 def _side_content(unit: ArchivedRows, path: str) -> Iterator[bytes]:
@@ -290,7 +298,9 @@ def _side_content(unit: ArchivedRows, path: str) -> Iterator[bytes]:
             yield row.value
 
 
-def restored_file(file: ArchivedFile, content: Content, label: str) -> FileChange:
+def restored_file(
+    file: ArchivedFile, content: Content, label: str, *, modified_at: float | None = None
+) -> FileChange:
     """Return the change that creates a missing file, or replaces an empty one."""
     path = Path(file.path)
     return FileChange(
@@ -299,6 +309,7 @@ def restored_file(file: ArchivedFile, content: Content, label: str) -> FileChang
         before=file_sha256(path) if path.exists() else None,
         size=file.size,
         label=label,
+        modified_at=modified_at,
     )
 
 

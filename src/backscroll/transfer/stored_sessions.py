@@ -129,20 +129,28 @@ def archived_session(
         ref=summary.ref,
         id=summary.id,
         root=Path(root),
-        files=tuple(
-            ArchivedFile(one.path, one.size, _content(archive, one)) for one in files if one.root == root
-        ),
+        files=tuple(_archived_file(archive, one) for one in files if one.root == root),
         rows=tuple(
-            ArchivedRows(one.path, one.key, partial(archive.originals.rows, one, fullest=True))
+            ArchivedRows(
+                one.path, one.key, partial(archive.originals.rows, one, fullest=True), _modified_at(one)
+            )
             for one in rows
             if one.root == root
         ),
-        prompt_logs=tuple(
-            ArchivedFile(one.path, one.size, _content(archive, one)) for one in logs if one.root == root
-        ),
+        prompt_logs=tuple(_archived_file(archive, one) for one in logs if one.root == root),
         folder=resumable.folder,
         title=resumable.title,
     )
+
+
+def _archived_file(archive: Archive, original: Original) -> ArchivedFile:
+    return ArchivedFile(
+        original.path, original.size, _content(archive, original), modified_at=_modified_at(original)
+    )
+
+
+def _modified_at(original: Original) -> float | None:
+    return original.modified_at / 1000 if original.modified_at is not None else None
 
 
 def _content(archive: Archive, original: Original) -> Content:

@@ -26,9 +26,9 @@ def command(setup: Setup, ref: str, dry_run: bool, yes: bool, as_json: bool) -> 
     """Restore a session that its tool has deleted.
 
     Writes its files or rows from the archive back to their original paths and databases, so that the tool
-    can list and resume it. Existing files are not replaced. All restored files get the current time, because
-    Claude Code deletes files by their age. Prints the plan and asks for confirmation. 'backscroll undo'
-    removes what was restored. REF: see 'backscroll show --help'.
+    can list and resume it. Existing files are not replaced. Sessions keep their times; only the files of
+    Claude Code get the current time, because it deletes files by their age. Prints the plan and asks for
+    confirmation. 'backscroll undo' removes what was restored. REF: see 'backscroll show --help'.
 
     \b
     Examples:

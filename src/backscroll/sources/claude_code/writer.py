@@ -59,7 +59,8 @@ _OVERLAP_BYTES = 64  # longer than a match, which may begin in one block and end
 def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> SessionPlan:
     """Plan to create the files of a session that do not exist. Existing files stay as they are.
 
-    ``is_replacing`` replaces those that differ.
+    ``is_replacing`` replaces those that differ. The files get the current time: the tool deletes those whose
+    modification time is older than 30 days.
     """
     transcripts = [file for file in session.files if Path(file.path).stem == session.id]
     prompts = [line for log in session.prompt_logs for line in _missing_prompts(log, session.id)]

@@ -64,14 +64,14 @@ def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> Ses
     planned: dict[Path, FileChange] = {}
     for rows in session.rows:
         name = Path(rows.path).relative_to(session.root).as_posix()
-        for file in restore_files(session.root, name, rows.rows()):
+        for file in restore_files(session.root, name, rows.rows(), rows.modified_at):
             planned.setdefault(file.path, file)
     for archived in session.files:
         path = Path(archived.path)
         if not path.exists():
-            planned.setdefault(path, _create(path, archived.content, archived.size))
+            planned.setdefault(path, _create(path, archived.content, archived.size, archived.modified_at))
         elif is_replacing and path not in planned:
-            change = _create(path, archived.content, archived.size)
+            change = _create(path, archived.content, archived.size, archived.modified_at)
             planned[path] = replace(change, before=file_sha256(path))
     return SessionPlan(_plan(f"Restore {session.ref}", session.ref, [*planned.values()]), session.id)
 
@@ -182,10 +182,13 @@ def copy_files(
     return changes, new_ids[session_id]
 
 
-def restore_files(root: Path, file: str, rows: Iterable[RawRow]) -> list[FileChange]:
+def restore_files(
+    root: Path, file: str, rows: Iterable[RawRow], modified_at: float | None = None
+) -> list[FileChange]:
     """Plan to write a deleted session back. ``file`` is the path of its store below the root.
 
-    Nothing is planned for files that exist. Raises `ChangeConflictError` if the store exists and does not
+    The files get the time of the store: it is the end of sessions without another time. Nothing is planned
+    for files that exist. Raises `ChangeConflictError` if the store exists and does not
     contain the archived conversation.
     """
     store = root / file
@@ -201,7 +204,7 @@ def restore_files(root: Path, file: str, rows: Iterable[RawRow]) -> list[FileCha
             for path in restored:
                 written[path.relative_to(scratch).as_posix()] = path.read_bytes()
     return [
-        _create(root / name, lambda data=data: [data], len(data))  # type: ignore[misc]
+        _create(root / name, lambda data=data: [data], len(data), modified_at)  # type: ignore[misc]
         for name, data in written.items()
         if not (root / name).exists()
     ]

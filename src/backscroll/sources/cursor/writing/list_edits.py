@@ -6,7 +6,7 @@ several of them. All that exist are changed.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from backscroll.sources.cursor.writing.store_edits import StoreEdits
 
 _ID_FIELDS = ("composerId",)
 _TAB_ID_FIELDS = ("tabId", "id")
+_TIME_COLUMNS = ("createdAt", "lastUpdatedAt", "recency", "checkpointAt")  # of the header table
 Edit = Callable[[dict[str, Raw]], None]
 
 
@@ -56,12 +57,23 @@ def edit_global_entries(
     return found
 
 
-def add_global_entry(edits: StoreEdits, session_id: str, head: dict[str, Raw], workspace_id: str) -> bool:
-    """Add a session to the list of the global database. Return False if the store has no such list."""
+def add_global_entry(
+    edits: StoreEdits,
+    session_id: str,
+    head: dict[str, Raw],
+    workspace_id: str,
+    restored: Mapping[str, Value] | None = None,
+) -> bool:
+    """Add a session to the list of the global database. Return False if the store has no such list.
+
+    ``restored`` are the columns of its row before Cursor deleted it, as far as they are known: they have its
+    times and its place in the list. Without it, the session is listed as new.
+    """
     database = edits.user_data.global_path
     columns = edits.header_columns()
     if columns:
-        edits.put_header(session_id, _header_row(columns, session_id, head, workspace_id))
+        row = _header_row(columns, session_id, head, workspace_id, restored)
+        edits.put_header(session_id, row)
         return True
     value = edits.value(database, HEADERS_KEY, "ItemTable")
     if value is None:
@@ -216,7 +228,11 @@ class _List:
 
 
 def _header_row(
-    columns: list[str], session_id: str, head: dict[str, Raw], workspace_id: str
+    columns: list[str],
+    session_id: str,
+    head: dict[str, Raw],
+    workspace_id: str,
+    restored: Mapping[str, Value] | None,
 ) -> dict[str, Value]:
     """Return a row of the header table for a list entry."""
     fields = _map(Raw(msgspec.json.encode(head)))
@@ -228,11 +244,13 @@ def _header_row(
         "lastUpdatedAt": updated,
         "isArchived": int(bool(fields.get("isArchived"))),
         "isSubagent": int(bool(as_map(fields.get("subagentInfo")))),
-        "recency": int(time.time() * 1000),
+        "recency": int(time.time() * 1000) if restored is None else updated,
         "checkpointAt": None,
         "subagentTypeName": as_text(as_map(fields.get("subagentInfo")).get("subagentTypeName")) or None,
         "value": msgspec.json.encode(head).decode(),
     }
+    stored = {name: restored[name] for name in _TIME_COLUMNS if restored and restored.get(name) is not None}
+    values |= stored
     return {name: value for name, value in values.items() if name in columns}
 
 

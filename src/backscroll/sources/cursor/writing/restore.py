@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from backscroll.errors import ChangeConflictError
-from backscroll.model.change import FileChange
+from backscroll.model.change import FileChange, Value
 from backscroll.model.stream import RawRow
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import session_lists
@@ -80,6 +80,7 @@ def _add_session(
     """
     user_data = edits.user_data
     head: bytes | None = None
+    columns: dict[str, Value] = {}
     for row in rows:
         database = user_data.root / row.path if row.path else file
         if not row.table:
@@ -88,7 +89,7 @@ def _add_session(
             _restore_row(edits, session_id, row, is_replacing=is_replacing)
         elif row.table == "composerHeaders":
             columns = as_map(msgspec.json.decode(row.value or b"{}"))
-            head = as_text(columns.get("value")).encode() or head
+            head = as_text(columns.pop("value", None)).encode() or head
         elif row.part == f"allComposers[]/{session_id}" and row.key == session_lists.HEADERS_KEY:
             head = row.value or head
         elif row.part == f"allComposers[]/{session_id}" and row.key == session_lists.COMPOSERS_KEY:
@@ -100,7 +101,7 @@ def _add_session(
             _ensure_database(edits, database)
             list_edits.add_tab(edits, database, session_id, row.value)
     if head is not None:
-        _restore_entry(edits, session_id, head)
+        _restore_entry(edits, session_id, head, columns)
 
 
 def _restore_row(edits: StoreEdits, session_id: str, row: RawRow, *, is_replacing: bool) -> None:
@@ -136,15 +137,18 @@ def _with_new_keys(value: bytes) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def _restore_entry(edits: StoreEdits, session_id: str, head: bytes) -> None:
-    """Add the session to the global list. A row that Cursor left when it deleted the session is replaced."""
+def _restore_entry(edits: StoreEdits, session_id: str, head: bytes, columns: dict[str, Value]) -> None:
+    """Add the session to the global list. A row that Cursor left when it deleted the session is replaced.
+
+    ``columns`` are the archived ones of its row, if the list was a table.
+    """
     fields = decode(head, dict[str, Raw])
     current = edits.header(session_id)
     if current is not None and as_text(as_map(decode(_bytes(current["value"]), object)).get("name")):
         return  # listed already
     identifier = fields.get("workspaceIdentifier")
     workspace_id = as_text(as_map(msgspec.json.decode(bytes(identifier))).get("id")) if identifier else ""
-    list_edits.add_global_entry(edits, session_id, fields, workspace_id)
+    list_edits.add_global_entry(edits, session_id, fields, workspace_id, columns)
 
 
 def _restore_file(edits: StoreEdits, path: Path, content: bytes) -> None:

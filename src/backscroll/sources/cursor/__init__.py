@@ -5,8 +5,8 @@ docs/formats/cursor.md describes the stores and the known versions.
 locations       paths of the databases
 reader          list the units below a root and parse them; records for bug reports
 user_data       open databases and cached lists of one root
-database/       rows and session lists of one database
-session/        parse one session
+database/       one database: records with the fields that are read, families of keys, session lists
+session/        parse one session: messages, tool calls, title, metadata, workspace
 uri             addresses in Cursor's records: paths, file URIs, remote hosts
 side_databases  titles and models from the editor's other databases
 raw_rows        rows that the archive keeps
@@ -62,7 +62,7 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
     this is several times faster than any other order.
     """
 
-    name = "cursor"
+    name = locations.SOURCE
     platform = "cursor"
     stores = (
         StoreKind("bubbles"),  # a row per message

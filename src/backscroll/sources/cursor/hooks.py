@@ -11,10 +11,10 @@ from backscroll.model.message import Origin, TokenUsage
 from backscroll.model.store import HOOK_USAGE
 from backscroll.model.stream import Closing, Item, Opening, RecordCounts, UsageReport
 from backscroll.model.workspace import Workspace
+from backscroll.sources.cursor.locations import SOURCE
 from backscroll.sources.cursor.session.bubble import AUTO_MODELS
 from backscroll.sources.hook_events import EventStream, as_int, as_text
 
-_NAME = "cursor"
 # Cursor also runs the hooks of Claude Code. The same event then arrives twice.
 _REPEAT_SECONDS = timedelta(seconds=3)
 _END_EVENTS = ("sessionEnd", "SessionEnd")
@@ -53,7 +53,7 @@ def hook_workspace(payload: Mapping[str, Any]) -> Workspace | None:
 
 def read_hook_events(session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
     """Parse the events of a session: prompts, edits, calls, answers, errors and compactions."""
-    stream = EventStream(_NAME, session_id, events)
+    stream = EventStream(SOURCE, session_id, events)
     finished = {_call_id(event) for event in events if _kind(event).startswith("posttooluse")}
     last_seen: dict[str, datetime] = {}
     for event in events:
@@ -78,7 +78,7 @@ def hook_usage(session_id: str, events: Sequence[HookEvent]) -> Iterator[Item]:
     reports = [report for event in events if (report := _usage(session_id, event)) is not None]
     if not reports:
         return
-    yield Opening(source=_NAME, id=session_id, store=HOOK_USAGE.name)
+    yield Opening(source=SOURCE, id=session_id, store=HOOK_USAGE.name)
     yield from reports
     yield Closing(
         workspace=next(filter(None, (hook_workspace(event.payload) for event in events)), None),

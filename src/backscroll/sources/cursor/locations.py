@@ -8,6 +8,9 @@ from typing import NamedTuple
 from backscroll.config import Machine
 from backscroll.readers.files import is_denied, is_utf8, lacks_database
 
+SOURCE = "cursor"
+GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
+SEARCH_DATABASE = "User/globalStorage/conversation-search.db"
 UNREADABLE_KIND = "unreadable"  # unit kind of a folder that cannot be listed
 TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions
 LOG_KIND = "log"  # unit kind of a write-ahead log without its database
@@ -48,11 +51,11 @@ def _windows_roots(homes: Path) -> list[Path]:
 
 
 def global_database(root: Path) -> Path:
-    return root / "User" / "globalStorage" / "state.vscdb"
+    return root / GLOBAL_DATABASE
 
 
 def search_database(root: Path) -> Path:
-    return root / "User" / "globalStorage" / "conversation-search.db"
+    return root / SEARCH_DATABASE
 
 
 def tracking_database(root: Path) -> Path | None:

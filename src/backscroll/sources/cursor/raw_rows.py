@@ -4,8 +4,6 @@ Of lists with many sessions, only the entry of this session is returned. Other r
 file snapshots and login tokens, are not read.
 """
 
-import binascii
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from sqlite3 import Connection
@@ -16,19 +14,16 @@ from msgspec import Struct
 
 from backscroll.model.stream import RawRow
 from backscroll.readers.sqlite import as_bytes
+from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_rows import RowLoader
+from backscroll.sources.cursor.session.agent_record import BLOB_ID_DIGITS, decode_state
 from backscroll.sources.cursor.uri import parse_uri
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 from backscroll.sources.cursor_graph.blobs import StoredBlob, reachable_blobs, referenced_ids
 from backscroll.sources.secret_fields import blank
 
-_GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
-_SEARCH_DATABASE = "User/globalStorage/conversation-search.db"
-_ROW_FAMILIES = ("bubbleId", "codeBlockDiff", "codeBlockPartialInlineDiffFates", "messageRequestContext")
-_BLOB, _CHECKPOINT = "agentKv:blob:", "agentKv:checkpoint:"
-_BLOB_ID_DIGITS = 64  # SHA-256 in hexadecimal
 _BATCH_BYTES = 1024 * 1024
 _MAX_FILE_BYTES = 1024 * 1024
 
@@ -83,11 +78,11 @@ def session_rows(user_data: UserData, path: Path, session_id: str) -> Iterator[R
             volatile=volatile,
         )
     yield from _agent_record_rows(row_loader, session_id, as_text(links.conversation_state))
-    yield from list_rows(user_data, path, session_id, as_map(links.workspace_identifier))
+    yield from _list_rows(user_data, path, session_id, as_map(links.workspace_identifier))
     if not any(key.startswith("bubbleId:") for key in keys_by_rowid.values()) or not as_text(links.name):
         for table, key, columns in user_data.side_databases.search_rows(session_id):
             value = msgspec.json.encode(columns)
-            yield RawRow(path=_SEARCH_DATABASE, table=table, key=key, value=value, volatile=("",))
+            yield RawRow(path=locations.SEARCH_DATABASE, table=table, key=key, value=value, volatile=("",))
 
 
 def _keys_by_rowid(connection: Connection, session_id: str) -> dict[int, str]:
@@ -98,7 +93,7 @@ def _keys_by_rowid(connection: Connection, session_id: str) -> dict[int, str]:
     composer_key = f"composerData:{session_id}"
     if rowid := keys.rowid_of(connection, composer_key):
         found[rowid] = composer_key
-    for family in _ROW_FAMILIES:
+    for family in ("bubbleId", *keys.RECORD_FAMILIES):
         prefix = f"{family}:{session_id}:"
         for name, rowid in keys.rows_with_prefix(connection, prefix.encode("utf-8", "replace")):
             found[rowid] = prefix + name.decode("utf-8", "replace")
@@ -114,37 +109,30 @@ def _decode_links(value: bytes | None) -> _ComposerLinks:
 
 def _agent_record_rows(row_loader: RowLoader, session_id: str, state: str) -> Iterator[RawRow]:
     """Return the agent's record of a session: its checkpoint, and all blobs that the root reaches."""
-    blob_ids = referenced_ids(_decode_state(state))
-    for key, data, is_text in row_loader.stored_values([_CHECKPOINT + session_id], _BATCH_BYTES):
+    blob_ids = referenced_ids(decode_state(state) or b"")
+    checkpoint_key = f"{keys.CHECKPOINT_FAMILY}:{session_id}"
+    for key, data, is_text in row_loader.stored_values([checkpoint_key], _BATCH_BYTES):
         root_id = data.decode("ascii", "replace").strip(' "')
-        if len(root_id) == _BLOB_ID_DIGITS:
+        if len(root_id) == BLOB_ID_DIGITS:
             blob_ids.append(root_id)
         yield RawRow(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), volatile=("",))
 
     def fetch(wanted_ids: list[str]) -> Iterator[tuple[str, StoredBlob]]:
-        remaining = [_BLOB + blob_id for blob_id in wanted_ids]
+        remaining = [keys.BLOB_PREFIX + blob_id for blob_id in wanted_ids]
         while found := row_loader.stored_values(remaining, _BATCH_BYTES):
             for key, data, is_text in found:
-                yield key[len(_BLOB) :], StoredBlob(data, bool(is_text))
+                yield key[len(keys.BLOB_PREFIX) :], StoredBlob(data, bool(is_text))
             found_keys = {key for key, _, _ in found}
             remaining = [key for key in remaining if key not in found_keys]
 
     for blob_id, blob in reachable_blobs(blob_ids, fetch):  # not blanked: their ids are digests
         yield RawRow(
             table="cursorDiskKV",
-            key=_BLOB + blob_id,
+            key=keys.BLOB_PREFIX + blob_id,
             value=blob.data,
             is_shared=True,
             is_text=blob.is_text,
         )
-
-
-def _decode_state(text: str) -> bytes:
-    encoded = "".join(text.removeprefix("~").split())
-    try:
-        return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
 
 
 def tab_rows(user_data: UserData, file: DatabaseFile, tab_id: str) -> Iterator[RawRow]:
@@ -194,11 +182,11 @@ def _list_entry_row(key: str, part: str, raw: bytes) -> RawRow:
 # List entries and the files of workspaces
 
 
-def list_rows(
+def _list_rows(
     user_data: UserData, path: Path, session_id: str, identifier: dict[str, Any]
 ) -> Iterator[RawRow]:
     """Return the session's entries of all lists, and the ``workspace.json`` of its workspaces."""
-    database_path = "" if path == user_data.global_path else _GLOBAL_DATABASE
+    database_path = "" if path == user_data.global_path else locations.GLOBAL_DATABASE
     entry = user_data.global_list().entries.get(session_id)
     if entry is not None and entry.is_row:
         columns = user_data.database(user_data.global_path).read(lambda db: _read_header(db, session_id))
@@ -278,11 +266,11 @@ def _read_header(connection: Connection, session_id: str) -> dict[str, Any] | No
 def _header_row(path: str, session_id: str, columns: dict[str, Any]) -> RawRow:
     header, blanked = blank(as_bytes(columns.get("value")) or b"")
     cells = {
-        name: value if value is None or isinstance(value, int | float) else _text(value)
+        name: value if value is None or isinstance(value, int | float) else session_lists.cell_text(value)
         for name, value in columns.items()
     }
     if columns.get("value") is not None:
-        cells["value"] = _text(header)
+        cells["value"] = session_lists.cell_text(header)
     return RawRow(
         path=path,
         table="composerHeaders",
@@ -291,10 +279,6 @@ def _header_row(path: str, session_id: str, columns: dict[str, Any]) -> RawRow:
         blanked=blanked,
         volatile=_VOLATILE_ENTRY_FIELDS,
     )
-
-
-def _text(value: object) -> str:
-    return (as_bytes(value) or b"").decode("utf-8", "replace")
 
 
 def _workspace_file_row(user_data: UserData, storage_id: str) -> Iterator[RawRow]:

@@ -20,15 +20,15 @@ from backscroll.readers.sqlite import as_bytes, problem_code
 from backscroll.sources.cursor import locations, raw_rows
 from backscroll.sources.cursor.database import session_lists, unowned_rows
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_text, decode
-from backscroll.sources.cursor.database.keys import RowSummary, has_table
+from backscroll.sources.cursor.database.keys import RECORD_FAMILIES, RowSummary, has_table
 from backscroll.sources.cursor.database.record_types import ComposerHeader
 from backscroll.sources.cursor.database.session_rows import RelatedRows
+from backscroll.sources.cursor.locations import SOURCE
 from backscroll.sources.cursor.session import chat_tabs, composer, prompt_log
-from backscroll.sources.cursor.session.composer import SOURCE, is_subagent_entry
+from backscroll.sources.cursor.session.composer import is_subagent_entry
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 
 _SECRET_FIELDS = frozenset({"blobEncryptionKey", "speculativeSummarizationEncryptionKey"})
-_RECORD_FAMILIES = ("codeBlockDiff", "codeBlockPartialInlineDiffFates", "messageRequestContext")
 
 
 class UserDataReader:
@@ -66,7 +66,7 @@ class UserDataReader:
         if kind == "tab" and colon:
             return chat_tabs.read_tab(user_data, file, id, unit.session_id or id)
         if kind == "composer" and colon:
-            return chat_tabs.read_inline(user_data, file, id)
+            return composer.read_inline(user_data, file, id)
         if unit.kind == "prompts":
             return prompt_log.read(user_data, file.path, file.storage_id)
         return composer.read(user_data, file.path, unit.key)
@@ -309,7 +309,7 @@ def _session_records(user_data: UserData, path: Path, session_id: str) -> Iterat
     yield from _decode_record("composerData", rows.composer_value())
     for _, value in rows.bubble_values(rows.bubble_rowids):
         yield from _decode_record("bubbleId", value)
-    for family in _RECORD_FAMILIES:
+    for family in RECORD_FAMILIES:
         if rows.related_counts.get(family):
             for value in RelatedRows(user_data.row_loader(path), session_id).values(family):
                 yield from _decode_record(family, value)

@@ -1,4 +1,4 @@
-"""Sessions and row counts of ``cursorDiskKV``, from its keys alone.
+"""Keys of ``cursorDiskKV``: their families, and the sessions and row counts that they alone show.
 
 No value is read, so a database of many GB is fast too. One query skips to the next key family or session.
 If the key index is damaged, the keys are copied from the table itself.
@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR, Connection, DatabaseError
 from typing import Any, Literal, NamedTuple
 
-# Key families with the session id after the family name, other than composerData and bubbleId.
+# Families of keys. As in composerData and bubbleId, the id of the session follows the name of the family.
+CHECKPOINT_FAMILY = "agentKv:checkpoint"  # its value is the root id of the agent's record
+DIFF_FAMILIES = ("codeBlockDiff", "codeBlockPartialInlineDiffFates")
 SESSION_FAMILIES = (
     "agentKv:bubbleCheckpoint",
-    "agentKv:checkpoint",
+    CHECKPOINT_FAMILY,
     "checkpointId",
     "cloudAgentDraft",
-    "codeBlockDiff",
-    "codeBlockPartialInlineDiffFates",
+    *DIFF_FAMILIES,
     "composerDraft",
     "composerRootWriterDiagnostic",
     "composerVirtualRowHeights",
@@ -26,8 +27,22 @@ SESSION_FAMILIES = (
     "messageRequestContext",
     "ofsContent",
 )
-_LATE_FAMILIES = ("codeBlockDiff", "codeBlockPartialInlineDiffFates")  # may be written after the last bubble
-_CHECKPOINT = "agentKv:checkpoint"  # its value is the root id of the agent's record
+RECORD_FAMILIES = (*DIFF_FAMILIES, "messageRequestContext")  # the archive keeps these rows
+
+# Families without a session id in their keys: shared stores of the agent, of file contents, of cloud agents
+# and of the edit engine.
+BLOB_PREFIX = "agentKv:blob:"
+SHARED_FAMILIES = {  # by the prefix of the keys
+    "agentKv:artifact:": "agentKv:artifact",
+    BLOB_PREFIX: "agentKv:blob",
+    "cloudAgent:": "cloudAgent",
+    "composer.content.": "composer.content",
+    "expectedContent-": "expectedContent",
+    "inlineDiffs-": "inlineDiffs",
+    "patch-graph:": "patch-graph",
+}
+SINGLE_KEYS = frozenset({"inlineDiffsData", "composer.composerHeaders.migratedToTable"})
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEXT_KEY = """
     select key, rowid from cursorDiskKV
@@ -126,15 +141,15 @@ def find_sessions(connection: Connection) -> dict[str, RowSummary]:
         count, rowid_sum, max_rowid = _summarize_range(connection, "bubbleId", owner)
         summary = found.get(session_id, RowSummary())
         token = f"{summary.token}-{count}-{rowid_sum:x}-{max_rowid:x}"
-        for family in _LATE_FAMILIES:
+        for family in DIFF_FAMILIES:  # may be written after the last bubble
             related = _summarize_range(connection, family, owner)
             token += f"-{related[1]:x}" if related[0] else ""
         found[session_id] = RowSummary(
             summary.composer_rowid, count, token, max(max_rowid, summary.max_rowid)
         )
-    for owner, key, rowid in first_keys(connection, _CHECKPOINT):
+    for owner, key, rowid in first_keys(connection, CHECKPOINT_FAMILY):
         session_id = _decode_id(owner)
-        if session_id in found and key == f"{_CHECKPOINT}:{session_id}".encode():
+        if session_id in found and key == f"{CHECKPOINT_FAMILY}:{session_id}".encode():
             found[session_id] = found[session_id]._replace(token=f"{found[session_id].token}-{rowid:x}")
     return _track_pending_blobs(connection, found)
 

@@ -86,6 +86,11 @@ def read_item(connection: Connection, key: str) -> bytes | None:
     return as_bytes(found[0]) if found else None
 
 
+def cell_text(cell: object) -> str:
+    """Return the text of a database cell; empty if it is NULL."""
+    return (as_bytes(cell) or b"").decode("utf-8", "replace")
+
+
 def read_global_list(connection: Connection) -> GlobalList:
     """Return the header table if there is one, else the JSON list."""
     has_item_table = has_table(connection, "ItemTable")
@@ -124,7 +129,7 @@ def _read_header_table(connection: Connection) -> GlobalList:
     rows = readable_rows(connection, "select * from composerHeaders")
     for row in rows:
         columns = dict(zip(names, row, strict=True))
-        composer_id = _text(columns["composerId"])
+        composer_id = cell_text(columns["composerId"])
         if composer_id:
             entries[composer_id] = _parse_header_row(composer_id, columns)
     is_complete = len(rows) >= row_count(connection, "composerHeaders")
@@ -156,16 +161,12 @@ def _parse_header_row(composer_id: str, columns: dict[str, Any]) -> ListEntry:
     return ListEntry(
         header,
         token=f"{crc32(value or b''):x}.{columns.get('lastUpdatedAt')}",
-        workspace_id=as_text(identifier.get("id")) or _text(columns.get("workspaceId")),
+        workspace_id=as_text(identifier.get("id")) or cell_text(columns.get("workspaceId")),
         is_subagent=bool(columns.get("isSubagent")),
-        agent_kind=_text(columns.get("subagentTypeName")) or None,
+        agent_kind=cell_text(columns.get("subagentTypeName")) or None,
         fault=fault,
         is_row=True,
     )
-
-
-def _text(value: Any) -> str:
-    return (as_bytes(value) or b"").decode("utf-8", "replace")
 
 
 def _parse_entries(value: bytes) -> tuple[dict[str, ListEntry], dict[str, str]]:

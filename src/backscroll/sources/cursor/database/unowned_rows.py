@@ -124,7 +124,7 @@ def _check_item_table(connection: Connection, file: DatabaseFile) -> _TableResul
     editor_state_count = 0
     items: list[_CheckedItem] = []
     for (key,) in connection.execute("select key from ItemTable not indexed").fetchall():
-        text = (as_bytes(key) or b"").decode("utf-8", "replace")
+        text = session_lists.cell_text(key)
         if text in known_keys or text == session_lists.CHAT_KEY:
             items.append(_check_item(text, connection))
         elif text.startswith(session_lists.PANE_PREFIX):
@@ -156,7 +156,7 @@ def _check_header_table(connection: Connection, sessions: frozenset[str]) -> _Ta
         fault = Fault("unexpected-shape", "the table has no column composerId or no column value")
         return [_FamilyCount("composerHeaders", row_count, False, fault)], []
     rows = keys.readable_rows(connection, "select composerId from composerHeaders not indexed")
-    session_ids = [_decode_text(row[0]) for row in rows]
+    session_ids = [session_lists.cell_text(row[0]) for row in rows]
     orphan_count = sum(session_id not in sessions for session_id in session_ids)
     lost_count = max(0, row_count - len(session_ids))
     counts = []
@@ -174,24 +174,8 @@ def _check_header_table(connection: Connection, sessions: frozenset[str]) -> _Ta
     return counts, []
 
 
-def _decode_text(cell: object) -> str:
-    return (as_bytes(cell) or b"").decode("utf-8", "replace")
-
-
 # Rows of ``cursorDiskKV`` by key family
 
-# Families without a session id in their keys: shared stores of the agent, of file contents, of cloud agents
-# and of the edit engine.
-_SHARED_FAMILIES = {
-    "agentKv:artifact:": "agentKv:artifact",
-    "agentKv:blob:": "agentKv:blob",
-    "cloudAgent:": "cloudAgent",
-    "composer.content.": "composer.content",
-    "expectedContent-": "expectedContent",
-    "inlineDiffs-": "inlineDiffs",
-    "patch-graph:": "patch-graph",
-}
-_SINGLE_KEYS = frozenset({"inlineDiffsData", "composer.composerHeaders.migratedToTable"})
 _CLOUD_AGENT = re.compile(
     r"(?:bc-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:", re.IGNORECASE
 )
@@ -224,12 +208,12 @@ def _iter_families(
             yield from _rows_without_unit(connection, family, owned_ids, copied_ids)
             start = family.encode() + b";"
             continue
-        prefix = next((prefix for prefix in _SHARED_FAMILIES if text.startswith(prefix)), "")
+        prefix = next((prefix for prefix in keys.SHARED_FAMILIES if text.startswith(prefix)), "")
         if prefix:
             end = prefix[:-1].encode() + bytes([ord(prefix[-1]) + 1])
-            yield _FamilyCount(_SHARED_FAMILIES[prefix], _count_range(connection, prefix.encode(), end))
+            yield _FamilyCount(keys.SHARED_FAMILIES[prefix], _count_range(connection, prefix.encode(), end))
             start = end
-        elif text in _SINGLE_KEYS:
+        elif text in keys.SINGLE_KEYS:
             yield _FamilyCount(text, 1)
             start = key + b"\0"
         elif cloud := _CLOUD_AGENT.match(text):

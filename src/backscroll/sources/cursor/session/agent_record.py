@@ -11,15 +11,14 @@ from backscroll.model.problem import Problem
 from backscroll.model.stream import ToolResult, calls_by_id
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import UnitReport, as_text
+from backscroll.sources.cursor.database.keys import BLOB_PREFIX, CHECKPOINT_FAMILY
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor_graph.blobs import BlobLoader
 from backscroll.sources.cursor_graph.conversation import Conversation
 from backscroll.sources.cursor_graph.state import ConversationState
 from backscroll.sources.cursor_graph.turns import read_turns
 
-_BLOB = "agentKv:blob:"
-_CHECKPOINT = "agentKv:checkpoint:"
-_BLOB_ID_DIGITS = 64  # SHA-256 in hexadecimal
+BLOB_ID_DIGITS = 64  # SHA-256 in hexadecimal
 
 
 class AgentRecord:
@@ -51,17 +50,16 @@ class AgentRecord:
         return state if state is not None and not state.is_empty else None
 
     def _load_root(self) -> bytes:
-        encoded = "".join(self._encoded_state.removeprefix("~").split())
-        if encoded:
-            try:
-                return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
-            except (binascii.Error, ValueError):
-                self._report.add_problem(
-                    self._report.record, "unexpected-shape", "conversationState is not base64"
-                )
-        value = self._row_loader.value_by_key(f"{_CHECKPOINT}{self._session_id}")
+        root = decode_state(self._encoded_state)
+        if root:
+            return root
+        if root is None:
+            self._report.add_problem(
+                self._report.record, "unexpected-shape", "conversationState is not base64"
+            )
+        value = self._row_loader.value_by_key(f"{CHECKPOINT_FAMILY}:{self._session_id}")
         blob_id = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
-        return (BlobLoader(self._fetch).get(blob_id) or b"") if len(blob_id) == _BLOB_ID_DIGITS else b""
+        return (BlobLoader(self._fetch).get(blob_id) or b"") if len(blob_id) == BLOB_ID_DIGITS else b""
 
     @property
     def workspace_uris(self) -> list[str]:
@@ -105,5 +103,14 @@ class AgentRecord:
         return calls_by_id(self.items(None, None))
 
     def _fetch(self, ids: Sequence[str]) -> Mapping[str, bytes]:
-        found = self._row_loader.values_by_key([_BLOB + each for each in ids])
-        return {key.removeprefix(_BLOB): value for key, value in found.items()}
+        found = self._row_loader.values_by_key([BLOB_PREFIX + each for each in ids])
+        return {key.removeprefix(BLOB_PREFIX): value for key, value in found.items()}
+
+
+def decode_state(text: str) -> bytes | None:
+    """Decode ``conversationState``; None if it is not base64. An empty text is an empty state."""
+    encoded = "".join(text.removeprefix("~").split())
+    try:
+        return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None

@@ -24,8 +24,7 @@ from backscroll.sources.cursor.database.decode import (
 )
 from backscroll.sources.cursor.database.record_types import Bubble, BubbleHeader, CodeBlock
 from backscroll.sources.cursor.session import tool_calls
-from backscroll.sources.cursor.session.tool_calls import CodeProposals, target_path
-from backscroll.sources.cursor.session.tool_results import error_text
+from backscroll.sources.cursor.session.tool_calls import CodeProposals, error_text, target_path
 from backscroll.sources.cursor.uri import file_path
 
 AUTO_MODELS = ("", "default", "auto", "Auto")  # names that stand for no particular model

@@ -1,4 +1,4 @@
-"""Read conversations of the chat panel, the predecessor of composers, and composers in a workspace's list."""
+"""Read conversations of the chat panel, the predecessor of composers."""
 
 from collections.abc import Iterator
 from sqlite3 import Connection
@@ -22,10 +22,11 @@ from backscroll.sources.cursor.database.decode import (
     latest_plausible,
     parse_time,
 )
-from backscroll.sources.cursor.database.record_types import Bubble, Composer, ComposerHeader, Tab
-from backscroll.sources.cursor.session import bubble, composer
+from backscroll.sources.cursor.database.record_types import Bubble, Tab
+from backscroll.sources.cursor.locations import SOURCE
+from backscroll.sources.cursor.session import bubble
 from backscroll.sources.cursor.session.messages import fill_timestamps
-from backscroll.sources.cursor.session.session_facts import MessageStats, SessionFacts, title_from_text
+from backscroll.sources.cursor.session.session_facts import MessageStats, title_from_text
 from backscroll.sources.cursor.session.tool_calls import CodeProposals
 from backscroll.sources.cursor.session.workspace import from_files, from_storage
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
@@ -56,7 +57,7 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: s
         model=None,
         collects_files=workspace is None,
     )
-    yield Opening(source=composer.SOURCE, id=session_id, store="chat")
+    yield Opening(source=SOURCE, id=session_id, store="chat")
     bubbles = tab.bubbles if len(memoryview(tab.bubbles)) > 2 else tab.messages
     stats = MessageStats()
     sent_at = next(
@@ -144,19 +145,3 @@ def _tab_messages(
             record.images = Raw(msgspec.json.encode([{"path": path}]))
         place = f"{session_lists.CHAT_KEY} {bubble_id}"
         yield from ((index, message) for message in parser.parse(record, bubble_id, place))
-
-
-def read_inline(user_data: UserData, file: DatabaseFile, session_id: str) -> Iterator[Item]:
-    """Read a composer with its conversation in the list of its workspace, as the first builds stored it."""
-    report = UnitReport(str(file.path), f"{session_lists.COMPOSERS_KEY} {session_id}")
-    record = user_data.database(file.path).read(
-        lambda connection: session_lists.inline_composer(connection, session_id)
-    )
-    entry = user_data.database_lists(file).entries.get(session_id)
-    header = entry.header if entry else ComposerHeader()
-    facts = SessionFacts(
-        session_id, header, record or Composer(), entry, has_data=record is not None, has_row=False
-    )
-    yield from composer.read_session(
-        user_data, file.path, facts, user_data.row_loader(file.path).empty_session(session_id), report
-    )

@@ -23,7 +23,7 @@ from backscroll.sources.cursor.database.decode import (
     latest_plausible,
 )
 from backscroll.sources.cursor.database.record_types import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
-from backscroll.sources.cursor.database.session_lists import COMPOSERS_KEY, ListEntry
+from backscroll.sources.cursor.database.session_lists import COMPOSERS_KEY, ListEntry, inline_composer
 from backscroll.sources.cursor.database.session_rows import DamagedValue, RelatedRows, SessionRows
 from backscroll.sources.cursor.session import (
     bubble,
@@ -40,21 +40,9 @@ from backscroll.sources.cursor.session.messages import (
 )
 from backscroll.sources.cursor.session.session_facts import SessionFacts
 from backscroll.sources.cursor.session.tool_calls import CodeProposals
-from backscroll.sources.cursor.user_data import UserData
+from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 
-SOURCE = "cursor"
 _ContentItem: TypeAlias = Message | ToolResult | Problem
-
-
-def is_subagent_entry(session_id: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
-    """Return whether a session was started by another one, according to its list entry."""
-    return (
-        session_id.startswith("task-")
-        or isinstance(header.subagent_info, dict)
-        or header.is_best_of_n_subcomposer is True
-        or bool(as_text(header.parent_composer_id))
-        or (entry is not None and entry.is_subagent)
-    )
 
 
 def read(user_data: UserData, path: Path, session_id: str) -> Iterator[Item]:
@@ -72,7 +60,31 @@ def read(user_data: UserData, path: Path, session_id: str) -> Iterator[Item]:
         list_path, composer = inline
         facts = facts._replace(composer=composer)
         report.path, report.record = str(list_path), f"{COMPOSERS_KEY} {session_id}"
-    yield from read_session(user_data, path, facts, rows, report)
+    yield from _read_session(user_data, path, facts, rows, report)
+
+
+def read_inline(user_data: UserData, file: DatabaseFile, session_id: str) -> Iterator[Item]:
+    """Read a session with its conversation in the list of its workspace, as the first builds stored it."""
+    report = UnitReport(str(file.path), f"{COMPOSERS_KEY} {session_id}")
+    record = user_data.database(file.path).read(lambda connection: inline_composer(connection, session_id))
+    entry = user_data.database_lists(file).entries.get(session_id)
+    header = entry.header if entry else ComposerHeader()
+    facts = SessionFacts(
+        session_id, header, record or Composer(), entry, has_data=record is not None, has_row=False
+    )
+    rows = user_data.row_loader(file.path).empty_session(session_id)
+    yield from _read_session(user_data, file.path, facts, rows, report)
+
+
+def is_subagent_entry(session_id: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
+    """Return whether a session was started by another one, according to its list entry."""
+    return (
+        session_id.startswith("task-")
+        or isinstance(header.subagent_info, dict)
+        or header.is_best_of_n_subcomposer is True
+        or bool(as_text(header.parent_composer_id))
+        or (entry is not None and entry.is_subagent)
+    )
 
 
 def _load_facts(user_data: UserData, rows: SessionRows, session_id: str, report: UnitReport) -> SessionFacts:
@@ -116,7 +128,7 @@ def _count_related_rows(rows: SessionRows, facts: SessionFacts, report: UnitRepo
         report.counts.count("composerHeaders", "ignored")
 
 
-def read_session(
+def _read_session(
     user_data: UserData, path: Path, facts: SessionFacts, rows: SessionRows, report: UnitReport
 ) -> Iterator[Item]:
     """Yield the stream of one session. The record counts come last."""
@@ -170,7 +182,7 @@ def read_session(
         store, first_items, content = recovered.store, [], iter(recovered.items)
         reasons.append(recovered.reason)
     yield Opening(
-        source=SOURCE,
+        source=locations.SOURCE,
         id=facts.session_id,
         store=store or ("inline" if facts.has_data and not rows.bubble_rowids else "bubbles"),
         agent_id=agent_id,

@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from backscroll.model.message import Message, Origin
 from backscroll.model.stream import Closing, Item, Opening
+from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.decode import (
     UndecodableError,
     UnitReport,
@@ -20,11 +21,11 @@ from backscroll.sources.cursor.database.decode import (
     latest_plausible,
     parse_time,
 )
-from backscroll.sources.cursor.database.session_lists import read_item
+from backscroll.sources.cursor.database.session_lists import PROMPT_LOG_KEYS, read_item
 from backscroll.sources.cursor.session.workspace import from_storage
 from backscroll.sources.cursor.user_data import UserData
 
-_PROMPTS, _GENERATIONS = "aiService.prompts", "aiService.generations"
+_PROMPTS, _GENERATIONS = PROMPT_LOG_KEYS
 
 
 class _Prompt(NamedTuple):
@@ -44,7 +45,7 @@ def read(user_data: UserData, path: Path, storage_id: str) -> Iterator[Item]:
     report = UnitReport(str(path))
     latest = latest_plausible()
     log = list(_read_log(user_data, path, latest))
-    yield Opening(source="cursor", id=log_session_id(storage_id), store="prompts")
+    yield Opening(source=locations.SOURCE, id=log_session_id(storage_id), store="prompts")
     times = []
     for message in _messages(log, str(path)):
         if message.timestamp is not None:

@@ -22,23 +22,11 @@ from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.sources.cursor.user_data import UserData
 
 _WORKTREES = re.compile(r"[\\/]\.cursor[\\/]worktrees[\\/]")
-
-
 _WORKTREE_LINK = re.compile(r"^gitdir:\s*(.+?)[\\/]\.git[\\/]worktrees[\\/]", re.MULTILINE)
-
-
 _MAX_FILE_BYTES = 1024 * 1024
-
-
 _MAX_PARENTS = 8
-
-
 _MIN_FILES = 2  # from which a common folder is derived
-
-
 _MIN_FOLDER_PARTS = 4  # of "/home/user/folder"; a shorter path is too general
-
-
 _NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]+")
 
 

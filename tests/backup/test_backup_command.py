@@ -33,8 +33,11 @@ def test_a_backup_is_created_in_the_folder_of_backups_and_listed(shell: Shell) -
 def test_the_folder_of_backups_can_be_changed(shell: Shell, tmp_path: Path) -> None:
     shell.home.mkdir()
     (shell.home / "config.toml").write_text(f'backup_dir = "{tmp_path / "elsewhere"}"\n')
+    (tmp_path / "elsewhere").mkdir()
     assert shell.run("backup", "create").out.startswith(str(tmp_path / "elsewhere"))
-    assert shell.run("backup", "create", "--dir", tmp_path / "third").out.startswith(str(tmp_path / "third"))
+    assert shell.run("backup", "create", "--dir", tmp_path / "third", "--create").out.startswith(
+        str(tmp_path / "third")
+    )
     assert len(shell.json("backup", "list")["data"]) == 1
 
 
@@ -103,6 +106,7 @@ def test_restore_as_json_counts_files_and_sessions(shell: Shell, tmp_path: Path)
 
 def test_prune_deletes_after_a_confirmation(shell: Shell, tmp_path: Path) -> None:
     first, second = tmp_path / "b" / "1.zip", tmp_path / "b" / "2.zip"
+    first.parent.mkdir()
     shell.run("backup", "create", "-o", first)
     assert "incremental: needs 1.zip" in shell.run("backup", "create", "-o", second, "--base", first).out
     assert shell.run("backup", "prune", first.parent, "--keep", "1", "--yes").out == "Nothing to delete.\n"

@@ -25,7 +25,7 @@ def back_up(root: Path, home: Path) -> Path:
     Transcript(seed=1).user("find the ferry").assistant("Late.").write(root)
     with History(roots=[NamedRoot("claude-code", root)], home=home) as history:
         history.sync()
-        return Path(history.create_backup(home / "backup.zip").backup_path)
+        return Path(history.create_backup().backup_path)
 
 
 @pytest.mark.parametrize("name", [".ssh", ".config/autostart", "bin", ".claudette", ".claude-evil", ""])

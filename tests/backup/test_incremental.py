@@ -70,6 +70,7 @@ def test_databases_of_a_base_with_credentials_are_not_used(history: History, tmp
 
 def test_prune_keeps_the_newest_backups_and_their_bases(history: History, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
+    folder.mkdir()
     history.create_backup(folder / "1.zip")
     history.create_backup(folder / "2.zip")
     history.create_backup(folder / "3.zip", base=folder / "1.zip")

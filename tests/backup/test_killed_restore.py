@@ -155,7 +155,8 @@ def test_a_killed_backup_leaves_no_file_and_the_next_one_removes_its_folder(tmp_
     code = CODE.replace(
         "History(roots=roots, home=home).restore_backup(Path(sys.argv[2]), force=True,"
         " sessions=sys.argv[4:])",
-        "History(roots=roots[:1], home=home).create_backup(Path(sys.argv[2]), force=True)",
+        "History(roots=roots[:1], home=home).create_backup(Path(sys.argv[2]), force=True,"
+        " create_folder=True)",
     )
     folder = tmp_path / "backups"
     arguments = [sys.executable, "-c", code, str(tmp_path / "home"), str(folder / "backup.zip")]

@@ -94,12 +94,13 @@ def test_a_backup_is_created_and_is_valid(client: WriteClient, stage: Stage) -> 
     assert document["file_count"] == result["manifest"]["file_count"]
 
 
-def test_a_missing_folder_is_created_with_the_backup(client: WriteClient, stage: Stage) -> None:
+def test_only_the_folder_beside_the_archive_is_created(client: WriteClient, stage: Stage) -> None:
     path = stage.folder / "disk" / "backups" / "one.zip"
-    assert f"creates the folder {path.parent}" in client.text("create_backup", path=str(path))
-    assert not path.parent.exists()
-    assert client.apply("create_backup", path=str(path))["backup_path"] == str(path)
-    assert path.is_file()
+    error = client.error("create_backup", path=str(path))
+    assert error["message"] == f"There is no folder {path.parent}."
+    assert not path.parent.parent.exists()
+    assert f"creates the folder {stage.home / 'backups'}" in client.text("create_backup")
+    assert Path(client.apply("create_backup")["backup_path"]).is_file()
 
 
 def test_an_incremental_backup_names_its_base(client: WriteClient, stage: Stage) -> None:

@@ -23,7 +23,7 @@ from backscroll.backup.container import (
     entry_name,
     is_safe_path,
 )
-from backscroll.backup.folder import check_space, check_target, publish
+from backscroll.backup.folder import Target, check_space, check_target, publish
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.snapshot import SnapshotQueue
 from backscroll.backup.sources import FileToBackUp, files_to_back_up
@@ -63,11 +63,10 @@ class Selection(Struct, frozen=True):
 class BackupRequest(Struct, frozen=True, kw_only=True):
     """What to back up, and where to write it."""
 
-    target: Path
+    target: Target
     stats: BackupStats
     selection: Selection | None = None  # None: everything
     base: Path | None = None  # files that have not changed since this backup are not written again
-    force: bool = False  # replace an existing file
     with_secrets: bool = False  # keep the credentials in copies of databases
 
 
@@ -76,12 +75,12 @@ def plan_backup(request: BackupRequest, roots: Iterable[tuple[Source, Path]], ar
 
     The size of a filtered backup includes files that will be reduced to the selected sessions.
     """
-    check_target(request.target, request.base, force=request.force)
+    check_target(request.target, request.base)
     _open_base(request)
     files = _list_files(roots, archive, request.selection)
-    check_space(request.target, archive.path.parent, files)
+    check_space(request.target.path, archive.path.parent, files)
     return BackupPlan(
-        backup_path=str(request.target),
+        backup_path=str(request.target.path),
         roots=tuple({file.root.name: file.root for file in files}.values()),
         file_count=len(files),
         size=sum(file.size for file in files),
@@ -97,11 +96,11 @@ def create_backup(
 ) -> BackupResult:
     """Write a backup of all roots and the archive, or of selected sessions.
 
-    The file gets its name when it is complete. Raises `BackupError` if it exists, unless ``force`` replaces
-    it, or if it cannot be written.
+    The file gets its name when it is complete. Raises `BackupError` if `check_target` does, or if the file
+    cannot be written.
     """
-    target = request.target
-    check_target(target, request.base, force=request.force)
+    target = request.target.path
+    check_target(request.target, request.base)
     base = _open_base(request)
     report = progress or (lambda _: None)
     report(BackupProgress("Listing files", 0, 0))
@@ -120,7 +119,7 @@ def create_backup(
             run.add(files)
             manifest = run.manifest(files)
             manifest = replace(manifest, id=writer.finish(manifest))
-            publish(folder / "backup.zip", target, force=request.force)
+            target = publish(folder / "backup.zip", request.target)
     except OSError as error:
         raise BackupError(
             f"The backup {target} could not be written: {error.strerror or error}. Nothing was created.",
@@ -189,7 +188,9 @@ def _open_base(request: BackupRequest) -> _Base | None:
         return None
     if request.selection is not None:
         raise BackupError(
-            "A backup of selected sessions cannot be incremental.", request.target, hint="Leave out --base."
+            "A backup of selected sessions cannot be incremental.",
+            request.target.path,
+            hint="Leave out --base.",
         )
     return _Base(request.base, with_secrets=request.with_secrets)
 

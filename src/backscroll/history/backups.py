@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from backscroll.archive.session_key import SessionKey
 from backscroll.backup.create import BackupRequest, Selection, create_backup, plan_backup
 from backscroll.backup.folder import (
+    Places,
+    Target,
     delete_backup,
     list_backups,
     new_backup_path,
@@ -38,7 +40,7 @@ from backscroll.model.backup import (
     RestoreResult,
 )
 from backscroll.model.session import Filter, SessionSummary
-from backscroll.sources import named
+from backscroll.sources import named, names
 from backscroll.stores.lookup import (
     AnyPath,
     check_choice,
@@ -67,7 +69,17 @@ class Backups:
     @property
     def folder(self) -> Path:
         """The folder of backups: the setting ``backup_dir``, else ``backups`` beside the archive."""
-        return self._stores.settings.backup_dir or self._stores.archive_path.with_name("backups")
+        return self._places.folder
+
+    @property
+    def _places(self) -> Places:
+        stores = self._stores
+        archive_folder = stores.archive_path.parent.absolute()
+        roots = [root.path for root in stores.named_roots]
+        roots += [path for name in names() for path in named(name).roots(stores.machine)]
+        places = Places(archive_folder, archive_folder, tuple(roots))
+        folder = stores.settings.backup_dir or places.default_folder
+        return replace(places, folder=folder.absolute())
 
     def create(
         self,
@@ -76,15 +88,27 @@ class Backups:
         filter: Filter | None = None,
         sessions: Sequence[str] = (),
         base: AnyPath | None = None,
+        folder: AnyPath | None = None,
         force: bool = False,
+        create_folder: bool = False,
         with_secrets: bool = False,
         progress: ProgressCallback | None = None,
     ) -> BackupResult:
         """Back up all roots and the archive into a new file, by default in the folder of backups.
 
-        With a filter or refs of sessions, only these sessions are backed up.
+        With a filter or refs of sessions, only these sessions are backed up. Without a path, the file gets a
+        free name in ``folder``.
         """
-        request = self._request(path, filter, sessions, base, force=force, with_secrets=with_secrets)
+        request = self._request(
+            path,
+            filter,
+            sessions,
+            base,
+            folder,
+            force=force,
+            create_folder=create_folder,
+            with_secrets=with_secrets,
+        )
         return create_backup(request, self._stores.roots(), self._stores.archive, progress)
 
     def plan(
@@ -106,18 +130,26 @@ class Backups:
         filter_: Filter | None,
         refs: Sequence[str],
         base: AnyPath | None,
+        folder: AnyPath | None = None,
         *,
         force: bool,
+        create_folder: bool = False,
         with_secrets: bool = False,
     ) -> BackupRequest:
         selection = self._selection(filter_, refs)
-        base = _absolute(base)
+        base, places = _absolute(base), self._places
+        folder = _absolute(folder) or (base.parent if base is not None else places.folder)
         return BackupRequest(
-            target=_absolute(path) or self.new_path(base.parent if base is not None else None),
+            target=Target(
+                _absolute(path) or new_backup_path(folder),
+                places,
+                is_named=path is not None,
+                force=force,
+                create_folder=create_folder,
+            ),
             stats=self._stats(selection),
             selection=selection,
             base=base,
-            force=force,
             with_secrets=with_secrets,
         )
 
@@ -151,10 +183,6 @@ class Backups:
         """Return the session of a ref. A subagent is backed up with its session."""
         found = find_session_to_change(self._stores.archive, ref)
         return find_session(self._stores.archive, found.parent_ref) if found.parent_ref else found
-
-    def new_path(self, folder: Path | None = None) -> Path:
-        """Return a name for a new backup in a folder."""
-        return new_backup_path((folder or self.folder).absolute())
 
     def restore(
         self,

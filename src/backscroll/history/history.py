@@ -279,15 +279,17 @@ class History:
         sessions: Sequence[str] = (),
         base: AnyPath | None = None,
         force: bool = False,
+        create_folder: bool = False,
         with_secrets: bool = False,
         progress: ProgressCallback | None = None,
     ) -> BackupResult:
         """Back up the tools' histories and the archive into one file, by default in the folder of backups.
 
         With a ``filter`` or refs of ``sessions``, the backup contains only the sessions that match both. With
-        a ``base``, only files that have changed since that backup are written. Credentials are removed
-        from the copies of databases, unless ``with_secrets``. Call `sync` first to bring the archive in the
-        backup up to date. Raises `BackupError`.
+        a ``base``, only files that have changed since that backup are written. ``force`` replaces a backup
+        that no other one needs. Only the folder of backups beside the archive is created, unless
+        ``create_folder``. Credentials are removed from the copies of databases, unless ``with_secrets``. Call
+        `sync` first to bring the archive in the backup up to date. Raises `BackupError`.
         """
         return self.backups.create(
             path,
@@ -295,6 +297,7 @@ class History:
             sessions=sessions,
             base=base,
             force=force,
+            create_folder=create_folder,
             with_secrets=with_secrets,
             progress=progress,
         )

@@ -73,7 +73,8 @@ def command() -> None:
     help="Only this session, with its subagents. Repeatable.",
 )
 @filter_options()
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--force", is_flag=True, help="Replace an existing backup that no other one needs.")
+@click.option("--create", "create_folder", is_flag=True, help="Create the folder if it is missing.")
 @click.option("--with-secrets", is_flag=True, help="Keep logins, tokens and encryption keys of the tools.")
 @no_sync_option
 @_json_option
@@ -86,6 +87,7 @@ def create(
     base: Path | None,
     sessions: tuple[str, ...],
     force: bool,
+    create_folder: bool,
     with_secrets: bool,
     as_json: bool,
     **filters: Any,
@@ -112,14 +114,15 @@ def create(
         if not setup.no_sync:
             setup.no_wait = False
             sync_before_reading(history)
-        path = output or (history.backups.new_path(folder) if folder is not None else None)
         with _progress() as progress:
-            result = history.create_backup(
-                path,
+            result = history.backups.create(
+                output,
+                folder=folder,
                 filter=make_filter(filters) if has_filters(filters) else None,
                 sessions=sessions,
                 base=base,
                 force=force,
+                create_folder=create_folder,
                 with_secrets=with_secrets,
                 progress=progress,
             )

@@ -51,6 +51,8 @@ NAMED_OUTSIDE = {
     "history/resume.py": {"cursor"},  # the command of an editor
     "tui/transcript.py": {"cursor"},  # of the terminal
 }
+TITLES = re.compile(r"\bClaude (?:Code|Desktop)\b|\bCursor\b")  # of tools, as users know them
+TITLE_IN_TEXT = {"mcp/prompts.py"}  # how one client passes the words after a slash command
 MAX_IMPORTS_IN_FUNCTIONS = 88  # of own modules; each needs a reason, such as start-up time
 
 
@@ -117,6 +119,15 @@ def test_only_the_sources_name_the_tools(suffix: str) -> None:
         found = {text for text in texts if text in names}
         found |= {match[1] for text in texts for match in quoted.finditer(text)}
         assert found <= NAMED_OUTSIDE.get(path.as_posix(), set()), f"{path}: {found}"
+
+
+@pytest.mark.parametrize("suffix", [".py", ".html", ".js"])
+def test_texts_of_the_interfaces_stay_true_with_another_source(suffix: str) -> None:
+    for path in engine_files(suffix):
+        if path.parts[0] in INTERFACES and path.as_posix() not in TITLE_IN_TEXT:
+            file = PACKAGE / path
+            texts = string_constants(file) if suffix == ".py" else [file.read_text(encoding="utf-8")]
+            assert not any(TITLES.search(text) for text in texts), f"{path} names a tool"
 
 
 def test_only_the_sources_name_stores_and_kinds_of_units() -> None:

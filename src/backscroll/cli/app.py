@@ -27,7 +27,7 @@ _SECTIONS = {
         "resume": ("resume:resume", "Resume a session in the tool it came from."),
         "open": ("resume:open_", "Open a session's workspace, or a file that a message changed or read."),
         "handoff": ("resume:handoff", "Print a summary of a session to paste into another assistant."),
-        "export": ("export:export", "Export sessions as Markdown, HTML, JSON, JSON Lines or text."),
+        "export": ("export:export", "Export sessions to files, or one session to standard output."),
         "secrets": ("export:secrets", "Find keys, tokens and passwords in sessions."),
     },
     "Explain code": {
@@ -64,8 +64,8 @@ _SECTIONS = {
         "doctor": ("doctor:command", "Check that the whole history can be read."),
     },
     "Set up": {
-        "mcp": ("mcp:command", "Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop."),
-        "hooks": ("hooks:command", "Install hooks in Claude Code, Cursor or git."),
+        "mcp": ("mcp:command", "Run the MCP server, or add it to the settings of an assistant."),
+        "hooks": ("hooks:command", "Install hooks in the tools or in git."),
         "completion": ("help:completion", "Print a shell completion script."),
         "demo": ("demo:command", "Write a sample history to try Backscroll on."),
         "help": ("help:help_", "Show the help of a command."),

@@ -262,7 +262,7 @@ class History:
     def export_session(
         self, ref: str, format: Format = "md", *, redactor: Redactor | None = None, everything: bool = False
     ) -> Iterator[str]:
-        """Stream a session as Markdown, HTML, JSON, JSON lines or text.
+        """Stream a session in a format.
 
         A redactor replaces secrets and reports them afterwards. ``everything`` includes abandoned branches
         and injected text; JSON always does.

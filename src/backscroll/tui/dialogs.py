@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from backscroll.model.export import FORMATS
 from backscroll.model.text import one_line, sanitize
 from backscroll.tui.session_list import Choice
 
@@ -42,7 +43,7 @@ HELP_SECTIONS = (
     )),
     ("Actions on the session", (
         ("r", "resume it in its own tool"),
-        ("e", "export it to a file: .md .html .json .jsonl .txt"),
+        ("e", f"export it to a file: {' '.join(f'.{one}' for one in FORMATS)}"),
         ("y  Y", "copy the message under the cursor, copy the ref"),
         ("s  t", "toggle the star, edit the tags"),
     )),
@@ -161,7 +162,7 @@ class ExportDialog(TextDialog):
 
     def __init__(self, path: str, write: Callable[[str, bool], None]) -> None:
         """Call `write` with the path, and with True if an existing file may be replaced."""
-        hint = "Format by file ending: md, html, json, jsonl, txt · Esc to cancel"
+        hint = f"Format by file ending: {', '.join(FORMATS)} · Esc to cancel"
         super().__init__("Export to file:", path, hint)
         self._write = write
         self._is_writing = False

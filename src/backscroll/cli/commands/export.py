@@ -23,20 +23,13 @@ from backscroll.cli.startup import Setup
 from backscroll.filters import make_filter
 from backscroll.history import Redactor
 from backscroll.history.history import History
-from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory
+from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory, format_of_file
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize, sanitize
 from backscroll.render.json import secrets_document
 
 _STANDARD_OUTPUT = Path("-")
 MAX_LOCATIONS = 5  # of a secret that export replaced
-_FORMAT_BY_SUFFIX: dict[str, Format] = {
-    **{f".{format_}": format_ for format_ in FORMATS},
-    ".markdown": "md",
-    ".htm": "html",
-    ".ndjson": "jsonl",
-    ".text": "txt",
-}
 MAX_FOUND_LOCATIONS = 3  # of a secret that secrets found
 
 
@@ -90,7 +83,7 @@ class _Categories(click.ParamType[tuple[SecretCategory, ...]]):
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(FORMATS),
+    type=click.Choice(tuple(FORMATS)),
     help="Output format. Default: from the extension of PATH, else md.",
 )
 @click.option(
@@ -128,7 +121,7 @@ def export(
     everything: bool,
     **options: Any,
 ) -> None:
-    """Export sessions as Markdown, HTML, JSON, JSON Lines or text.
+    """Export sessions to files, or one session to standard output.
 
     A single session is written to standard output unless --output is given. Several sessions are written to a
     folder, one file each; the HTML format adds an index page. The parent folder of PATH must exist. To
@@ -200,7 +193,7 @@ def _format_of(output: Path | None) -> Format:
     """Return the format for a file's suffix; Markdown without a file or suffix."""
     if output is None or not output.suffix:
         return "md"
-    format_ = _FORMAT_BY_SUFFIX.get(output.suffix.lower())
+    format_ = format_of_file(output.name)
     if format_ is None:
         known = ", ".join(f".{name}" for name in FORMATS)
         raise click.UsageError(
@@ -224,7 +217,7 @@ def _export_many(
         raise click.UsageError("Several sessions need an output folder: pass -o FOLDER.")
     if output.is_file():
         raise click.UsageError(f"{output} is a file. Several sessions need an output folder.")
-    if output.suffix.lower() in _FORMAT_BY_SUFFIX and not _is_folder(output):
+    if format_of_file(output.name) is not None and not _is_folder(output):
         raise click.UsageError(
             f"{output} looks like a file name. Several sessions need an output folder;"
             f" write {output}/ to use this name."

@@ -50,10 +50,10 @@ def _global_option(help: str) -> Callable[[F], F]:
 
 @click.group("hooks", cls=CommandGroup)
 def command() -> None:
-    """Install hooks in Claude Code, Cursor or git.
+    """Install hooks in the tools or in git.
 
     A hook records an event in a local file, and the next sync adds it to the archive. Hooks are optional:
-    they add token counts of Cursor, and sessions that a tool does not store. Nothing is sent anywhere.
+    they add what a tool does not store, such as token counts or whole sessions. Nothing is sent anywhere.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, d
     """Add the hooks to the settings of a tool, or to a repository.
 
     Shows the change and asks for confirmation. Other settings, comments and hooks are kept. The old settings
-    file is copied next to it first. The hooks need Claude Code 1.0.69 or Cursor 1.7, or newer.
+    file is copied next to it first.
 
     The git hook links each commit to its sessions and writes its journal entry, in the background. Existing
     hooks run as before.

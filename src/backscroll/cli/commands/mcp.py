@@ -56,7 +56,7 @@ def command(
     structured: bool,
     allow_writes: bool,
 ) -> None:
-    """Run the MCP server, or add it to Claude Code, Cursor or Claude Desktop.
+    """Run the MCP server, or add it to the settings of an assistant.
 
     The server gives assistants read-only access to your history and keeps the archive up to date while it
     runs. Without a subcommand, it serves over standard input and output; clients start it this way. With

@@ -9,6 +9,7 @@ from backscroll.documents import MatchPage, RecallDocument, SessionPage
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools import arguments, backups, commits, journal, migrations, results, search, sessions
 from backscroll.mcp.tools.results import ToolAnswer
+from backscroll.model.export import format_titles
 
 Effect = Literal["reads", "adds", "changes"]
 
@@ -90,7 +91,7 @@ _TOOLS = (
     Tool(
         name="export_session",
         title="Export a session",
-        description="Return a complete session as Markdown, text, JSON, JSON lines or HTML, in parts. The"
+        description=f"Return a complete session as {format_titles()}, in parts. The"
         " result says how to get the next part. To answer a question, recall and get_session need far fewer"
         " tokens.",
         search_hint="session as Markdown, HTML or JSON",

@@ -1,42 +1,29 @@
-"""Routes and middleware of the web app."""
+"""The web app: start and end, security headers, the token of a browser. Its pages are in `routes`."""
 
 import hmac
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
-from urllib.parse import parse_qs
 
 import anyio
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backscroll.errors import UsageError
 from backscroll.history.history import History
 from backscroll.http_guard import Guard, is_loopback_host, token_cookie
 from backscroll.render.html.highlighting import highlight_code
 from backscroll.render.html.markdown import markdown_to_html
-from backscroll.web.api import API_PATH, OPERATIONS, openapi_document, run_operation
-from backscroll.web.errors import HANDLERS, error_document, refusal_response
-from backscroll.web.pages.figures import figures_page
-from backscroll.web.pages.health import health_page, start_backup
-from backscroll.web.pages.home import change_demo, home_page
-from backscroll.web.pages.palette import palette_suggestions
-from backscroll.web.pages.records import export_file, highlighted_message, image_file, record_page
-from backscroll.web.pages.repository import commit_page, commits_page, file_page, journal_page
-from backscroll.web.pages.search import facets_page, search_page
-from backscroll.web.pages.session import annotate, minimap_part, prompts_page, session_page, window_part
-from backscroll.web.pages.sessions import sessions_page
-from backscroll.web.served_history import Histories, HistorySelector, served_history
-from backscroll.web.templating import compile_template, page_facts, static_file
+from backscroll.web.errors import HANDLERS, refusal_response
+from backscroll.web.routes import routes
+from backscroll.web.served_history import Histories, HistorySelector
+from backscroll.web.templating import compile_template
 
 LAUNCH_PATH = "/launch"
 LOAD_DELAY_SECONDS = 1.0  # lets the first page be rendered first
-MAX_FORM_BYTES = 64 * 1024
 _CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -50,9 +37,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-
-_Handler = Callable[[History, Request], Response]
-_Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def create_app(
@@ -75,7 +59,9 @@ def create_app(
             tasks.cancel_scope.cancel()
         histories.close()
 
-    app = Starlette(routes=_routes(), exception_handlers=HANDLERS, lifespan=lifespan)
+    app = Starlette(
+        routes=[*routes(), Route(LAUNCH_PATH, _launch)], exception_handlers=HANDLERS, lifespan=lifespan
+    )
     app.state.token = token
     app.state.histories = histories
     app.state.can_write = partial(_can_write, token)
@@ -105,78 +91,6 @@ def load_modules(history: History) -> None:
     compile_template("search.html")
     history.filter_items("")
     _ = history.transcript, history.resume  # loaded on first use
-
-
-def _routes() -> list[Route]:
-    def page(handler: _Handler) -> _Endpoint:
-        async def endpoint(request: Request) -> Response:
-            page_facts(request)  # before the handler reads the history
-            return await served_history(request).answer(request, lambda history: handler(history, request))
-
-        return endpoint
-
-    def change(handler: Callable[[History, Request, dict[str, str]], Response]) -> _Endpoint:
-        async def endpoint(request: Request) -> Response:
-            form = await _read_form(request)
-            return await served_history(request).run(lambda history: handler(history, request, form))
-
-        return endpoint
-
-    async def events(request: Request) -> Response:
-        return await served_history(request).feed.endpoint(request)
-
-    return [
-        Route("/", page(home_page)),
-        Route("/commits", page(commits_page)),
-        Route("/commits/{sha}", page(commit_page)),
-        Route("/demo", change(change_demo), methods=["POST"]),
-        Route("/figures", page(figures_page)),
-        Route("/files", page(file_page)),
-        Route("/health", page(health_page)),
-        Route("/health", change(start_backup), methods=["POST"]),
-        Route("/journal", page(journal_page)),
-        Route("/palette", page(palette_suggestions)),
-        Route("/search", page(search_page)),
-        Route("/search/facets", page(facets_page)),
-        Route("/sessions", page(sessions_page)),
-        Route("/sessions/{ref}", page(session_page)),
-        Route("/sessions/{ref}", change(annotate), methods=["POST"]),
-        Route("/sessions/{ref}/window", page(window_part)),
-        Route("/sessions/{ref}/minimap", page(minimap_part)),
-        Route("/sessions/{ref}/prompts", page(prompts_page)),
-        Route("/sessions/{ref}/messages/{message}", page(record_page)),
-        Route("/sessions/{ref}/messages/{message}/highlighted", page(highlighted_message)),
-        Route("/sessions/{ref}/messages/{message}/images/{number:int}", page(image_file)),
-        Route("/sessions/{ref}/export.{format}", export_file),
-        *(Route(API_PATH + one.path, page(partial(run_operation, one))) for one in OPERATIONS),
-        Route(f"{API_PATH}/openapi.json", _description),
-        Route("/api/{path:path}", _unknown_operation),
-        Route("/events", events),
-        Route("/static/{version}/{name}", static_file),
-        Route(LAUNCH_PATH, _launch),
-    ]
-
-
-async def _read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises `UsageError` if it is too large or not a form."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise UsageError("The text is too long.")
-    try:
-        fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=20)
-    except ValueError as error:
-        raise UsageError("The form is not valid.") from error
-    return {name: values[-1] for name, values in fields.items()}
-
-
-async def _description(request: Request) -> Response:
-    return JSONResponse(openapi_document())
-
-
-async def _unknown_operation(request: Request) -> Response:
-    return error_document(404, f"Unknown path. {API_PATH}/openapi.json describes the API.")
 
 
 async def _launch(request: Request) -> Response:

@@ -3,8 +3,7 @@
 home        recent sessions, notices; the empty archive and the demo history
 figures     cards, charts, tables and top sessions of the home page
 sessions    the session list with its filters
-session     a session: messages, facts, find, minimap, prompts, annotations
-records     the original record of a message, exports
+session     a session: messages, facts, find, minimap, prompts, annotations; records, exports
 repository  commits, files and journal with the sessions behind them
 health      sources, problems, events, archive, backups
 search      search results and the filters beside them

@@ -1,24 +1,32 @@
-"""A session: its messages, facts, prompts, minimap and matches. Annotations are changed by its forms."""
+"""A session, all addresses below ``/sessions/{ref}``.
 
+Its page with messages, facts, prompts, minimap and matches; the forms that change annotations; the original
+record and the images of a message; the export as a file.
+"""
+
+import json
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from math import sqrt
+from urllib.parse import quote
 
 from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from backscroll.errors import BackscrollError, UsageError
+from backscroll.errors import BackscrollError, DataNotFoundError, UsageError
 from backscroll.history.history import History
-from backscroll.model.export import FORMATS
+from backscroll.model.export import FORMATS, Format
 from backscroll.model.search import SessionMatches, has_words
 from backscroll.model.session import SessionSummary, Stretch
-from backscroll.model.text import one_line, pluralize
-from backscroll.render.session_header import format_time, header_fields
+from backscroll.model.text import escape_json, one_line, pluralize
+from backscroll.render.html.highlighting import highlight_code
+from backscroll.render.session_header import file_name, format_time, header_fields
+from backscroll.web.served_history import served_history
 from backscroll.web.templating import render, render_block
-from backscroll.web.transcript_window import WINDOW_MESSAGES, read_window
+from backscroll.web.transcript_window import WINDOW_MESSAGES, read_highlighted, read_window
 from backscroll.web.urls import (
     MAX_QUERY_CHARS,
     MODE_LABELS,
@@ -28,9 +36,12 @@ from backscroll.web.urls import (
     parse_mode,
     session_url,
 )
+from backscroll.workers import WorkerPool
 
 FIRST_WINDOW_MESSAGES = 30  # of a new page: about four screens; others are loaded while scrolling
 MAX_INLINE_PROMPT_MESSAGES = 400  # the prompts of longer sessions are loaded after the page
+MAX_RECORD_CHARS = 2_000_000
+EXPORT_CHUNK_BYTES = 64 * 1024
 _CONTEXT_MESSAGES = 4  # before a linked message
 _MAX_PROMPT_CHARS = 110
 _MAX_NUMBER_DIGITS = 9
@@ -242,10 +253,20 @@ def _find_matches(history: History, summary: SessionSummary, query: _FindQuery, 
 
 
 MIN_MINIMAP_MESSAGES = 50  # shorter sessions have no minimap
+
+
 MAX_MINIMAP_ROWS = 160
+
+
 MINIMAP_HEIGHT = 1000.0
+
+
 _CALL_WIDTH = 13.0
+
+
 _EDIT_WIDTH = 6.0
+
+
 _MIN_BAR_WIDTH = 2.5
 
 
@@ -385,3 +406,118 @@ def _return_url(path: str) -> str:
     """Return a path on this server; empty if it leads elsewhere."""
     is_own = path.startswith("/sessions") and "\\" not in path and path.isprintable()
     return path if is_own else ""
+
+
+def record_page(history: History, request: Request) -> Response:
+    """Return the line or row that a message was parsed from, and where it was read."""
+    summary = session_of(history, request)
+    position = history.transcript.find_message(summary, request.path_params["message"])
+    message = history.transcript.message_at(summary, position)
+    if message is None:
+        raise DataNotFoundError(f"{summary.ref} has no message {position}.", summary.ref)
+    records = history.transcript.records(summary)
+    found = [("Record", message.origin, records.of(message))]
+    if (result := records.result_of(message)) is not None:
+        found.append(("Result", result[1], result[0]))
+    return render(
+        request,
+        "record.html",
+        summary=summary,
+        position=position,
+        message=message,
+        records=[(label, origin, *_formatted(record)) for label, origin, record in found],
+        total=history.transcript.count(summary),
+    )
+
+
+def highlighted_message(history: History, request: Request) -> Response:
+    """Return a message with highlighted code. The page of a session loads it when a call is opened."""
+    summary = session_of(history, request)
+    position = history.transcript.find_message(summary, request.path_params["message"])
+    return HTMLResponse(read_highlighted(history, summary, position))
+
+
+def _formatted(record: bytes | None) -> tuple[str | None, str, int]:
+    """Return a record as text, as highlighted HTML if it is short JSON, and its size in bytes."""
+    if record is None:
+        return None, "", 0
+    text = record.decode("utf-8", "replace")
+    try:
+        document = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        text = escape_json(document.encode("utf-8", "backslashreplace")).decode()
+    except ValueError:
+        return text[:MAX_RECORD_CHARS], "", len(record)
+    return text[:MAX_RECORD_CHARS], highlight_code(text, "json"), len(record)
+
+
+def image_file(history: History, request: Request) -> Response:
+    """Return an image of a message."""
+    summary = session_of(history, request)
+    position = history.transcript.find_message(summary, request.path_params["message"])
+    images = history.transcript.images(summary, position)
+    number = request.path_params["number"]
+    image = images[number] if number < len(images) else None
+    if image is None:
+        raise DataNotFoundError(
+            f"Image {number} of message {position} of {summary.ref} is not available.", summary.ref
+        )
+    media_type, content = image
+    headers = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "sandbox"}
+    return Response(content, media_type=media_type, headers=headers)
+
+
+async def export_file(request: Request) -> Response:
+    """Return a session as a file to download, which starts at once.
+
+    A thread of its own writes it, one chunk at a time, so that a slow client does not block pages.
+    """
+    worker = WorkerPool(served_history(request).open_history)
+    try:
+        summary, format_, chunks = await worker.run(lambda history: _export(history, request))
+        first = await worker.run(lambda _: next(chunks, b""))  # an error before it becomes a page
+    except BaseException:
+        worker.close()
+        raise
+
+    async def content() -> AsyncIterator[bytes]:
+        chunk = first
+        try:
+            while chunk:
+                yield chunk
+                chunk = await worker.run(lambda _: next(chunks, b""))
+        finally:
+            worker.submit(lambda _: chunks.close())
+            worker.close()
+
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file_name(summary, format_))}",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return StreamingResponse(content(), media_type=FORMATS[format_].media_type, headers=headers)
+
+
+def _export(history: History, request: Request) -> tuple[SessionSummary, Format, Generator[bytes]]:
+    summary, format_ = _exported_session(history, request)
+    return summary, format_, _chunks(history.exports.stream(summary, format_))
+
+
+def _chunks(texts: Iterable[str]) -> Generator[bytes]:
+    """Yield the first text as it is, so that the download starts at once, then larger chunks."""
+    pending = bytearray()
+    size = 1
+    for text in texts:
+        pending += text.encode("utf-8", "replace")
+        if len(pending) >= size:
+            yield bytes(pending)
+            pending.clear()
+            size = EXPORT_CHUNK_BYTES
+    if pending:
+        yield bytes(pending)
+
+
+def _exported_session(history: History, request: Request) -> tuple[SessionSummary, Format]:
+    given = request.path_params["format"]
+    for format_ in FORMATS:
+        if format_ == given:
+            return session_of(history, request), format_
+    raise UsageError(f"{given!r} is not a format. Use one of: {', '.join(FORMATS)}.")

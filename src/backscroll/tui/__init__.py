@@ -1,7 +1,6 @@
 """The terminal UI: a session list on the left, a transcript on the right, and search as you type.
 
-app                 layout of the screen, key bindings, status line, footer
-actions             resume, export, copy, star, tag; sync in the background
+app                 layout of the screen, keys; resume, export, copy, star, tag; sync, status line, footer
 session_list_panel  the list in the app: search, filter, order; focus of the panels
 session_list        sessions and their entries, and the widget that shows them
 transcript_panel    the transcript in the app: load and reload a session, find matches

@@ -83,7 +83,8 @@ fuzz: $(VENV)/.tested
 soak: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=soak $(PYTEST) -m "soak or hypothesis" $(FOLDERS) || test $$? = 5
 	@$(if $(FOLDERS),true,KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness \
-		tests/backup/test_killed_restore.py tests/hooks/test_spool.py tests/transfer/test_killed_migration.py)
+		tests/backup/test_killed_restore.py tests/hooks/test_spool.py tests/transfer/test_killed_migration.py \
+		tests/transfer/test_killed_workspace.py)
 
 # The screenshots and diagrams in docs/pictures, from the demo history.
 pictures: $(VENV)/.tested

@@ -351,8 +351,10 @@ def test_a_target_that_is_or_is_in_the_folder_is_refused(machine: Machine, mode:
     before = machine.state()
     for target, code in ((machine.old, "same-folder"), (inside, "target-inside-source")):
         result = machine.history.migrate_session(ONE, target, mode=mode)
-        assert [(one.session_id, one.code) for one in result.errors] == [(ONE, code)]
-        assert (result.success_count, result.failed_count) == (0, 1)
+        is_done = mode == "move" and target == machine.old
+        assert [one.ref for one in result.unchanged] == ([f"claude-code:{ONE}"] if is_done else [])
+        assert [(one.session_id, one.code) for one in result.errors] == ([] if is_done else [(ONE, code)])
+        assert (result.success_count, result.failed_count) == (0, 0 if is_done else 1)
     assert machine.state() == before
 
 

@@ -164,13 +164,15 @@ def install_counter(count: list[int], last: int) -> None:
     sys.addaudithook(hook)
 
 
-def kill_points(machine: Machine, action: Callable[[], None], seed: int) -> Iterator[int]:
+def kill_points(
+    machine: Machine, action: Callable[[], None], seed: int, kills: int = KILL_COUNT
+) -> Iterator[int]:
     """Yield random operations of an action, from a new state each time."""
     machine.save()
     count = run_and_die(action, 0)
     assert count > 100
     # Not the last ones: the first run may have a few more, for example to create an index.
-    for last in sorted(random.Random(seed).sample(range(1, count - 20), KILL_COUNT)):
+    for last in sorted(random.Random(seed).sample(range(1, count - 20), kills)):
         machine.reset()
         assert run_and_die(action, last) == -1
         yield last

@@ -118,8 +118,33 @@ class ChangeLog:
             record.write(folder)
             return record.to_change()
 
+    def made_by(self, command: str) -> list[Change]:
+        """Return the changes that a command made, in any batch, and that are not undone. Newest first."""
+        return [
+            record.to_change()
+            for record in self._records()
+            if record.command == command and record.state == "applied"
+        ]
+
+    def open_batch(self, command: str) -> list[Change]:
+        """Return the changes of the last command if it was this one and was interrupted. Newest first."""
+        applied = [record for record in self._records() if record.state == "applied"]
+        found = [record for record in applied if record.batch and record.batch == applied[0].batch]
+        is_open = not any(record.is_batch_end for record in found)
+        return [record.to_change() for record in found if record.command == command] if is_open else []
+
+    def end_batch(self, batch: str) -> None:
+        """Record that the command of a batch is complete."""
+        with self._lock():
+            record = next(
+                (one for one in self._records() if one.batch == batch and one.state == "applied"), None
+            )
+            if record is not None:
+                record.is_batch_end = True
+                record.write(self.folder / record.id)
+
     def recover(self) -> list[Change]:
-        """Finish what a crash interrupted. Return the changes that were rolled back.
+        """Finish what a crash interrupted. Return the changes that were rolled back or undone.
 
         A change that cannot be rolled back stays. `unfinished` returns it with the reason.
         """
@@ -192,6 +217,7 @@ class ChangeLog:
             what=plan.what,
             sessions=plan.sessions,
             batch=plan.batch,
+            command=plan.command,
             copies=plan.copies,
             state="preparing",
             number=max((record.number for record in self._records()), default=0) + 1,
@@ -232,12 +258,12 @@ class ChangeLog:
         shutil.rmtree(folder)
 
     def _recover(self) -> list[Change]:
-        """Roll back or complete all unfinished changes, newest first. Keep why one of them failed."""
+        """Roll back or undo all unfinished changes, newest first. Keep why one of them failed."""
         self._failures = {}
         for folder in self.folder.iterdir():
             if folder.is_dir() and not has_record(folder):  # killed before its first record
                 shutil.rmtree(folder)
-        rolled_back: list[Change] = []
+        ended: list[Change] = []
         for record in list(self._records()):
             if record.is_finished:
                 continue
@@ -251,14 +277,14 @@ class ChangeLog:
                     record.write(folder)
                 else:
                     self._roll_back(record, folder)
-                    rolled_back.append(record.to_change())
+                ended.append(record.to_change())
             except BackscrollError as error:
                 self._failures[record.id] = error
             except OSError as error:
                 path = error.filename or folder
                 reason = f"{path} cannot be written: {error.strerror}."
                 self._failures[record.id] = DestinationError(reason, path)
-        return rolled_back
+        return ended
 
     def _end(self, record: ChangeRecord, folder: Path) -> Change:
         """End an interrupted change: restore what can be restored, and record what cannot."""

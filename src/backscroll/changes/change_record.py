@@ -64,6 +64,8 @@ class ChangeRecord(Struct, kw_only=True):
     state: ChangeState
     number: int = 0  # counts changes: ids are times, and clocks go back. 0 in old records
     batch: str = ""
+    command: str = ""
+    is_batch_end: bool = False  # the last change of a command that was not interrupted
     copies: tuple[str, ...] = ()
     files: list[FileOperation] = []
     lines: list[LineOperation] = []
@@ -120,6 +122,7 @@ class ChangeRecord(Struct, kw_only=True):
             state=self.state,
             problems=tuple(self.problems),
             batch=self.batch,
+            command=self.command,
             copies=self.copies,
             paths=self.paths,
         )

@@ -78,6 +78,7 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     tables: tuple[NewTable, ...] = ()  # that the rows need
     warnings: tuple[str, ...] = ()  # sentences for users
     batch: str = ""  # the same for all changes of one command; `undo` without an id reverts them together
+    command: str = ""  # hash of the command and its arguments: a second run continues an open batch
     copies: tuple[str, ...] = ()  # refs of new sessions that are copies of others
 
     @property
@@ -105,5 +106,6 @@ class Change(Struct, frozen=True, kw_only=True):
     state: ChangeState = "applied"
     problems: tuple[str, ...] = ()  # sentences: what undo could not restore
     batch: str = ""
+    command: str = ""  # hash of the command and its arguments
     paths: tuple[str, ...] = ()  # files and databases
     copies: tuple[str, ...] = ()  # refs of new sessions that are copies of others

@@ -95,6 +95,13 @@ class MigrateError(Struct, frozen=True):
     message: str  # for people
 
 
+class UnchangedSession(Struct, frozen=True):
+    """A session that needs no change: it is in the target folder, or was copied by an interrupted command."""
+
+    ref: str
+    new_ref: str  # of the copy; else the same
+
+
 class MigrationPlan(Struct, frozen=True, kw_only=True):
     """Sessions that can be moved or copied, and the reasons for those that cannot. Nothing has changed."""
 
@@ -103,7 +110,9 @@ class MigrationPlan(Struct, frozen=True, kw_only=True):
     keep_cwd: bool
     roots: tuple[Path, ...]  # the folders of tools that may be changed
     sessions: tuple[PlannedSession, ...]
+    unchanged: tuple[UnchangedSession, ...] = ()
     errors: tuple[MigrateError, ...] = ()
+    command: str = ""  # hash of the command and its arguments
 
 
 class MigratedSession(Struct, frozen=True):
@@ -121,6 +130,7 @@ class MigrateResult(Struct, frozen=True, kw_only=True):
     failed_count: int
     errors: tuple[MigrateError, ...] = ()
     sessions: tuple[MigratedSession, ...] = ()
+    unchanged: tuple[UnchangedSession, ...] = ()
 
 
 class RestoreSessionResult(Struct, frozen=True):

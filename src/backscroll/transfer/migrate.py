@@ -1,6 +1,6 @@
 """Move and copy sessions to another folder."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from uuid import uuid4
 
@@ -30,6 +30,7 @@ from backscroll.model.transfer import (
     PlannedSession,
     SessionPlan,
     StoredSession,
+    UnchangedSession,
 )
 from backscroll.sources import named
 from backscroll.stores.stores import check_processes
@@ -51,6 +52,7 @@ _CODES: dict[type[BackscrollError], str] = {
     SessionNotFoundError: "not-found",
     DestinationError: "destination",
 }
+_TEMPORARY_CODES = frozenset({"tool-running", "locked"})  # the user closes the tool and runs it again
 
 
 def plan_migration(
@@ -63,16 +65,22 @@ def plan_migration(
     keep_cwd: bool,
     with_running: bool = False,
     check: Callable[[str], None] | None = None,
+    command: str = "",
+    done: Mapping[str, str] = {},
 ) -> MigrationPlan:
     """Plan every session on its own. One that cannot be moved or copied does not prevent the others.
 
     Only sessions below one of the roots are planned.
     ``with_running`` also plans sessions that a running process has open: the plan can be applied when it has
-    ended. ``check`` raises an error if a session must not be changed now.
+    ended. ``check`` raises an error if a session must not be changed now. ``done`` are the new refs of
+    sessions that an interrupted run of the same command has moved or copied.
     """
     planned: list[PlannedSession] = []
+    unchanged = {ref: UnchangedSession(ref, new_ref) for ref, new_ref in done.items()}
     errors: list[MigrateError] = []
     for summary in summaries:
+        if summary.ref in unchanged:
+            continue
         try:
             if check is not None:
                 check(summary.ref)
@@ -83,14 +91,19 @@ def plan_migration(
             check_plan(plan.changes)
             planned.append(PlannedSession(summary, plan, stored.root, stored))
         except BackscrollError as error:
-            errors.append(_failed(summary, error))
+            if mode == "move" and error_code(error) == "same-folder":
+                unchanged[summary.ref] = UnchangedSession(summary.ref, summary.ref)
+            else:
+                errors.append(_failed(summary, error))
     return MigrationPlan(
         mode=mode,
         target=target,
         keep_cwd=keep_cwd,
         roots=tuple(roots),
         sessions=tuple(planned),
+        unchanged=tuple(unchanged.values()),
         errors=tuple(errors),
+        command=command,
     )
 
 
@@ -109,9 +122,10 @@ def apply_migration(
 ) -> MigrateResult:
     """Apply the plans one after the other. A session that fails is left as it was.
 
-    ``progress`` receives the number of sessions done, and of all.
+    ``progress`` receives the number of sessions done, and of all. A second run of an interrupted command
+    continues its batch.
     """
-    batch = uuid4().hex[:12] if len(plan.sessions) > 1 else ""
+    batch = next((one.batch for one in log.open_batch(plan.command)), uuid4().hex[:12])
     done: list[MigratedSession] = []
     errors = list(plan.errors)
     for number, planned in enumerate(plan.sessions):
@@ -122,8 +136,23 @@ def apply_migration(
         except BackscrollError as error:
             errors.append(_failed(planned.session, error))
     return MigrateResult(
-        success_count=len(done), failed_count=len(errors), errors=tuple(errors), sessions=tuple(done)
+        success_count=len(done),
+        failed_count=len(errors),
+        errors=tuple(errors),
+        sessions=tuple(done),
+        unchanged=plan.unchanged,
     )
+
+
+def end_migration(log: ChangeLog, plan: MigrationPlan, result: MigrateResult) -> None:
+    """Record that a migration is complete, unless a second run can move or copy what failed."""
+    if any(error.code in _TEMPORARY_CODES for error in result.errors):
+        return
+    batches = {one.change.batch for one in result.sessions} | {
+        one.batch for one in log.open_batch(plan.command)
+    }
+    for batch in batches:
+        log.end_batch(batch)
 
 
 def error_code(error: BackscrollError) -> str:
@@ -179,7 +208,7 @@ def _apply(
     check_processes(writer, session.root, [session.id])
     plan = planned.plan
     try:
-        change = log.apply(replace(plan.changes, batch=batch))
+        change = log.apply(replace(plan.changes, batch=batch, command=migration.command))
     except ChangeConflictError:
         if is_first:
             raise
@@ -193,7 +222,7 @@ def _apply(
             roots=migration.roots,
             keep_cwd=migration.keep_cwd,
         )
-        change = log.apply(replace(plan.changes, batch=batch))
+        change = log.apply(replace(plan.changes, batch=batch, command=migration.command))
     found = read_content(source, session.root, plan.session_id, changed_paths(plan.changes))
     if missing := expected - found:
         log.undo(change.id)

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from backscroll.archive.session_key import SessionKey
@@ -9,6 +11,7 @@ from backscroll.config import given_path
 from backscroll.errors import (
     BackscrollError,
     ChangeConflictError,
+    SessionNotFoundError,
     UsageError,
     WorkspaceNotFoundError,
 )
@@ -29,12 +32,19 @@ from backscroll.sources import named, names
 from backscroll.stores.lookup import (
     AnyPath,
     check_choice,
+    find_session,
     find_session_to_change,
     find_top_session,
     find_workspace,
 )
 from backscroll.stores.stores import Stores
-from backscroll.transfer.migrate import Progress, apply_migration, blocking_processes, plan_migration
+from backscroll.transfer.migrate import (
+    Progress,
+    apply_migration,
+    blocking_processes,
+    end_migration,
+    plan_migration,
+)
 from backscroll.transfer.moved_workspaces import find_moved
 from backscroll.transfer.restore import apply_restore, plan_restore
 from backscroll.transfer.safety import target_path
@@ -78,6 +88,7 @@ class Transfers:
         self.recover()
         archive = self._stores.archive
         summaries = {one.ref: one for one in (find_session_to_change(archive, ref) for ref in refs)}
+        command = _command_hash("migrate", sorted(summaries), folder, mode, keep_cwd)
         return plan_migration(
             archive,
             summaries.values(),
@@ -87,6 +98,8 @@ class Transfers:
             keep_cwd=keep_cwd,
             with_running=with_running,
             check=self._check_unfinished,
+            command=command,
+            done=_new_refs(self._stores.change_log.open_batch(command)),
         )
 
     def plan_workspace(
@@ -106,10 +119,18 @@ class Transfers:
         check_choice("mode", mode, Mode)
         old, folder = given_path("old folder", workspace), self._target(target)
         self.recover()
-        originals = self._stores.archive.originals
-        found = self._sessions_of(old)
+        command = _command_hash("migrate-workspace", old.absolute(), folder, mode, keep_cwd)
+        log, originals = self._stores.change_log, self._stores.archive.originals
+        done = _new_refs(log.open_batch(command))
+        try:
+            found = self._sessions_of(old)
+        except WorkspaceNotFoundError:
+            done |= self._moved_to(folder, log.made_by(command)) if mode == "move" else {}
+            if not done:
+                raise
+            found = []
         summaries = [one for one in found if originals.in_store(one)]
-        if not summaries:
+        if not summaries and not done:
             raise WorkspaceNotFoundError(
                 f"The tools have deleted all sessions of {workspace} ({pluralize(len(found), 'session')}).",
                 str(workspace),
@@ -124,7 +145,19 @@ class Transfers:
             keep_cwd=keep_cwd,
             with_running=with_running,
             check=self._check_unfinished,
+            command=command,
+            done=done,
         )
+
+    def _moved_to(self, folder: Path, changes: Iterable[Change]) -> dict[str, str]:
+        """Return the sessions that changes have moved to a folder and that are still there."""
+        found = {}
+        for ref in _new_refs(changes):
+            with suppress(SessionNotFoundError):  # forgotten since
+                path = find_session(self._stores.archive, ref).workspace_path
+                if path is not None and os.path.realpath(path) == str(folder):
+                    found[ref] = ref
+        return found
 
     def blocking_processes(self, plan: MigrationPlan) -> list[BlockingProcess]:
         """Return the running processes that prevent a planned migration."""
@@ -162,9 +195,11 @@ class Transfers:
 
     def migrate(self, plan: MigrationPlan, progress: Progress | None = None) -> MigrateResult:
         """Move or copy sessions as planned, then sync."""
-        result = apply_migration(self._stores.archive, self._stores.change_log, plan, progress)
-        if result.success_count:
+        log = self._stores.change_log
+        result = apply_migration(self._stores.archive, log, plan, progress)
+        if result.success_count or plan.unchanged:  # the sync of an interrupted command is missing, too
             sync(self._stores)
+        end_migration(log, plan, result)
         return result
 
     def changes(self) -> list[Change]:
@@ -180,32 +215,39 @@ class Transfers:
             raise UsageError("The id of the change is empty. Run 'backscroll changes' to see all changes.")
         log = self._stores.change_log
         newest = log.find(change_id)
-        if change_id is not None or not newest.batch or newest.is_interrupted:
+        if change_id is not None or not newest.batch:
             return [newest]
         return [one for one in log.entries() if one.batch == newest.batch and not one.is_undone]
 
     def undo(self, change_id: str | None = None) -> list[Change]:
         """Undo a change; without an id, everything that the last command changed. Then sync.
 
-        Of several changes, those that cannot be undone are left, and `ChangeConflictError` names them. A
-        change that a crash interrupted is rolled back first. Without an id, or with its id, nothing else is
-        undone then, and the result is empty. One that cannot be rolled back is ended: the ``problems`` of the
-        result are what could not be restored.
+        A change that was interrupted is rolled back first. It is not in the result, but what the same command
+        changed before it. One that cannot be rolled back is ended: the ``problems`` of the result are what
+        could not be restored. Of several changes, those that cannot be undone are left, and
+        `ChangeConflictError` names them.
         """
         log = self._stores.change_log
-        rolled_back = self._recover()
-        if rolled_back and (change_id is None or any(one.id.startswith(change_id) for one in rolled_back)):
-            return []
         planned = self.to_undo(change_id)
+        self._recover()
+        left = {one.id: one for one in log.entries()}
         undone: list[Change] = []
         conflicts: list[ChangeConflictError] = []
-        for one in planned:
-            try:
-                undone.append(log.undo(one.id))
-            except ChangeConflictError as error:
-                conflicts.append(error)
-        sync(self._stores)
-        self._hide_copies(ref for one in undone for ref in one.copies)
+        try:
+            for one in planned:
+                if one.id not in left:  # rolled back
+                    continue
+                if one.is_interrupted and left[one.id].is_undone:  # its undo was interrupted
+                    undone.append(left[one.id])
+                    continue
+                try:
+                    undone.append(log.undo(one.id))
+                except ChangeConflictError as error:
+                    conflicts.append(error)
+        finally:
+            if undone:
+                sync(self._stores)
+                self._hide_copies(undone)
         if not conflicts:
             return undone
         if len(planned) == 1:
@@ -216,11 +258,10 @@ class Transfers:
             conflicts[0].data_path,
         )
 
-    def _hide_copies(self, refs: Iterable[str]) -> None:
+    def _hide_copies(self, changes: Iterable[Change]) -> None:
         """Stop listing copies that the tool no longer has: their messages are in the originals."""
-        keys = [
-            SessionKey(named(source).platform, id_) for source, _, id_ in (ref.partition(":") for ref in refs)
-        ]
+        refs = (ref.partition(":") for change in changes for ref in change.copies)
+        keys = [SessionKey(named(source).platform, id_) for source, _, id_ in refs]
         if keys:
             self._stores.writable_archive.maintenance.hide_undone_copies(keys)
 
@@ -229,13 +270,14 @@ class Transfers:
 
         One that cannot be rolled back now stays, and blocks only what touches the same files.
         """
-        return [change.what for change in self._recover()]
+        return [change.what for change in self._recover() if not change.is_undone]
 
     def _recover(self) -> list[Change]:
-        rolled_back = self._stores.change_log.recover()
-        if rolled_back:
+        ended = self._stores.change_log.recover()
+        if ended:
             sync(self._stores)
-        return rolled_back
+            self._hide_copies(ended)
+        return ended
 
     def unfinished(self) -> list[tuple[Change, BackscrollError]]:
         """Return the interrupted changes that `recover` could not roll back, and why."""
@@ -246,3 +288,17 @@ class Transfers:
         for change, error in self.unfinished():
             if ref in change.sessions:
                 raise error
+
+
+def _command_hash(*parts: object) -> str:
+    """Return a hash of a command and its arguments. A change stores it instead of ids and folders."""
+    return sha256(repr([str(part) for part in parts]).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _new_refs(changes: Iterable[Change]) -> dict[str, str]:
+    """Return the new refs of the sessions that changes have moved or copied."""
+    found = {}
+    for change in changes:
+        ref = change.sessions[0]
+        found[ref] = change.copies[0] if change.copies else ref
+    return found

@@ -56,8 +56,8 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
     """Undo a change to a tool's files and databases.
 
     Restores all changed files byte for byte, and all changed rows. ID is an id that 'backscroll changes'
-    prints, or its start. Without ID, undoes everything that the last command changed, or rolls back a
-    command that was interrupted. Refuses if a file or row has changed since, if a later change concerns the
+    prints, or its start. Without ID, undoes everything that the last command changed, also if it was
+    interrupted. Refuses if a file or row has changed since, if a later change concerns the
     same session, or if the tool is running. An interrupted change is ended in any case; what could not be
     restored is listed (exit code 1).
 
@@ -67,14 +67,17 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
       backscroll undo 20261117-0912
     """
     with setup.history() as history:
-        interrupted = [one.id for one in history.list_changes() if one.is_interrupted]
+        planned = history.transfers.to_undo(change_id)
         rolled_back = report_recovery(history)
-        is_named = change_id is not None and any(one.startswith(change_id) for one in interrupted)
-        if rolled_back and (change_id is None or (is_named and not _is_listed(history, change_id))):
+        left = {one.id for one in history.list_changes() if not one.is_undone}
+        if left.isdisjoint(one.id for one in planned):
             if as_json:
                 write_json({"data": [], "rolled_back": rolled_back})
+            elif not rolled_back:
+                already = " already" if planned[0].is_undone else ""
+                click.echo(f"Change {planned[0].id} is undone{already}.")
             return
-        planned = history.transfers.to_undo(change_id)
+        planned = [one for one in planned if one.id in left]
         if not as_json:
             click.echo("\n".join(change_lines(planned)))
         confirm(f"Undo {pluralize(len(planned), 'change')}?", yes=yes, has_dry_run=False)
@@ -87,10 +90,6 @@ def undo(setup: Setup, change_id: str | None, yes: bool, as_json: bool) -> None:
         for problem in problems:
             click.echo(sanitize(f"Not restored: {problem}"), err=True)
     sys.exit(1 if problems else 0)
-
-
-def _is_listed(history: History, change_id: str | None) -> bool:
-    return any(one.id.startswith(change_id or "") for one in history.list_changes())
 
 
 def report_recovery(history: History) -> list[str]:

@@ -20,7 +20,7 @@ from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.history.history import History
 from backscroll.model.text import pluralize, sanitize
-from backscroll.model.transfer import MigrateResult, MigrationPlan, Mode
+from backscroll.model.transfer import MigrateResult, MigrationPlan, Mode, UnchangedSession
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -119,14 +119,13 @@ def migrate_workspace(
 def _run(history: History, plan: MigrationPlan, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     if dry_run or not as_json:
         _print_plan(plan, as_json=as_json)
-    if dry_run or not plan.sessions:
-        if as_json and not dry_run:
-            write_json(
-                _result_document(
-                    MigrateResult(success_count=0, failed_count=len(plan.errors), errors=plan.errors)
-                )
-            )
-        sys.exit(_exit_code(len(plan.sessions), len(plan.errors)))
+    if dry_run:
+        sys.exit(_exit_code(len(plan.sessions) + len(plan.unchanged), len(plan.errors)))
+    if not plan.sessions:
+        result = history.transfers.migrate(plan)  # ends a command that was interrupted after its last change
+        if as_json:
+            write_json(_result_document(result))
+        sys.exit(_exit_code(len(plan.unchanged), result.failed_count))
     verb = "Move" if plan.mode == "move" else "Copy"
     confirm(f"{verb} {pluralize(len(plan.sessions), 'session')} to {plan.target}?", yes=yes)
     try:
@@ -135,13 +134,14 @@ def _run(history: History, plan: MigrationPlan, *, dry_run: bool, yes: bool, as_
     except KeyboardInterrupt:
         past = "moved" if plan.mode == "move" else "copied"
         hint = f"'{command_hint('changes')}' lists what was {past}, '{command_hint('undo')}' reverts it."
-        click.echo(f"\nThe session in work was left as it was. {hint}", err=True)
+        left = "The session in work was left as it was. Run the command again to continue it."
+        click.echo(f"\n{left} {hint}", err=True)
         raise
     if as_json:
         write_json(_result_document(result))
     else:
         _print_result(plan, result)
-    sys.exit(_exit_code(result.success_count, result.failed_count))
+    sys.exit(_exit_code(result.success_count + len(plan.unchanged), result.failed_count))
 
 
 def _exit_code(success_count: int, failed_count: int) -> int:
@@ -158,10 +158,18 @@ def _print_plan(plan: MigrationPlan, *, as_json: bool) -> None:
                     {"ref": one.session.ref, "new_ref": one.new_ref, **plan_document(one.plan.changes)}
                     for one in plan.sessions
                 ],
+                "unchanged": [_unchanged_document(one) for one in plan.unchanged],
                 "errors": [error_document(error) for error in plan.errors],
             }
         )
         return
+    for done in plan.unchanged:
+        what = (
+            f"is copied already: {done.new_ref}"
+            if done.new_ref != done.ref
+            else f"is in {plan.target} already"
+        )
+        click.echo(sanitize(f"{done.ref} {what}."))
     for one in plan.sessions:
         click.echo("\n".join(plan_lines(one.plan.changes)))
     for error in plan.errors:
@@ -188,4 +196,10 @@ def _result_document(result: MigrateResult) -> dict[str, Any]:
             {"ref": one.ref, "new_ref": one.new_ref, "change": change_document(one.change)}
             for one in result.sessions
         ],
+        "unchanged": [_unchanged_document(one) for one in result.unchanged],
     }
+
+
+def _unchanged_document(one: UnchangedSession) -> dict[str, str]:
+    """Return a session that needs no change as JSON."""
+    return {"ref": one.ref, "new_ref": one.new_ref}

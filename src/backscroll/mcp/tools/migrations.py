@@ -83,12 +83,14 @@ class _Migration(Plan):
         for one in plan.sessions[:MAX_SESSIONS]:
             lines += _session_lines(call, one, with_changes=len(plan.sessions) == 1)
         lines += _more_line(plan.sessions)
+        lines += _unchanged_lines(plan)
         lines += _error_lines(call, plan.errors)
         document = {
             "mode": plan.mode,
             "target": str(plan.target),
             "session_count": len(plan.sessions),
             "sessions": [_session_document(call, one) for one in plan.sessions[:MAX_SESSIONS]],
+            "unchanged": [msgspec.structs.asdict(one) for one in plan.unchanged[:MAX_SESSIONS]],
             "errors": _error_documents(call, plan.errors),
         }
         return ToolAnswer("\n".join(lines), document)
@@ -171,6 +173,13 @@ def _change_lines(changes: ChangePlan) -> Iterator[str]:
 def _more_line(sessions: Sequence[object]) -> list[str]:
     more = len(sessions) - MAX_SESSIONS
     return [f"  … and {more:,} more"] if more > 0 else []
+
+
+def _unchanged_lines(plan: MigrationPlan) -> Iterator[str]:
+    for one in plan.unchanged[:MAX_SESSIONS]:
+        state = f"copied already as {one.new_ref}" if one.new_ref != one.ref else f"in {plan.target} already"
+        yield f"  {one.ref} · {state}"
+    yield from _more_line(plan.unchanged)
 
 
 def _error_lines(call: Call, errors: Sequence[MigrateError]) -> Iterator[str]:

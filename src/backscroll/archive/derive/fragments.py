@@ -22,14 +22,14 @@ _NO_TIME = datetime.max.replace(tzinfo=UTC)
 _decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
     "select f.id, f.source, f.store, f.external_id, f.closing, f.message_count, f.preview, u.modified_at,"
-    " u.is_gone, f.status <> 'current', u.path, f.is_subagent"
+    " u.path, u.is_gone, f.status <> 'current', f.is_subagent"
     " from fragment f join unit u on u.id = f.unit_id where length(f.closing)"
 )
 _PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
 class Fragment(msgspec.Struct):
-    """Content that one unit contributes to one session."""
+    """Content that one unit contributes to one session: a row of `_QUERY`."""
 
     id: int
     source: str
@@ -39,10 +39,10 @@ class Fragment(msgspec.Struct):
     message_count: int
     preview: str | None
     modified_at: int | None  # milliseconds
+    path: str
     is_gone: bool
     is_superseded: bool  # read from an earlier version of the unit
-    path: str
-    is_subagent: bool = False
+    is_subagent: bool
 
 
 def session_fragments(db: sqlite3.Connection, session: SessionKey) -> list[Fragment]:
@@ -67,34 +67,8 @@ def subagent_fragments(db: sqlite3.Connection, session: SessionKey) -> dict[str,
 
 
 def _from_row(row: tuple[Any, ...]) -> Fragment:
-    (
-        id_,
-        source,
-        store,
-        external_id,
-        closing,
-        count,
-        preview,
-        modified_at,
-        gone,
-        superseded,
-        path,
-        subagent,
-    ) = row
-    return Fragment(
-        id_,
-        source,
-        store,
-        external_id,
-        _decode_closing(closing),
-        count,
-        preview,
-        modified_at,
-        is_gone=bool(gone),
-        is_superseded=bool(superseded),
-        path=path,
-        is_subagent=bool(subagent),
-    )
+    fields = [*row[:4], _decode_closing(row[4]), *row[5:9], *map(bool, row[9:])]
+    return Fragment(*fields)
 
 
 def _rank(fragment: Fragment) -> tuple[bool, int, bool, bool, float, str, int]:

@@ -1,9 +1,10 @@
 """Stored originals: files and database rows of units, and the lines and rows that messages were read from."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,13 @@ from backscroll.model.store import estimate_bytes, prompt_log_kinds, store_rank
 from backscroll.model.stream import RawRow
 from backscroll.model.workspace import PathMaps
 
+_COLUMNS = (  # of an `Original`
+    "u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key, u.fingerprint, u.is_gone"
+)
+_FRAGMENTS = "fragment f join unit u on u.id = f.unit_id"
 _PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
+_OF_SESSION = f"(f.external_id = :id and not f.is_subagent or {_PARENT} = :id)"
+_HAS_FILE = "exists (select 1 from raw_segment r where r.unit_id = u.id)"
 RowKeys = Callable[[str], Sequence[str]]  # the keys that the row of a location can have
 ResultCallIds = Callable[[bytes], Iterable[str]]  # the tool calls that have their result in a record
 
@@ -52,39 +59,28 @@ class Originals:
 
     def units_with_file(self) -> list[Original]:
         """Return every unit whose file is stored, ordered by root."""
-        rows = self._db.execute(
-            "select id, source, platform, root, path, size, modified_at from unit"
-            " where id in (select unit_id from raw_segment) order by source, root, path"
-        )
-        return [Original(*row) for row in rows]
+        return self._units(f"unit u where {_HAS_FILE} order by source, root, path")
 
     def units_with_rows(self, session_id: str | None = None) -> list[Original]:
         """Return every unit whose rows are stored, or only those of a session, ordered by root.
 
         Side files of a file that is stored itself do not count.
         """
-        rows = self._db.execute(
-            "select id, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
-            " from unit u where exists (select 1 from raw_row where unit_id = u.id)"
-            " and not exists (select 1 from raw_segment where unit_id = u.id)"
+        return self._units(
+            f"unit u where exists (select 1 from raw_row where unit_id = u.id) and not {_HAS_FILE}"  # noqa: S608
             " and (:id is null or exists (select 1 from fragment f where f.unit_id = u.id"
             "  and (f.external_id = :id or f.parent_external_id = :id)))"
             " order by source, root, path, key",
             {"id": session_id},
         )
-        return [Original(*row) for row in rows]
 
     def files(self, summary: SessionSummary) -> list[Original]:
         """Return the units whose stored file belongs to a session or its subagents alone."""
-        rows = self._db.execute(
-            "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
-            " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
-            f" where {_is_content()} and f.platform = :platform"
-            f" and (f.external_id = :id and not f.is_subagent or {_PARENT} = :id)"
-            " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
+        return self._units(
+            f"{_FRAGMENTS} where {_is_content()} and f.platform = :platform and {_OF_SESSION} and {_HAS_FILE}"
+            " order by u.path",
             {"platform": summary.platform, "id": summary.id},
         )
-        return [Original(*row) for row in rows]
 
     def session_ids_by_path(self) -> dict[str, tuple[str, ...]]:
         """Return the sessions that were read from each file, by path. Prompt logs are omitted."""
@@ -113,24 +109,23 @@ class Originals:
 
     def in_stores(self, summary: SessionSummary) -> list[Original]:
         """Return the units of a session and its subagents that are in the store of any source."""
-        rows = self._db.execute(
-            "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
-            " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
-            f" where {_is_content()} and not u.is_gone and f.platform = :platform"
-            f" and (f.external_id = :id and not f.is_subagent or {_PARENT} = :id) order by u.path",
+        return self._units(
+            f"{_FRAGMENTS} where {_is_content()} and not u.is_gone and f.platform = :platform"
+            f" and {_OF_SESSION} order by u.path",
             {"platform": summary.platform, "id": summary.id},
         )
-        return [Original(*row) for row in rows]
 
     def prompt_logs(self, summary: SessionSummary) -> list[Original]:
         """Return the units with prompts of a session whose file is stored, too."""
-        rows = self._db.execute(
-            "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
-            " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
-            f" where not ({_is_content()}) and f.platform = ? and f.external_id = ?"
-            " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
-            [summary.platform, summary.id],
+        return self._units(
+            f"{_FRAGMENTS} where not ({_is_content()}) and f.platform = :platform and f.external_id = :id"
+            f" and {_HAS_FILE} order by u.path",
+            {"platform": summary.platform, "id": summary.id},
         )
+
+    def _units(self, query: str, parameters: Mapping[str, Any] = {}) -> list[Original]:
+        """Return the units that a query selects. It starts behind "from"."""
+        rows = self._db.execute(f"select distinct {_COLUMNS} from {query}", parameters)  # noqa: S608
         return [Original(*row) for row in rows]
 
     def read_file(self, original: Original) -> Iterator[bytes]:
@@ -149,11 +144,10 @@ class Originals:
     def write_session(self, session_id: str, folder: Path) -> list[Path]:
         """Write the stored files of a session into a folder under their names, byte for byte."""
         rows = self._db.execute(
-            "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id"  # noqa: S608
-            f" where {_is_content()}"
-            " and (f.external_id = ? and not f.is_subagent or f.parent_external_id = ?)"
-            " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
-            [session_id, session_id],
+            f"select distinct u.id, u.path from {_FRAGMENTS} where {_is_content()}"  # noqa: S608
+            " and (f.external_id = :id and not f.is_subagent or f.parent_external_id = :id)"
+            f" and {_HAS_FILE} order by u.path",
+            {"id": session_id},
         ).fetchall()
         folder.mkdir(parents=True, exist_ok=True)
         written: list[Path] = []
@@ -238,10 +232,9 @@ class OriginalRecords:
         self._result_call_ids = result_call_ids
         session_id = summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id
         rows = db.execute(
-            "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id"
-            " where f.platform = ?"
-            " and (f.external_id = ? or coalesce(f.parent_external_id, f.inferred_parent_external_id) = ?)",
-            [summary.platform, session_id, session_id],
+            f"select distinct u.id, u.path from {_FRAGMENTS}"  # noqa: S608
+            f" where f.platform = :platform and (f.external_id = :id or {_PARENT} = :id)",
+            {"platform": summary.platform, "id": session_id},
         ).fetchall()
         self._units = {path: unit_id for unit_id, path in rows}
         self._unit_ids = msgspec.json.encode([unit_id for unit_id, _ in rows]).decode()

@@ -35,21 +35,34 @@ MAX_VALUES = 200  # of one property, the most frequent ones
 _MAX_PREFIX_MATCHES = 20
 CachedSession = tuple[SessionSummary, int | None]  # a session, and its fragment if it has only one
 _COLUMNS = (
-    "external_id, source, platform, title, workspace_path, workspace_name, message_count, started_at,"
-    " updated_at, first_message_preview, git_branch, models, version, agent_ids, interaction_count,"
-    " acceptance_rate, total_tokens, total_changes, completeness, is_gone"
+    "external_id", "source", "platform", "title", "workspace_path", "workspace_name", "message_count",
+    "started_at", "updated_at", "first_message_preview", "git_branch", "models", "version", "agent_ids",
+    "interaction_count", "acceptance_rate", "total_tokens", "total_changes", "completeness", "is_gone",
+)  # fmt: skip
+_FIELDS = [{"external_id": "id", "started_at": "created_at"}.get(name, name) for name in _COLUMNS]
+_OF_PARENT = (
+    "(select p.{0} from conversations p"
+    " where p.external_id = parent_external_id and p.platform = subagent.platform)"
 )
-_SESSIONS = f"select {_COLUMNS}, null as parent_external_id, number from conversations"  # noqa: S608
+_SUBAGENT_VALUES = {  # of columns that the table of subagents does not have
+    "external_id": "agent_id",
+    "workspace_path": _OF_PARENT.format("workspace_path"),
+    "workspace_name": _OF_PARENT.format("workspace_name"),
+    "first_message_preview": "prompt",
+    "git_branch": "null",
+    "models": "iif(model is null, '[]', json_array(model))",
+    "version": "null",
+    "agent_ids": "'[]'",
+    "interaction_count": "0",
+    "acceptance_rate": "null",
+    "total_changes": "0",
+}
+_SESSIONS = f"select {', '.join(_COLUMNS)}, null as parent_external_id, number from conversations"  # noqa: S608
 _SUBAGENTS = (
-    "select agent_id as external_id, source, platform, title, (select p.workspace_path from conversations p"
-    " where p.external_id = parent_external_id and p.platform = subagent.platform) as workspace_path,"
-    " (select p.workspace_name from conversations p"
-    " where p.external_id = parent_external_id and p.platform = subagent.platform) as workspace_name,"
-    " message_count, started_at, updated_at, prompt as first_message_preview, null as git_branch,"
-    " iif(model is null, '[]', json_array(model)) as models, null as version, '[]' as agent_ids,"
-    " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"
-    " is_gone, parent_external_id, id as number from subagent where visibility in ('listed', 'archived')"
+    f"select {', '.join(f'{_SUBAGENT_VALUES.get(name, name)} as {name}' for name in _COLUMNS)},"  # noqa: S608
+    " parent_external_id, id as number from subagent where visibility in ('listed', 'archived')"
 )
+_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 _ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
 # A copied session has copies of its subagents, with the same ids and times.
 _IS_COPIED_SUBAGENT = (
@@ -362,36 +375,19 @@ def _json_ids(ids: Iterable[int]) -> dict[str, str]:
 
 
 def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
-    (
-        id_, source, platform, title, path, name, message_count, created_at, updated_at, preview, branch,
-        models, version, agent_ids, interaction_count, acceptance_rate, total_tokens, total_changes,
-        completeness, is_gone, parent_id, *_,
-    ) = row  # fmt: skip
-    return SessionSummary(
-        ref=f"{source}:{id_}",
-        id=id_,
-        index=index,
-        source=source,
-        platform=platform,
-        title=title,
-        workspace_path=path,
-        workspace_name=name,
-        message_count=message_count,
-        created_at=_datetime(created_at),
-        updated_at=_datetime(updated_at),
-        first_message_preview=preview,
-        git_branch=branch,
-        models=tuple(msgspec.json.decode(models, type=list[str])),
-        version=version,
-        agent_ids=tuple(msgspec.json.decode(agent_ids, type=list[str])),
-        parent_ref=f"{source}:{parent_id}" if parent_id is not None else None,
-        interaction_count=interaction_count,
-        acceptance_rate=acceptance_rate,
-        total_tokens=total_tokens,
-        total_changes=total_changes,
-        completeness=completeness,
-        is_gone=bool(is_gone),
-    )
+    fields = dict(zip(_FIELDS, row, strict=False))
+    parent_id, _ = row[len(_FIELDS) :]
+    fields |= {
+        "ref": f"{fields['source']}:{fields['id']}",
+        "index": index,
+        "parent_ref": f"{fields['source']}:{parent_id}" if parent_id is not None else None,
+        "created_at": _datetime(fields["created_at"]),
+        "updated_at": _datetime(fields["updated_at"]),
+        "models": _decode_names(fields["models"]),
+        "agent_ids": _decode_names(fields["agent_ids"]),
+        "is_gone": bool(fields["is_gone"]),
+    }
+    return SessionSummary(**fields)
 
 
 def _datetime(text: str | None) -> datetime | None:
@@ -534,8 +530,7 @@ def _read_properties(
         source, workspace_hash, models = key
         properties = known.get((source, workspace_hash, models))
         if properties is None:
-            names = tuple(msgspec.json.decode(models, type=list[str]))
-            properties = SessionProperties(source, workspace_hash, names)
+            properties = SessionProperties(source, workspace_hash, _decode_names(models))
             known[source, workspace_hash, models] = properties
         found[id_] = properties
     return found

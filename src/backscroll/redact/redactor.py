@@ -7,7 +7,7 @@ also replaced where it appears without a name. The same secret gets the same num
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model.export import FoundSecret, SecretCategory, SecretLocation
-from backscroll.model.message import Attachment, Edit, Hunk, Message, Origin, ToolCall
+from backscroll.model.message import Edit, Hunk, Message, Origin
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize, sanitize
 from backscroll.redact.rules import EMAIL_RULES, PATH_RULES, SECRET_RULES, SecretRule, is_plausible
@@ -26,6 +26,7 @@ _RULES_BY_CATEGORY: dict[SecretCategory, tuple[SecretRule, ...]] = {
     "paths": PATH_RULES,
 }
 
+_Change = Callable[[str, str], str]  # of a text and, if it is a value in JSON, its name
 _PREFILTER_MEMORY_BYTES = 64 << 20  # RE2 reports no matches at all if its states exceed the limit
 _MAX_DEDUPLICATED_CHARS = 200  # longer texts are unlikely to repeat
 _MAX_NAMED_VALUE_CHARS = 400
@@ -49,14 +50,18 @@ class Redactor:
     def scan(self, messages: Iterable[Message]) -> None:
         """Collect the secrets in these messages."""
         seen: set[str] = set()  # folders, branches and files repeat in nearly every message
+
+        def collect(text: str, name: str) -> str:
+            if len(text) < _MAX_DEDUPLICATED_CHARS:
+                if text in seen and not name:
+                    return text
+                seen.add(text)
+            for secret in self._find(name, sanitize(text)):
+                self._remember(secret)
+            return text
+
         for message in messages:
-            for name, text in _message_strings(message):
-                if len(text) < _MAX_DEDUPLICATED_CHARS:
-                    if text in seen and not name:
-                        continue
-                    seen.add(text)
-                for secret in self._find(name, sanitize(text)):
-                    self._remember(secret)
+            _with_texts(message, collect)
 
     @property
     def has_secrets(self) -> bool:
@@ -89,18 +94,7 @@ class Redactor:
     def redact_message(self, message: Message, ref: str, position: int) -> Message:
         """Redact all parts of a message: text, arguments, results, edits, attachments and paths."""
         location = SecretLocation(ref, position)
-        tool = message.tool
-        return replace(
-            message,
-            content=self.redact_text(message.content, location),
-            tool=self._redact_tool(tool, location) if tool is not None else None,
-            attachments=tuple(
-                self._redact_attachment(attachment, location) for attachment in message.attachments
-            ),
-            cwd=self._redact_optional(message.cwd, location),
-            git_branch=self._redact_optional(message.git_branch, location),
-            origin=Origin(self.redact_text(message.origin.path, location), message.origin.place),
-        )
+        return _with_texts(message, lambda text, name: self.redact_text(text, location, name))
 
     def redact_text(self, text: str, location: SecretLocation, name: str = "") -> str:
         """Redact a text. Invisible characters are removed first, because they could hide a secret."""
@@ -127,54 +121,9 @@ class Redactor:
                     return whole[: len(whole) - size] + self._use(known, location)
         return text
 
-    def redact_value(self, value: Any, location: SecretLocation, name: str = "") -> Any:
+    def redact_value(self, value: Any, location: SecretLocation) -> Any:
         """Redact all strings of a JSON value, keys included."""
-        match value:
-            case str():
-                return self.redact_text(value, location, name)
-            case dict():
-                return {
-                    self.redact_text(str(key), location): self.redact_value(item, location, str(key))
-                    for key, item in value.items()
-                }
-            case list() | tuple():
-                return [self.redact_value(item, location, name) for item in value]
-        return value
-
-    def _redact_optional(self, text: str | None, location: SecretLocation) -> str | None:
-        return self.redact_text(text, location) if text else text
-
-    def _redact_tool(self, tool: ToolCall, location: SecretLocation) -> ToolCall:
-        return replace(
-            tool,
-            params=self.redact_value(tool.params, location),
-            result=self._redact_optional(tool.result, location),
-            edits=tuple(
-                Edit(
-                    self.redact_text(edit.path, location),
-                    tuple(self._redact_hunk(hunk, location) for hunk in edit.hunks),
-                    edit.kind,
-                    edit.lines_added,
-                    edit.lines_removed,
-                )
-                for edit in tool.edits
-            ),
-        )
-
-    def _redact_hunk(self, hunk: Hunk, location: SecretLocation) -> Hunk:
-        """Redact the lines together, because a private key spans several."""
-        removed, added = (
-            tuple(self.redact_text("\n".join(lines), location).split("\n")) if lines else ()
-            for lines in (hunk.removed, hunk.added)
-        )
-        return Hunk(removed, added, hunk.old_start, hunk.new_start)
-
-    def _redact_attachment(self, attachment: Attachment, location: SecretLocation) -> Attachment:
-        return replace(
-            attachment,
-            name=self._redact_optional(attachment.name, location),
-            path=self._redact_optional(attachment.path, location),
-        )
+        return _with_strings(value, lambda text, name: self.redact_text(text, location, name))
 
     def _find(self, name: str, text: str) -> list[Secret]:
         """Return the secrets in a text. A value whose name denotes a secret may be one as a whole."""
@@ -245,34 +194,53 @@ def _is_distinctive(value: str) -> bool:
     return len(value) >= _MIN_DISTINCTIVE_CHARS and has_letter and (has_digit or not value.isalnum())
 
 
-def _message_strings(message: Message) -> Iterator[tuple[str, str]]:
-    """Yield every text of a message that could contain a secret, with its name in the JSON, if any."""
-    yield "", message.content
-    for attachment in message.attachments:
-        yield from (("", text) for text in (attachment.name, attachment.path) if text)
-    yield from (("", text) for text in (message.cwd, message.git_branch, message.origin.path) if text)
-    if message.tool is None:
-        return
-    yield from _value_strings(message.tool.params, "")
-    if message.tool.result:
-        yield "", message.tool.result
-    for edit in message.tool.edits:
-        yield "", edit.path
-        for hunk in edit.hunks:
-            yield from (("", "\n".join(lines)) for lines in (hunk.removed, hunk.added) if lines)
+def _with_texts(message: Message, change: _Change) -> Message:
+    """Return a message with every text that could contain a secret changed."""
+
+    def optional(text: str | None) -> str | None:
+        return change(text, "") if text else text
+
+    def lines(hunk_lines: tuple[str, ...]) -> tuple[str, ...]:
+        """Change the lines together, because a private key spans several."""
+        return tuple(change("\n".join(hunk_lines), "").split("\n")) if hunk_lines else ()
+
+    def edit(one: Edit) -> Edit:
+        hunks = tuple(Hunk(lines(h.removed), lines(h.added), h.old_start, h.new_start) for h in one.hunks)
+        return replace(one, path=change(one.path, ""), hunks=hunks)
+
+    tool = message.tool
+    return replace(
+        message,
+        content=change(message.content, ""),
+        attachments=tuple(
+            replace(one, name=optional(one.name), path=optional(one.path)) for one in message.attachments
+        ),
+        cwd=optional(message.cwd),
+        git_branch=optional(message.git_branch),
+        origin=Origin(change(message.origin.path, ""), message.origin.place),
+        tool=replace(
+            tool,
+            params=_with_strings(tool.params, change),
+            result=optional(tool.result),
+            edits=tuple(map(edit, tool.edits)),
+        )
+        if tool is not None
+        else None,
+    )
 
 
-def _value_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+def _with_strings(value: Any, change: _Change, name: str = "") -> Any:
+    """Return a JSON value with all strings changed, keys included."""
     match value:
         case str():
-            yield name, value
+            return change(value, name)
         case dict():
-            for key, item in value.items():
-                yield "", str(key)
-                yield from _value_strings(item, str(key))
+            return {
+                change(str(key), ""): _with_strings(item, change, str(key)) for key, item in value.items()
+            }
         case list() | tuple():
-            for item in value:
-                yield from _value_strings(item, name)
+            return [_with_strings(item, change, name) for item in value]
+    return value
 
 
 class Secret(Struct, frozen=True):

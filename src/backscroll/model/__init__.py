@@ -122,9 +122,10 @@ __all__ = [
     "workspace_hash",
 ]
 
+# In the order of a search: a list needs names of the first two only.
 _MODULES = (
-    "message", "stream", "session", "search", "problem", "workspace", "sync", "commit", "backup",
-    "change", "transfer", "store",
+    "message", "session", "search", "workspace", "problem", "sync", "store", "stream", "commit", "backup",
+    "change", "transfer",
 )  # fmt: skip
 
 
@@ -133,5 +134,6 @@ def __getattr__(name: str) -> Any:
         for module in _MODULES:
             value = getattr(import_module(f"{__name__}.{module}"), name, None)
             if value is not None:
+                globals()[name] = value  # the next access does not come here
                 return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -259,10 +259,12 @@ PARTS: dict[str, dict[str, list[str]]] = {
         "changes": [],
         "migrate": ["plan"],
         "plan_restore": ["ref"],
+        "plan_restores": ["refs", "filter"],
         "plan_sessions": ["refs", "target", "mode", "keep_cwd"],
         "plan_workspace": ["workspace", "target", "mode", "keep_cwd"],
         "recover": [],
         "restore": ["planned"],
+        "restore_all": ["plan"],
         "undo": ["change_id"],
     },
 }
@@ -284,6 +286,7 @@ RESULTS = {
     "validate_backup": "BackupValidation",
     "restore_backup": "RestoreResult",
     "restore_session": "RestoreSessionResult",
+    "restore_sessions": "RestoreSessionsResult",
     "migrate_session": "MigrateResult",
     "migrate_workspace": "MigrateResult",
     "list_changes": "list[Change]",
@@ -315,6 +318,7 @@ FIELDS = {
     "PaginatedResult": "data pagination",
     "RestoreResult": "files_restored sessions_restored files change_id warnings blocked_by",
     "RestoreSessionResult": "ref files row_count change",
+    "RestoreSessionsResult": "restored kept errors files row_count change",
     "RestoredFile": "path action size reason session_id row_count",
 }
 

@@ -112,6 +112,51 @@ def test_a_deleted_session_is_restored_once(shell: Shell) -> None:
     assert "is restored already" in shell.run("restore-session", ONE).out
 
 
+def test_the_sessions_of_a_filter_are_restored_with_one_change_that_one_undo_reverts(shell: Shell) -> None:
+    lost = Transcript(session_id=f"{ONE[:-1]}3", cwd=str(shell.folder / "ferry"))
+    lost.user("Where is the quay?").assistant("There.").write(shell.root)
+    shell.run("sync")
+    before = state(shell)
+    transcripts = [path for path in before if path.stem in (ONE, TWO)]
+    for path in transcripts:
+        path.unlink()
+    deleted = state(shell)
+    planned = shell.run("restore-session", "--workspace", "ferry", "--dry-run")
+    assert (planned.code, planned.out.splitlines()[-1]) == (0, "claude-code: 2 added, 1 kept, 0 refused")
+    assert state(shell) == deleted
+    assert shell.run("restore-session", "--gone").code == 2
+    document = shell.json("restore-session", "--gone", "--workspace", "ferry", "--yes")
+    assert sorted(document["restored"]) == [f"claude-code:{ONE}", f"claude-code:{TWO}"]
+    assert sorted(document["files"]) == sorted(map(str, transcripts))
+    assert state(shell) == before
+    assert [one["what"] for one in shell.json("changes")["data"]] == ["Restore 2 sessions"]
+    assert "Undone: 1 change." in shell.run("undo", "--yes").out
+    assert state(shell) == deleted
+    result = shell.run("restore-session", ONE, TWO, "--yes")
+    assert (result.code, "Restored 2 sessions" in result.out) == (0, True), result.err
+    assert state(shell) == before
+
+
+def test_a_session_that_is_refused_does_not_prevent_the_others(shell: Shell) -> None:
+    shell.run("sync")
+    before = state(shell)
+    for path in [path for path in before if path.stem in (ONE, TWO)]:
+        path.unlink()
+    other = shell.root / "projects" / "-elsewhere" / f"{TWO}.jsonl"
+    other.parent.mkdir()
+    other.write_text("{}\n")
+    result = shell.run("restore-session", ONE, TWO, "--no-sync", "--yes", "--json")
+    document = json.loads(result.out)
+    assert (result.code, document["restored"]) == (3, [f"claude-code:{ONE}"])
+    assert [(one["session_id"], one["code"]) for one in document["errors"]] == [(TWO, "conflict")]
+    assert str(other) in document["errors"][0]["message"]
+
+
+def test_restore_session_needs_a_ref_or_a_filter(shell: Shell) -> None:
+    result = shell.run("restore-session", "--yes")
+    assert (result.code, "--gone" in result.err) == (2, True)
+
+
 def test_forget_deletes_what_the_change_log_saved(shell: Shell) -> None:
     shell.run("migrate", ONE, "--to", shell.folder / "boat", "--mode", "move", "--yes")
     shell.run("archive", "forget", ONE, "--yes")

@@ -171,12 +171,21 @@ def test_without_restore_a_deleted_session_is_reported_and_nothing_is_written(ma
 def test_restore_writes_a_deleted_session_byte_for_byte_and_resumes_it(machine: Machine) -> None:
     path = deleted(machine)
     machine.install("claude")
-    result = machine.run("resume", ONE, "--restore")
+    result = machine.run("resume", ONE, "--restore", "--yes")
     assert result.code == 0, result.err
     assert path.read_bytes() == machine.folder.joinpath("kept").read_bytes()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert machine.called()["argv"] == ["--resume", ONE]
     assert not json.loads(machine.run("list", "--json").out)["data"][0]["is_gone"]
+
+
+def test_restore_shows_its_plan_and_asks(machine: Machine) -> None:
+    path = deleted(machine)
+    machine.install("claude")
+    result = machine.run("resume", ONE, "--restore")
+    assert (result.code, "pass --yes to confirm" in result.err) == (2, True)
+    assert f"create  transcript     {path}" in result.err
+    assert (path.exists(), machine.record.exists()) == (False, False)
 
 
 def test_restore_also_writes_the_files_of_subagents(machine: Machine) -> None:
@@ -186,7 +195,7 @@ def test_restore_also_writes_the_files_of_subagents(machine: Machine) -> None:
     shutil.rmtree(machine.claude / "projects")
     assert "to restore its 3 files" in machine.run("resume", ONE).err
     machine.install("claude")
-    machine.run("resume", ONE, "--restore")
+    machine.run("resume", ONE, "--restore", "--yes")
     assert {path: path.read_bytes() for path in machine.claude.rglob("*.jsonl")} == before
 
 
@@ -204,7 +213,8 @@ def test_restore_also_writes_side_files_with_the_current_time(machine: Machine) 
     for name in ("projects", "tasks", "file-history"):
         shutil.rmtree(machine.claude / name)
     machine.install("claude")
-    assert machine.run("resume", ONE, "--restore").code == 0
+    result = machine.run("resume", ONE, "--restore", "--yes")
+    assert result.code == 0, result.err
     after = {path: path.read_bytes() for path in machine.claude.rglob("*") if path.is_file()}
     assert after == before
     assert all(path.stat().st_mtime > 1_700_000_000 + 86_400 for path in after)
@@ -233,7 +243,7 @@ def test_restore_never_overwrites_a_file(machine: Machine) -> None:
     path = deleted(machine)
     machine.run("sync")
     path.write_text("something else\n", encoding="utf-8")
-    machine.run("resume", ONE, "--restore", "--no-sync")
+    machine.run("resume", ONE, "--restore", "--no-sync", "--yes")
     assert path.read_text(encoding="utf-8") == "something else\n"
 
 
@@ -250,13 +260,13 @@ def test_a_session_that_is_open_already_is_not_opened_twice(machine: Machine) ->
 def test_restore_writes_nothing_while_the_tool_has_the_session_open(machine: Machine) -> None:
     path = deleted(machine)
     registry, running = register(machine)
-    result = machine.run("resume", ONE, "--restore")
+    result = machine.run("resume", ONE, "--restore", "--yes")
     assert (result.code, path.exists()) == (1, False)
     assert f"Process {os.getpid()} has the session" in result.err
     registry.write_text(
         json.dumps(running | {"procStart": "1"}), encoding="utf-8"
     )  # the pid now belongs to another process
-    machine.run("resume", ONE, "--restore")
+    machine.run("resume", ONE, "--restore", "--yes")
     assert path.exists()
 
 

@@ -4,21 +4,44 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backscroll import History
+from backscroll.archive.query.originals import Original, Originals
 from backscroll.config import NamedRoot
-from backscroll.errors import DataNotFoundError
-from backscroll.testing import cursor
+from backscroll.model.session import Filter
+from backscroll.model.transfer import RestoreSessionsResult
+from backscroll.testing import cursor, cursor_cli
+from backscroll.testing.claude_code import Transcript
+from backscroll.testing.cursor_cli.transcripts import write_transcript
 from tests import histories
 from tests.histories import HISTORIES_WITH_SOAK
+from tests.transfer.test_every_store import database_rows
+from tests.transfer.test_killed_migration import ONE, WRITERS
 
+TWO = "20000000-0000-4000-8000-000000000002"
+THREE = "30000000-0000-4000-8000-000000000003"
+MESSAGES = [cursor.user("Mend it"), cursor.assistant("Done.")]
 MONTH_SECONDS = 30 * 86_400
 OLD = time.time() - 3 * MONTH_SECONDS
+
+
+def delete_all(root: Path, source: str) -> None:
+    """Delete what the tool deletes with its sessions: all files, or the rows of all databases."""
+    for path in sorted(root.rglob("*"), reverse=True):
+        if path.suffix == ".vscdb":
+            with closing(sqlite3.connect(path)) as db, db:
+                for (table,) in db.execute("select name from sqlite_master where type = 'table'").fetchall():
+                    db.execute(f'delete from "{table}"')  # noqa: S608
+        elif path.is_dir():
+            if not list(path.iterdir()):
+                path.rmdir()
+        elif source != "cursor":
+            path.unlink()
 
 
 class Machine:
@@ -34,27 +57,34 @@ class Machine:
         self.history.sync()
 
     def delete_all(self) -> None:
-        """Delete what the tool deletes with its sessions: all files, or the rows of all databases."""
-        for path in sorted(self.root.rglob("*"), reverse=True):
-            if path.suffix == ".vscdb":
-                with closing(sqlite3.connect(path)) as db, db:
-                    for (table,) in db.execute(
-                        "select name from sqlite_master where type = 'table'"
-                    ).fetchall():
-                        db.execute(f'delete from "{table}"')  # noqa: S608
-            elif path.is_dir():
-                if not list(path.iterdir()):
-                    path.rmdir()
-            elif self.source != "cursor":
-                path.unlink()
+        delete_all(self.root, self.source)
         self.history.sync()
 
-    def restore_all(self) -> None:
+    def gone(self) -> set[str]:
+        return {one.ref for one in self.history.all_sessions() if one.is_gone}
+
+    def contents(self) -> dict[str, Any]:
+        """Return title and messages of all sessions."""
+        found = {}
+        for one in self.history.all_sessions():
+            session = self.history.get_session(one.ref)
+            messages = [(each.id, each.role, each.content, each.tool) for each in session.messages]
+            found[one.ref] = one.title, one.workspace_path, messages
+        return found
+
+    def files(self) -> dict[str, object]:
+        """Return all files, databases of the editor as rows. Shared memory is left out."""
+        return {
+            str(path): database_rows(path) if path.suffix == ".vscdb" else path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and not path.name.endswith(("-shm", ".vscdb-wal"))
+        }
+
+    def restore_all(self) -> RestoreSessionsResult:
         """Restore every session that was deleted, except that in the database of Claude Code 0.2."""
-        refs = [one.ref for one in self.history.all_sessions() if one.is_gone]
-        for ref in refs:
-            with suppress(DataNotFoundError):
-                self.history.restore_session(ref)
+        result = self.history.restore_sessions(filter=Filter(is_gone=True, with_unlisted=True))
+        assert {one.code for one in result.errors} <= {"not-archived"}
+        return result
 
     def modified(self) -> dict[str, float]:
         return {str(path): path.stat().st_mtime for path in self.root.rglob("*") if path.is_file()}
@@ -90,7 +120,8 @@ def machine(
 def test_restored_sessions_and_their_messages_keep_their_times(machine: Machine) -> None:
     before, modified = machine.times(), machine.modified()
     machine.delete_all()
-    machine.restore_all()
+    if any(one.is_gone for one in machine.history.all_sessions()):
+        machine.restore_all()
     assert machine.times() == before
     for path, restored_at in machine.modified().items():
         if machine.source == "claude-code" and path in modified:
@@ -125,3 +156,72 @@ def test_cursor_lists_restored_sessions_where_they_were(tmp_path: Path) -> None:
         for one in history.all_sessions():
             history.restore_session(one.ref)
         assert headers() == before
+
+
+# Several sessions with one change
+
+
+def test_one_undo_reverts_the_restore_of_all_sessions(machine: Machine) -> None:
+    contents = machine.contents()
+    machine.delete_all()
+    files, gone = machine.files(), machine.gone()
+    if not gone:
+        return
+    result = machine.restore_all()
+    assert set(result.restored) >= gone - {f"{machine.source}:{one.session_id}" for one in result.errors}
+    assert machine.contents() == contents
+    assert machine.gone() == gone - set(result.restored)
+    again = machine.history.restore_sessions(result.restored)
+    assert (again.change, set(again.kept)) == (None, set(result.restored))
+    machine.history.undo_change()
+    assert machine.files() == files
+    assert machine.gone() == gone
+
+
+def test_sessions_of_several_tools_are_restored_with_one_change(tmp_path: Path) -> None:
+    roots = [NamedRoot(source, tmp_path / source) for source in WRITERS]
+    for root in roots:
+        root.path.mkdir()
+    for source in ("claude-code", "cursor"):
+        WRITERS[source](tmp_path / source, str(tmp_path))
+    cursor_cli.Home(tmp_path / "cursor-cli").chat(MESSAGES, cwd=str(tmp_path), id=TWO)
+    write_transcript(tmp_path / "cursor-cli", MESSAGES, id=THREE, cwd=str(tmp_path))
+    with History(roots=roots, home=tmp_path / "home") as history:
+        history.sync()
+        listed = {one.ref for one in history.all_sessions()}
+        for root in roots:
+            delete_all(root.path, root.source)
+        history.sync()
+        plan = history.transfers.plan_restores(filter=Filter(is_gone=True))
+        assert {one.session.source for one in plan.added} == set(WRITERS)
+        result = history.transfers.restore_all(plan)
+        assert (set(result.restored), result.errors, len(history.list_changes())) == (listed, (), 1)
+        assert not [one for one in history.all_sessions() if one.is_gone]
+        history.archive_admin.forget(next(ref for ref in listed if ref.startswith("cursor:")))
+        history.undo_change()
+        assert {one.ref for one in history.all_sessions() if one.is_gone} >= {
+            ref for ref in listed if ref.startswith("claude-code:")
+        }
+
+
+def test_a_session_that_cannot_be_read_back_is_refused_and_the_others_are_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "claude"
+    for session_id in (ONE, TWO):
+        session = Transcript(session_id=session_id, cwd=str(tmp_path))
+        session.user("Where is the quay?").assistant("There.").write(root)
+    with History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home") as history:
+        history.sync()
+        delete_all(root, "claude-code")
+        history.sync()
+        read = Originals.read_file
+
+        def damaged(self: Originals, original: Original) -> Iterator[bytes]:
+            return iter([b"{}\n"]) if TWO in original.path else read(self, original)
+
+        monkeypatch.setattr(Originals, "read_file", damaged)
+        result = history.restore_sessions([ONE, TWO])
+        assert result.restored == (f"claude-code:{ONE}",)
+        assert [(one.session_id, one.code) for one in result.errors] == [(TWO, "read-back")]
+        assert [path.stem for path in root.rglob("*.jsonl")] == [ONE]

@@ -44,10 +44,8 @@ from backscroll.sources import named, names
 from backscroll.stores.lookup import (
     AnyPath,
     check_choice,
-    find_session,
-    find_session_to_change,
     find_top_session,
-    find_workspace,
+    select_sessions,
 )
 from backscroll.stores.stores import Stores
 from backscroll.transfer.restore import (
@@ -163,26 +161,8 @@ class Backups:
         """Return the sessions of a filtered backup; None for all. Raises `UsageError` if there are none."""
         if filter_ is None and not refs:
             return None
-        archive = self._stores.archive
         filter_ = replace(filter_ or Filter(), with_subagents=False)
-        if filter_.workspace is not None:
-            find_workspace(archive, filter_.workspace)  # raises WorkspaceNotFoundError
-        found = archive.sessions.page(filter_, limit=-1, offset=0)
-        if refs:
-            named_refs = {self._find_session(ref).ref for ref in refs}
-            if filter_ == Filter():
-                found = archive.sessions.page(Filter(with_unlisted=True), limit=-1, offset=0)
-            found = [session for session in found if session.ref in named_refs]
-        if not found:
-            raise UsageError(
-                "No session matches.", hint="Run 'backscroll list' with the same options to see all."
-            )
-        return Selection(tuple(found), filter_)
-
-    def _find_session(self, ref: str) -> SessionSummary:
-        """Return the session of a ref. A subagent is backed up with its session."""
-        found = find_session_to_change(self._stores.archive, ref)
-        return find_session(self._stores.archive, found.parent_ref) if found.parent_ref else found
+        return Selection(tuple(select_sessions(self._stores.archive, refs, filter_)), filter_)
 
     def restore(
         self,

@@ -74,7 +74,12 @@ if TYPE_CHECKING:
         SortKey,
     )
     from backscroll.model.sync import EventLog, Progress, Retention, SyncReport
-    from backscroll.model.transfer import MigrateResult, Mode, RestoreSessionResult
+    from backscroll.model.transfer import (
+        MigrateResult,
+        Mode,
+        RestoreSessionResult,
+        RestoreSessionsResult,
+    )
     from backscroll.model.workspace import WorkspaceSummary
     from backscroll.redact.redactor import Redactor
     from backscroll.sources import Source
@@ -354,6 +359,16 @@ class History:
         `DataNotFoundError`, `TransferError` or `UnknownStoreVersionError`; then nothing is changed.
         """
         return self.transfers.restore(self.transfers.plan_restore(ref))
+
+    def restore_sessions(
+        self, refs: Sequence[str] = (), *, filter: Filter | None = None
+    ) -> RestoreSessionsResult:
+        """Write all sessions of refs and a filter back to their tools' stores, with one change.
+
+        Without refs, all sessions that match the filter. Those that cannot be restored are in ``errors``, and
+        prevent no others. Raises `UsageError` if no session matches, and `SessionNotFoundError`.
+        """
+        return self.transfers.restore_all(self.transfers.plan_restores(refs, filter=filter))
 
     def migrate_session(
         self, ref: str | Sequence[str], target: AnyPath, *, mode: Mode = "copy", keep_cwd: bool = False

@@ -90,6 +90,7 @@ __all__ = [
     "ReportedTotals",
     "RestoreResult",
     "RestoreSessionResult",
+    "RestoreSessionsResult",
     "RestoredFile",
     "Retention",
     "Role",

@@ -88,7 +88,7 @@ class PlannedSession(Struct, frozen=True):
 
 
 class MigrateError(Struct, frozen=True):
-    """Why one session was not moved or copied."""
+    """Why one session was not moved, copied or restored."""
 
     session_id: str
     code: str  # "tool-running"; stable, compared in code
@@ -131,6 +131,34 @@ class MigrateResult(Struct, frozen=True, kw_only=True):
     errors: tuple[MigrateError, ...] = ()
     sessions: tuple[MigratedSession, ...] = ()
     unchanged: tuple[UnchangedSession, ...] = ()
+
+
+class RefusedSession(Struct, frozen=True):
+    """A session that cannot be restored."""
+
+    session: SessionSummary
+    error: MigrateError
+
+
+class RestoreSessionsPlan(Struct, frozen=True, kw_only=True):
+    """Sessions to restore with one change. Nothing has changed."""
+
+    changes: ChangePlan  # for all sessions
+    added: tuple[PlannedSession, ...]
+    kept: tuple[SessionSummary, ...] = ()  # nothing of them is missing
+    refused: tuple[RefusedSession, ...] = ()
+    roots: tuple[Path, ...] = ()  # the folders of tools that may be changed
+
+
+class RestoreSessionsResult(Struct, frozen=True, kw_only=True):
+    """Result of restoring several sessions. Without a change, nothing was restored."""
+
+    restored: tuple[str, ...] = ()  # refs
+    kept: tuple[str, ...] = ()  # refs: nothing of them was missing
+    errors: tuple[MigrateError, ...] = ()
+    files: tuple[str, ...] = ()  # restored
+    row_count: int = 0
+    change: Change | None = None
 
 
 class RestoreSessionResult(Struct, frozen=True):

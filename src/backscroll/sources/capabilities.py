@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
     from sqlite3 import Connection
@@ -133,6 +133,22 @@ class Backup(Protocol):
         """Return the new paths and contents of the files of a root, for another machine."""
 
 
+class RestorePlanner(Protocol):
+    """Plans to restore several sessions below one root with one change."""
+
+    def add(self, session: ArchivedSession) -> SessionPlan:
+        """Add a session, and return what is changed for it. Raises the errors of `SessionWriter`.
+
+        A session that raises an error leaves the plan as it was.
+        """
+
+    def changes(self) -> ChangePlan:
+        """Return the changes for all sessions."""
+
+    def close(self) -> None:
+        """Close the files of the store."""
+
+
 class SessionWriter(Protocol):
     """Plans changes of the tool's store. The methods read the store and write nothing.
 
@@ -146,6 +162,9 @@ class SessionWriter(Protocol):
         The plan is empty if nothing is missing. ``is_replacing`` replaces files and rows that differ, but no
         database as a whole. Raises `DataNotFoundError` if too little is archived.
         """
+
+    def restore_planner(self, root: Path, check: Callable[[SessionPlan], None]) -> RestorePlanner:
+        """Return a planner that restores several sessions. ``check`` raises an error to refuse one."""
 
     def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
         """Plan to move a session to another workspace folder, under the same id.

@@ -13,9 +13,11 @@ from pathlib import Path
 from sqlite3 import Connection
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from backscroll.errors import ChangeConflictError, DataNotFoundError, SessionNotFoundError, TransferError
 from backscroll.model.backup import BackupFolder, SourceFile
-from backscroll.model.change import ChangePlan, Content, FileChange
+from backscroll.model.change import ChangePlan, Content, FileChange, LineChange
 from backscroll.model.store import SESSION
 from backscroll.model.transfer import (
     ArchivedFile,
@@ -153,6 +155,10 @@ class SessionFileWriter:
         )
         return SessionPlan(plan, session.id)
 
+    def restore_planner(self, root: Path, check: Callable[[SessionPlan], None]) -> "FileRestorePlanner":
+        """Return a planner that restores several sessions."""
+        return FileRestorePlanner(self.plan_restore, check)
+
     def plan_move(self, session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
         """Plan to replace the folder in the files of a session, and to move files that belong elsewhere."""
         files = self._files(session)
@@ -251,6 +257,54 @@ class SessionFileWriter:
 
     def _members(self, names: Mapping[str, tuple[str, ...]]) -> Members:
         return Members(names, self._source.type_field)
+
+
+class FileRestorePlanner:
+    """Joins the plans of sessions that have files of their own.
+
+    Of a file that several sessions need, the first plan counts. Files named ``joined`` have lines of several
+    sessions.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[ArchivedSession], SessionPlan],
+        check: Callable[[SessionPlan], None],
+        joined: str | None = None,
+    ) -> None:
+        self._plan = plan
+        self._check = check
+        self._joined = joined
+        self._files: dict[Path, FileChange] = {}
+        self._lines: list[LineChange] = []
+
+    def add(self, session: ArchivedSession) -> SessionPlan:
+        plan = self._plan(session)
+        self._check(plan)
+        for file in plan.changes.files:
+            if file.path.name == self._joined and file.path in self._files:
+                self._files[file.path] = _joined(self._files[file.path], file)
+            else:
+                self._files.setdefault(file.path, file)
+        self._lines += plan.changes.lines
+        return plan
+
+    def changes(self) -> ChangePlan:
+        return ChangePlan(what="", files=tuple(self._files.values()), lines=tuple(self._lines))
+
+    def close(self) -> None:
+        """Do nothing: the files are opened when they are read."""
+
+
+def _joined(first: FileChange, second: FileChange) -> FileChange:
+    """Return the change that creates a file with the content of both."""
+
+    def content() -> Iterator[bytes]:
+        for change in (first, second):
+            if change.content is not None:
+                yield from change.content()
+
+    return replace(first, content=content, size=first.size + second.size)
 
 
 def _apply_all(edits: Iterable[_Edit], text: str) -> str:

@@ -5,7 +5,7 @@ Type hints are not checked at run time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -79,8 +79,35 @@ def find_session_to_change(archive: Archive, ref: str) -> SessionSummary:
 
 def find_top_session(archive: Archive, ref: str) -> SessionSummary:
     """Return the session of a ref; for a subagent, the session that started it."""
-    summary = find_session(archive, ref)
+    return _top(archive, find_session(archive, ref))
+
+
+def _top(archive: Archive, summary: SessionSummary) -> SessionSummary:
     return summary if summary.parent_ref is None else find_session(archive, summary.parent_ref)
+
+
+def select_sessions(
+    archive: Archive, refs: Sequence[str] = (), filter: Filter | None = None
+) -> list[SessionSummary]:
+    """Return the sessions of refs that match a filter, newest first; without refs, all that match it.
+
+    A subagent stands for its session. Raises `UsageError` if no session matches.
+    """
+    from msgspec.structs import replace  # start-up time
+
+    wanted = {_top(archive, find_session_to_change(archive, ref)).ref for ref in refs}
+    filter = replace(check_filter(filter), with_subagents=False)
+    if filter.workspace is not None:
+        find_workspace(archive, filter.workspace)  # raises WorkspaceNotFoundError
+    if refs and filter == model.Filter():
+        filter = model.Filter(with_unlisted=True)
+    found = archive.sessions.page(filter, limit=-1, offset=0)
+    found = [one for one in found if not refs or one.ref in wanted]
+    if not found:
+        raise UsageError(
+            "No session matches.", hint="Run 'backscroll list' with the same options to see all."
+        )
+    return found
 
 
 def find_subagent(archive: Archive, ref: str) -> SessionSummary:

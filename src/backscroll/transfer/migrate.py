@@ -13,6 +13,7 @@ from backscroll.errors import (
     BackscrollError,
     ChangeConflictError,
     DatabaseLockedError,
+    DataNotFoundError,
     DestinationError,
     SessionNotFoundError,
     ToolRunningError,
@@ -50,6 +51,7 @@ _CODES: dict[type[BackscrollError], str] = {
     DatabaseLockedError: "locked",
     UnknownStoreVersionError: "unknown-version",
     SessionNotFoundError: "not-found",
+    DataNotFoundError: "not-archived",
     DestinationError: "destination",
 }
 _TEMPORARY_CODES = frozenset({"tool-running", "locked"})  # the user closes the tool and runs it again

@@ -1,6 +1,7 @@
 """Restore sessions that their tool has deleted, from the archive or from the archive in a backup."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,16 +27,23 @@ from backscroll.model.backup import RestoredFile, RestoredSession, SessionAction
 from backscroll.model.change import ChangePlan
 from backscroll.model.session import SessionSummary
 from backscroll.model.stream import RawRow
+from backscroll.model.text import pluralize
 from backscroll.model.transfer import (
     ArchivedRows,
+    MigrateError,
     PlannedSession,
+    RefusedSession,
     RestoreSessionResult,
+    RestoreSessionsPlan,
+    RestoreSessionsResult,
     SessionPlan,
 )
 from backscroll.sources import named
+from backscroll.sources.capabilities import RestorePlanner, SessionWriter
 from backscroll.sources.session_file_changes import differs
 from backscroll.stores.stores import check_processes
-from backscroll.transfer.safety import changed_paths, content_of, read_content
+from backscroll.transfer.migrate import error_code
+from backscroll.transfer.safety import changed_paths, content_of, read_contents
 from backscroll.transfer.stored_sessions import archived_session, writer_of
 
 if TYPE_CHECKING:  # `resume` needs nothing of a backup
@@ -48,17 +56,89 @@ def plan_restore(archive: Archive, summary: SessionSummary, roots: Collection[Pa
     Raises `ToolRunningError`, `ChangeConflictError`, `DataNotFoundError`, `UnknownStoreVersionError`, or
     `TransferError` if the store is below none of the roots.
     """
-    writer = writer_of(summary)
-    session = archived_session(archive, summary, roots)
-    if not session.root.is_dir():
-        raise DataNotFoundError(
-            f"{session.root} does not exist. Start the tool once, then try again.", session.root
-        )
-    plan = writer.plan_restore(session)
+    ((_, found),), _ = _plan_each(archive, [summary], roots)
+    if isinstance(found, BackscrollError):
+        raise found
+    return found
+
+
+def plan_restores(
+    archive: Archive,
+    summaries: Iterable[SessionSummary],
+    roots: Collection[Path],
+    check: Callable[[str], None] | None = None,
+) -> RestoreSessionsPlan:
+    """Plan to write several sessions back with one change. One that is refused does not prevent the others.
+
+    ``check`` raises an error if a session, by its ref, must not be changed now.
+    """
+    found, changes = _plan_each(archive, summaries, roots, check)
+    added: list[PlannedSession] = []
+    kept: list[SessionSummary] = []
+    refused: list[RefusedSession] = []
+    for summary, one in found:
+        if isinstance(one, BackscrollError):
+            refused.append(RefusedSession(summary, MigrateError(summary.id, error_code(one), str(one))))
+        elif one.plan.changes.is_empty:
+            kept.append(summary)
+        else:
+            added.append(one)
+    what = f"Restore {added[0].session.ref if len(added) == 1 else pluralize(len(added), 'session')}"
+    return RestoreSessionsPlan(
+        changes=replace(changes, what=what, sessions=tuple(one.session.ref for one in added)),
+        added=tuple(added),
+        kept=tuple(kept),
+        refused=tuple(refused),
+        roots=tuple(roots),
+    )
+
+
+def _plan_each(
+    archive: Archive,
+    summaries: Iterable[SessionSummary],
+    roots: Collection[Path],
+    check: Callable[[str], None] | None = None,
+) -> tuple[list[tuple[SessionSummary, PlannedSession | BackscrollError]], ChangePlan]:
+    """Return each session with its plan or the reason why it is refused, and the changes for all."""
+    found: list[tuple[SessionSummary, PlannedSession | BackscrollError]] = []
+    planners: dict[tuple[str, Path], RestorePlanner] = {}
+    with ExitStack() as stack:
+        for summary in summaries:
+            try:
+                if check is not None:
+                    check(summary.ref)
+                writer, session = writer_of(summary), archived_session(archive, summary, roots)
+                if not session.root.is_dir():
+                    raise DataNotFoundError(
+                        f"{session.root} does not exist. Start the tool once, then try again.", session.root
+                    )
+                planner = planners.get((summary.source, session.root))
+                if planner is None:
+                    planner = writer.restore_planner(session.root, partial(_check, writer, session.root))
+                    planners[summary.source, session.root] = planner
+                    stack.callback(planner.close)
+                found.append((summary, PlannedSession(summary, planner.add(session), session.root)))
+            except BackscrollError as error:
+                found.append((summary, error))
+        return found, _joined(planner.changes() for planner in planners.values())
+
+
+def _check(writer: SessionWriter, root: Path, plan: SessionPlan) -> None:
+    """Raise an error if a session cannot be restored now."""
     check_plan(plan.changes)
     if not plan.changes.is_empty:
-        check_processes(writer, session.root, [summary.id])
-    return PlannedSession(summary, plan, session.root)
+        check_processes(writer, root, [plan.session_id])
+
+
+def _joined(plans: Iterable[ChangePlan]) -> ChangePlan:
+    parts = list(plans)
+    return ChangePlan(
+        what="",
+        files=tuple(file for one in parts for file in one.files),
+        lines=tuple(line for one in parts for line in one.lines),
+        rows=tuple(row for one in parts for row in one.rows),
+        tables=tuple(table for one in parts for table in one.tables),
+    )
 
 
 def apply_restore(archive: Archive, log: ChangeLog, planned: PlannedSession) -> RestoreSessionResult:
@@ -66,24 +146,71 @@ def apply_restore(archive: Archive, log: ChangeLog, planned: PlannedSession) -> 
     summary, plan = planned.session, planned.plan.changes
     if plan.is_empty:
         return RestoreSessionResult(summary.ref, (), 0, None)
-    check_processes(writer_of(summary), planned.root, [summary.id])
     change = log.apply(plan)
-    paths = changed_paths(plan)
-    found = read_content(named(summary.source), planned.root, summary.id, paths)
-    expected = content_of(
-        message
-        for message in archive.messages.of_session(summary)
-        if message.is_active and message.kind is None and message.origin.path in paths
-    )
-    if missing := expected - found:
+    if errors := _read_back(archive, [planned]):
         log.undo(change.id)
-        raise TransferError(
-            f"{len(missing)} messages of {summary.ref} could not be read back. Nothing was changed.",
-            summary.id,
-            "read-back",
-        )
-    files = tuple(str(file.path) for file in plan.files if file.content is not None)
-    return RestoreSessionResult(summary.ref, files, len(plan.rows), change)
+        raise errors[0]
+    return RestoreSessionResult(summary.ref, _created(plan), len(plan.rows), change)
+
+
+def apply_restores(archive: Archive, log: ChangeLog, plan: RestoreSessionsPlan) -> RestoreSessionsResult:
+    """Apply a plan and read the result back.
+
+    If some sessions are not as archived, the change is undone and the others are restored.
+    """
+    refused = list(plan.refused)
+    while plan.added:
+        change = log.apply(plan.changes)
+        errors = {error.session_id: error for error in _read_back(archive, plan.added)}
+        if not errors:
+            return RestoreSessionsResult(
+                restored=tuple(one.session.ref for one in plan.added),
+                kept=tuple(one.ref for one in plan.kept),
+                errors=tuple(one.error for one in refused),
+                files=_created(plan.changes),
+                row_count=len(plan.changes.rows),
+                change=change,
+            )
+        log.undo(change.id)
+        summaries = [one.session for one in plan.added]
+        refused += [
+            RefusedSession(one, MigrateError(one.id, errors[one.id].code, str(errors[one.id])))
+            for one in summaries
+            if one.id in errors
+        ]
+        plan = plan_restores(archive, [one for one in summaries if one.id not in errors], plan.roots)
+        refused += plan.refused
+    return RestoreSessionsResult(
+        kept=tuple(one.ref for one in plan.kept), errors=tuple(one.error for one in refused)
+    )
+
+
+def _created(plan: ChangePlan) -> tuple[str, ...]:
+    return tuple(str(file.path) for file in plan.files if file.content is not None)
+
+
+def _read_back(archive: Archive, sessions: Sequence[PlannedSession]) -> list[TransferError]:
+    """Return an error for each session that is not in its store as it is in the archive."""
+    errors: list[TransferError] = []
+    by_store: dict[tuple[str, Path], list[PlannedSession]] = {}
+    for one in sessions:
+        by_store.setdefault((one.session.source, one.root), []).append(one)
+    for (source_name, root), stored in by_store.items():
+        paths = {one.session.id: changed_paths(one.plan.changes) for one in stored}
+        contents = read_contents(named(source_name), root, paths)
+        for one in stored:
+            summary = one.session
+            expected = content_of(
+                message
+                for message in archive.messages.of_session(summary)
+                if message.is_active and message.kind is None and message.origin.path in paths[summary.id]
+            )
+            if missing := expected - contents[summary.id]:
+                text = (
+                    f"{len(missing)} messages of {summary.ref} could not be read back. Nothing was changed."
+                )
+                errors.append(TransferError(text, summary.id, "read-back"))
+    return errors
 
 
 class BackupSession(Struct, frozen=True):

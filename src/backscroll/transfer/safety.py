@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from backscroll.config import given_path
@@ -10,7 +10,6 @@ from backscroll.errors import DestinationError, TransferError, UsageError
 from backscroll.model.change import ChangePlan
 from backscroll.model.message import Message
 from backscroll.model.session import SessionSummary
-from backscroll.model.store import Unit
 from backscroll.model.transfer import StoredSession
 from backscroll.sources.protocols import PathLookup, Source, close
 
@@ -101,17 +100,27 @@ def content_of(messages: Iterable[Message]) -> Content:
 
 def read_content(source: Source, root: Path, session_id: str, paths: Iterable[str]) -> Content:
     """Read a session and its subagents from the store."""
-    units = list(_units(source, root, session_id, set(paths)))
+    return read_contents(source, root, {session_id: set(paths)})[session_id]
+
+
+def read_contents(source: Source, root: Path, paths: Mapping[str, set[str]]) -> dict[str, Content]:
+    """Read sessions, by id, and their subagents from the store. ``paths`` are their files and databases."""
+    contents: dict[str, Content] = {session_id: set() for session_id in paths}
+    owners: dict[str, list[str]] = {}
+    for session_id, owned in paths.items():
+        for path in owned:
+            owners.setdefault(path, []).append(session_id)
+    found = source.units_at(root, owners.keys()) if isinstance(source, PathLookup) else None
     try:
-        return content_of(item for unit in units for item in source.read(unit) if isinstance(item, Message))
+        for unit in list(found if found is not None else source.units(root)):
+            ids = {*(owners.get(unit.path, ()) if not unit.key else ()), unit.session_id} & paths.keys()
+            if ids:
+                content = content_of(item for item in source.read(unit) if isinstance(item, Message))
+                for session_id in ids:
+                    contents[session_id] |= content
+        return contents
     finally:
         close(source)
-
-
-def _units(source: Source, root: Path, session_id: str, paths: set[str]) -> Iterable[Unit]:
-    found = source.units_at(root, paths) if isinstance(source, PathLookup) else None
-    units = found if found is not None else source.units(root)
-    return [unit for unit in units if unit.session_id == session_id or (unit.path in paths and not unit.key)]
 
 
 def changed_paths(plan: ChangePlan) -> set[str]:

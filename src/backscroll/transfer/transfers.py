@@ -26,6 +26,8 @@ from backscroll.model.transfer import (
     Mode,
     PlannedSession,
     RestoreSessionResult,
+    RestoreSessionsPlan,
+    RestoreSessionsResult,
 )
 from backscroll.model.workspace import MovedWorkspaces
 from backscroll.sources import named, names
@@ -36,6 +38,7 @@ from backscroll.stores.lookup import (
     find_session_to_change,
     find_top_session,
     find_workspace,
+    select_sessions,
 )
 from backscroll.stores.stores import Stores
 from backscroll.transfer.migrate import (
@@ -46,7 +49,7 @@ from backscroll.transfer.migrate import (
     plan_migration,
 )
 from backscroll.transfer.moved_workspaces import find_moved
-from backscroll.transfer.restore import apply_restore, plan_restore
+from backscroll.transfer.restore import apply_restore, apply_restores, plan_restore, plan_restores
 from backscroll.transfer.safety import target_path
 
 
@@ -68,6 +71,16 @@ class Transfers:
         summary = find_top_session(archive, ref)
         self._check_unfinished(summary.ref)
         return plan_restore(archive, summary, self._stores.root_paths())
+
+    def plan_restores(self, refs: Sequence[str] = (), *, filter: Filter | None = None) -> RestoreSessionsPlan:
+        """Plan to restore the sessions of refs and a filter with one change.
+
+        Raises `UsageError` if no session matches, and `SessionNotFoundError` for an ambiguous ref.
+        """
+        self.recover()
+        archive = self._stores.archive
+        summaries = select_sessions(archive, refs, filter)
+        return plan_restores(archive, summaries, self._stores.root_paths(), self._check_unfinished)
 
     def plan_sessions(
         self,
@@ -189,6 +202,13 @@ class Transfers:
     def restore(self, planned: PlannedSession) -> RestoreSessionResult:
         """Restore a session as planned, then sync."""
         result = apply_restore(self._stores.archive, self._stores.change_log, planned)
+        if result.change is not None:
+            sync(self._stores)
+        return result
+
+    def restore_all(self, plan: RestoreSessionsPlan) -> RestoreSessionsResult:
+        """Restore sessions as planned, then sync."""
+        result = apply_restores(self._stores.archive, self._stores.change_log, plan)
         if result.change is not None:
             sync(self._stores)
         return result

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 import backscroll.history  # loads the redactor on first use
+from backscroll.cli.commands.changes import plan_lines, report_recovery
 from backscroll.cli.messages import as_sentence, command_hint, printable_message, welcome_lines
 from backscroll.cli.options import (
     complete_refs,
@@ -18,7 +19,7 @@ from backscroll.cli.options import (
     read_options,
     sync_before_reading,
 )
-from backscroll.cli.output import write_json
+from backscroll.cli.output import confirm, write_json
 from backscroll.cli.session_picker import is_interactive, pick_session
 from backscroll.cli.startup import Setup
 from backscroll.history.history import History
@@ -30,15 +31,17 @@ from backscroll.render.handoff import handoff_document, handoff_lines
 @click.command("resume")
 @click.argument("ref", required=False, shell_complete=complete_refs)
 @click.option("--restore", is_flag=True, help="First restore the session if the tool has deleted it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation before a restore.")
 @launch_options
 @click.pass_obj
-def resume(setup: Setup, ref: str | None, only_print: bool, restore: bool, as_json: bool) -> None:
+def resume(setup: Setup, ref: str | None, only_print: bool, restore: bool, yes: bool, as_json: bool) -> None:
     """Resume a session in the tool it came from.
 
     Without REF, shows a list to choose from, newest first; type to filter it.
     REF: see 'backscroll show --help'.
     Starts the tool in the folder of the session. If the tool has deleted the session, --restore writes its
-    files back first. Existing files are never overwritten. 'backscroll undo' removes the restored files.
+    files back first: it prints the plan and asks for confirmation. Existing files are never overwritten.
+    'backscroll undo' removes the restored files.
     If the session was deleted and --restore is not given, prints its files and the command, and exits with
     code 1 (with --print: 0).
 
@@ -54,7 +57,7 @@ def resume(setup: Setup, ref: str | None, only_print: bool, restore: bool, as_js
         sync_before_reading(history)
         found = history.resume.plan(ref or _pick(history))
         if restore and not only_print and not as_json and found.session.is_gone:
-            found = _restore(history, found)
+            found = _restore(history, found, yes=yes)
     if as_json:
         write_json(_document(found))
         return
@@ -94,13 +97,18 @@ def _pick(history: History) -> str:
     return session.ref
 
 
-def _restore(history: History, found: Resumption) -> Resumption:
-    """Restore the session's files and return how to resume it now."""
+def _restore(history: History, found: Resumption, *, yes: bool) -> Resumption:
+    """Restore the session's files after confirmation, and return how to resume it now."""
     if found.returning is None or found.returning.obstacle is not None:
         return found
-    for path in history.resume.restore_files(found.session.ref):
-        click.echo(sanitize(f"Restored {path}"), err=True)
-    history.sync()
+    report_recovery(history)
+    planned = history.transfers.plan_restore(found.session.ref)
+    if not planned.plan.changes.is_empty:
+        click.echo("\n".join(plan_lines(planned.plan.changes)), err=True)
+        confirm(f"Restore {planned.session.ref}?", yes=yes, has_dry_run=False)
+        result = history.transfers.restore(planned)
+        if result.change is not None:
+            click.echo(sanitize(f"Restored {result.ref} (change {result.change.id})."), err=True)
     return history.resume.plan(found.session.ref)
 
 

@@ -36,6 +36,7 @@ from backscroll.sources.claude_code.workspace import (
 )
 from backscroll.sources.json_edits import edit_object, encode_text, fields_of
 from backscroll.sources.session_file_changes import (
+    FileRestorePlanner,
     archived_side_files,
     check_free,
     differs,
@@ -95,6 +96,11 @@ def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> Ses
         what=f"Restore {session.ref}", sessions=(session.ref,), files=(*files, *created), lines=lines
     )
     return SessionPlan(plan, session.id)
+
+
+def restore_planner(root: Path, check: Callable[[SessionPlan], None]) -> FileRestorePlanner:
+    """Return a planner that restores several sessions. They may need the same new prompt log."""
+    return FileRestorePlanner(plan_restore, check, joined=PROMPT_LOG)
 
 
 def _distinct_transcripts(transcripts: Sequence[ArchivedFile], folder: str | None) -> list[ArchivedFile]:

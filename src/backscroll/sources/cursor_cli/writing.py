@@ -7,7 +7,7 @@ may have a folder of its own. Transcripts are named after the project, and their
 import json
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
@@ -39,6 +39,7 @@ from backscroll.sources.cursor_cli import CursorCli
 from backscroll.sources.cursor_cli.metadata import COPY_KEY, decode_hex_text, is_hex, read_meta
 from backscroll.sources.cursor_cli.workspace import folder_hash, moved_slug, project_slugs
 from backscroll.sources.restore_rows import RowRestorer
+from backscroll.sources.session_file_changes import FileRestorePlanner
 
 _BLOCK_BYTES = 1 << 20
 _STORE = "store.db"
@@ -74,6 +75,11 @@ def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> Ses
             change = _create(path, archived.content, archived.size, archived.modified_at)
             planned[path] = replace(change, before=file_sha256(path))
     return SessionPlan(_plan(f"Restore {session.ref}", session.ref, [*planned.values()]), session.id)
+
+
+def restore_planner(root: Path, check: Callable[[SessionPlan], None]) -> FileRestorePlanner:
+    """Return a planner that restores several sessions."""
+    return FileRestorePlanner(plan_restore, check)
 
 
 def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:

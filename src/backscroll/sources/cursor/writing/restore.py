@@ -13,17 +13,72 @@ import msgspec
 from msgspec import Raw
 
 from backscroll.errors import ChangeConflictError
-from backscroll.model.change import FileChange, Value
+from backscroll.model.change import ChangePlan, FileChange, Value
 from backscroll.model.stream import RawRow
+from backscroll.model.transfer import ArchivedSession, SessionPlan
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing import list_edits
-from backscroll.sources.cursor.writing.store_edits import StoreEdits, check_composer, check_store
+from backscroll.sources.cursor.writing.store_edits import Cell, StoreEdits, check_composer, check_store
 from backscroll.sources.secret_fields import blank
 
 _KEY_BYTES = 32
+_KEY_PREFIXES = ("tab:", "composer:")  # of units whose conversation is in a list
+_LIST_TABLE = "ItemTable"  # rows with several sessions
+
+
+class RestorePlanner:
+    """Adds sessions to the edits of one store."""
+
+    def __init__(self, user_data: UserData, check: Callable[[SessionPlan], None]) -> None:
+        self._user_data = user_data
+        self._edits = StoreEdits(user_data)
+        self._check = check
+        self._owners: dict[Cell, str] = {}  # refs
+
+    def add(self, session: ArchivedSession) -> SessionPlan:
+        saved = self._edits.savepoint()
+        try:
+            check_store(self._user_data, self._edits)
+            for unit in session.rows:
+                session_id = session_id_of(unit.key)
+                _add_session(self._edits, session_id, Path(unit.path), unit.rows(), is_replacing=False)
+            edited = self._edits.edited_cells()
+            rows = self._edits.rows(edited)
+            plan = SessionPlan(
+                ChangePlan(
+                    what=f"Restore {session.ref}",
+                    sessions=(session.ref,),
+                    files=self._edits.files(since=saved),
+                    rows=rows,
+                    tables=self._edits.tables(rows),
+                ),
+                session.id,
+            )
+            self._check(plan)
+        except BaseException:
+            self._edits.roll_back(saved)
+            raise
+        self._owners |= {cell: session.ref for cell in edited if cell[1] != _LIST_TABLE}
+        return plan
+
+    def changes(self) -> ChangePlan:
+        if self._edits.rows():
+            list_edits.bump_version(self._edits)
+        rows = self._edits.rows(owners=self._owners)
+        return ChangePlan(what="", files=self._edits.files(), rows=rows, tables=self._edits.tables(rows))
+
+    def close(self) -> None:
+        self._user_data.close()
+
+
+def session_id_of(key: str) -> str:
+    """Return the id of the session in the key of its unit."""
+    for prefix in _KEY_PREFIXES:
+        key = key.removeprefix(prefix)
+    return key
 
 
 def plan_restore(

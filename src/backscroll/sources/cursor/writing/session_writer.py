@@ -7,7 +7,7 @@ original, so that its messages are not counted again.
 import platform
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection
@@ -38,7 +38,6 @@ from backscroll.sources.cursor.writing.folders import RecordPaths, WorkspaceTarg
 from backscroll.sources.cursor.writing.store_edits import StoreEdits, check_composer, check_store
 
 _PROGRAMS = ("Cursor", "Cursor Nightly", "Cursor Helper", "cursor.appimage")
-_KEY_PREFIXES = ("tab:", "composer:")  # of units whose conversation is in a list
 _CHILD_LISTS = ("subComposerIds", "subagentComposerIds")
 
 # Families of keys with the session's id after the first part. All are copied with a session.
@@ -62,13 +61,18 @@ def plan_restore(session: ArchivedSession, *, is_replacing: bool = False) -> Ses
         raise DataNotFoundError(f"The archive has no rows of {session.ref}.", session.root)
     user_data = UserData(session.root)
     try:
-        units = [(_session_id(rows.key), Path(rows.path), rows.rows) for rows in session.rows]
+        units = [(restore.session_id_of(rows.key), Path(rows.path), rows.rows) for rows in session.rows]
         edits = restore.plan_restore(
             user_data, units, is_replacing=is_replacing, creates_store=session.creates_store
         )
         return SessionPlan(_plan(f"Restore {session.ref}", session.ref, edits), session.id)
     finally:
         user_data.close()
+
+
+def restore_planner(root: Path, check: Callable[[SessionPlan], None]) -> restore.RestorePlanner:
+    """Return a planner that restores several sessions: they are in the same lists."""
+    return restore.RestorePlanner(UserData(root), check)
 
 
 def plan_move(session: StoredSession, target: Path, *, keep_cwd: bool) -> SessionPlan:
@@ -95,15 +99,8 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
 
 
 def _plan(what: str, ref: str, edits: StoreEdits) -> ChangePlan:
-    return ChangePlan(
-        what=what, sessions=(ref,), files=edits.files(), rows=edits.rows(), tables=edits.tables()
-    )
-
-
-def _session_id(key: str) -> str:
-    for prefix in _KEY_PREFIXES:
-        key = key.removeprefix(prefix)
-    return key
+    rows = edits.rows()
+    return ChangePlan(what=what, sessions=(ref,), files=edits.files(), rows=rows, tables=edits.tables(rows))
 
 
 def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:

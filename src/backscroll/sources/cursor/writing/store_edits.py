@@ -4,10 +4,11 @@ Stores of unknown versions are refused: writing to them could make sessions unre
 """
 
 import sqlite3
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -43,7 +44,16 @@ _KNOWN_HEADER_COLUMNS = frozenset(
     }
 )
 _KNOWN_USER_VERSIONS = (0, 1)
-_Cell = tuple[Path, str, str]  # database, table, key
+Cell = tuple[Path, str, str]  # database, table, key
+
+
+class Savepoint(NamedTuple):
+    """The edits at one time."""
+
+    after: dict[Cell, dict[str, Value] | None]
+    labels: dict[Cell, str]
+    files: list[FileChange]
+    new_databases: dict[Path, tuple[str, ...]]
 
 
 class StoreEdits:
@@ -51,12 +61,13 @@ class StoreEdits:
 
     def __init__(self, user_data: UserData) -> None:
         self.user_data = user_data
-        self._before: dict[_Cell, dict[str, Value] | None] = {}
-        self._after: dict[_Cell, dict[str, Value] | None] = {}
-        self._labels: dict[_Cell, str] = {}
+        self._before: dict[Cell, dict[str, Value] | None] = {}
+        self._after: dict[Cell, dict[str, Value] | None] = {}
+        self._labels: dict[Cell, str] = {}
         self._files: list[FileChange] = []
         self._new_databases: dict[Path, tuple[str, ...]] = {}  # with statements that create more tables
         self._new_columns: list[str] = []  # of the header table of a new store
+        self._edited: set[Cell] = set()  # since the last savepoint
 
     # Values of ItemTable and cursorDiskKV
 
@@ -85,18 +96,16 @@ class StoreEdits:
         row = self._row(cell)
         if row is not None and row["value"] is not None:
             is_text = isinstance(row["value"], str)
-        self._labels[cell] = label
         if value is None:
-            self._after[cell] = None
+            self._set(cell, None, label)
         elif as_bytes(row["value"]) != value if row is not None else True:
-            self._after[cell] = {"value": value.decode() if is_text else value}
+            self._set(cell, {"value": value.decode() if is_text else value}, label)
 
     def put_empty(self, database: Path, key: str) -> None:
         """Insert a row without a value, as Cursor leaves it of an emptied session, if there is none."""
         cell = (database, _KEY_VALUE_TABLE, key)
         if self._row(cell) is None:
-            self._labels[cell] = "session"
-            self._after[cell] = {"value": None}
+            self._set(cell, {"value": None}, "session")
 
     # Rows of the header table
 
@@ -115,8 +124,7 @@ class StoreEdits:
         """Insert a row of the header table, or change some of its columns."""
         cell = (self.user_data.global_path, _HEADERS, session_id)
         row = self._row(cell)
-        self._labels[cell] = "list entry"
-        self._after[cell] = {**(row or {}), **columns}
+        self._set(cell, {**(row or {}), **columns}, "list entry")
 
     # New files
 
@@ -140,10 +148,26 @@ class StoreEdits:
         """Return whether a database is created by these edits."""
         return path in self._new_databases
 
+    # Savepoints
+
+    def savepoint(self) -> Savepoint:
+        """Return the edits so far."""
+        self._edited = set()
+        return Savepoint(dict(self._after), dict(self._labels), list(self._files), dict(self._new_databases))
+
+    def roll_back(self, saved: Savepoint) -> None:
+        """Drop the edits since a savepoint."""
+        self._after, self._labels, self._files, self._new_databases = saved
+
+    def edited_cells(self) -> frozenset[Cell]:
+        """Return the rows that were edited since the last savepoint."""
+        return frozenset(self._edited)
+
     # Result
 
-    def files(self) -> tuple[FileChange, ...]:
-        """Return the files to create."""
+    def files(self, *, since: Savepoint | None = None) -> tuple[FileChange, ...]:
+        """Return the files to create, or only those that were added since a savepoint."""
+        known = {} if since is None else since.new_databases
         created = [
             FileChange(
                 path=path,
@@ -153,14 +177,21 @@ class StoreEdits:
                 is_left_if_changed=True,
             )
             for path, statements in sorted(self._new_databases.items())
+            if path not in known
         ]
-        return (*self._files, *created)
+        return (*self._files[len(since.files) if since is not None else 0 :], *created)
 
-    def rows(self) -> tuple[RowChange, ...]:
-        """Return the changes: rows of sessions first, then lists, those of the global database first."""
+    def rows(
+        self, cells: Iterable[Cell] | None = None, owners: Mapping[Cell, str] | None = None
+    ) -> tuple[RowChange, ...]:
+        """Return the changes: rows of sessions first, then lists, those of the global database first.
+
+        ``cells`` are the wanted rows, by default all. ``owners`` are the refs of the sessions of rows.
+        """
         changes = []
-        for (database, table, key), after in self._after.items():
-            before = self._before[database, table, key]
+        for cell in self._after if cells is None else cells:
+            database, table, key = cell
+            before, after = self._before[cell], self._after[cell]
             if before == after or (before is None and after is None):
                 continue
             changes.append(
@@ -170,7 +201,8 @@ class StoreEdits:
                     key={"composerId" if table == _HEADERS else "key": key},
                     before=before,
                     after=after,
-                    label=self._labels[database, table, key],
+                    label=self._labels[cell],
+                    session=(owners or {}).get(cell, ""),
                 )
             )
         order = {_KEY_VALUE_TABLE: 0, _HEADERS: 1, "ItemTable": 2}
@@ -185,9 +217,9 @@ class StoreEdits:
             )
         )
 
-    def tables(self) -> tuple[NewTable, ...]:
-        """Return the tables that the rows need and a database does not have."""
-        databases = dict.fromkeys(row.database for row in self.rows() if row.table == _KEY_VALUE_TABLE)
+    def tables(self, rows: Iterable[RowChange]) -> tuple[NewTable, ...]:
+        """Return the tables that rows need and a database does not have."""
+        databases = dict.fromkeys(row.database for row in rows if row.table == _KEY_VALUE_TABLE)
         return tuple(
             NewTable(database, _KEY_VALUE_TABLE, _CREATE_KEY_VALUE_TABLE)
             for database in databases
@@ -195,14 +227,19 @@ class StoreEdits:
             and not self.user_data.database(database).read(lambda db: keys.has_table(db, _KEY_VALUE_TABLE))
         )
 
-    def _row(self, cell: _Cell) -> dict[str, Value] | None:
+    def _set(self, cell: Cell, after: dict[str, Value] | None, label: str) -> None:
+        self._edited.add(cell)
+        self._after[cell] = after
+        self._labels[cell] = label
+
+    def _row(self, cell: Cell) -> dict[str, Value] | None:
         if cell in self._after:
             return self._after[cell]
         if cell not in self._before:
             self._before[cell] = self._read_row(cell)
         return self._before[cell]
 
-    def _read_row(self, cell: _Cell) -> dict[str, Value] | None:
+    def _read_row(self, cell: Cell) -> dict[str, Value] | None:
         database, table, key = cell
         if database in self._new_databases:
             return None

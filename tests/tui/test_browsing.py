@@ -8,7 +8,9 @@ import pytest
 from textual.events import Key
 from textual.widgets import Input
 
+from backscroll.history.highlighting import filter_names
 from backscroll.history.history import History
+from backscroll.model.export import FORMATS
 from backscroll.tui.session_list_panel import PREVIEW_DELAY_SECONDS
 from tests.tui.ui_driver import UiDriver, run_ui
 
@@ -311,11 +313,13 @@ def test_a_change_of_the_order_keeps_the_session_being_read(demo_home: Path, siz
     run_ui(demo_home, script, size=size)
 
 
-def test_the_help_opens_and_closes(demo_home: Path) -> None:
+def test_the_help_names_every_format_and_filter(demo_home: Path) -> None:
     async def script(ui: UiDriver) -> None:
         await ui.press("question_mark")
         await ui.wait_for_text("search all sessions")
         await ui.wait_for_text("resume it in its own tool")
+        for name in (*(f".{one}" for one in FORMATS), *(f"{one}:" for one in filter_names())):
+            await ui.wait_for_text(name)
         await ui.press("escape")
         await ui.wait_until_gone("search all sessions")
 

@@ -6,7 +6,7 @@ commits        commits with their sessions, and what the lines cost
 hooks          install hooks of the tools and of git, process what they report
 resume         resume in the tool, open files, hand over
 transcript     messages and turns of a session
-highlighting   find the words of a query in any text
+highlighting   find the words of a query in any text; names of filters
 sync_thread    thread of a server: sync, then watch the tools' files
 commit_worker  process that links commits after the git hook has reported them
 web_server     one web server per archive

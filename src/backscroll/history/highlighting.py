@@ -1,4 +1,4 @@
-"""Find the words of a query in any text. The terminal UI highlights them in a session."""
+"""The query syntax for the terminal UI: the words of a query in any text, the names of filters."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from backscroll.index.highlights import find_spans
-from backscroll.index.query import parse
+from backscroll.index.query import FILTER_NAMES, parse
 from backscroll.model.search import has_words
 
 
@@ -34,3 +34,8 @@ def all_words_check(query: str) -> Callable[[str], bool] | None:
     if len(single_words) < 2:
         return None
     return lambda text: all(find_spans(text, word, with_inflections=True).terms for word in single_words)
+
+
+def filter_names() -> tuple[str, ...]:
+    """Return the names of all filters of the query syntax."""
+    return FILTER_NAMES

@@ -188,7 +188,7 @@ class History:
         return list(dict.fromkeys([*roots, *self._stores.archive.unreadable_paths()]))
 
     def retentions(self, now: datetime | None = None) -> list[Retention]:
-        """Return what the tools will delete within a week. Synced sessions stay in the archive."""
+        """Return what the tools will delete within `WARNING_DAYS`. Synced sessions stay in the archive."""
         return _find_retentions(self._stores, now or datetime.now(UTC), is_current=self._is_synced)
 
     def events(self, since: datetime | None = None) -> EventLog:
@@ -564,7 +564,7 @@ class History:
 
 
 def _find_retentions(stores: Stores, now: datetime, *, is_current: bool) -> list[Retention]:
-    """Return what the tools will delete within a week.
+    """Return what the tools will delete within `WARNING_DAYS`.
 
     If the archive is current, folders are not listed. If it is open, files without a listed session are left
     out: they are empty, excluded or forgotten.

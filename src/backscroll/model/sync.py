@@ -69,7 +69,7 @@ class Retention(NamedTuple):
     days: int  # of inactivity until deletion
     is_default: bool  # not set by the user
     settings: str  # path of the settings file
-    expiring: tuple[str, ...]  # sessions that are deleted within a week
+    expiring: tuple[str, ...]  # sessions that are deleted within `WARNING_DAYS`
     diff: str  # a settings change that keeps them; empty if unknown
     trouble: str | None = None  # why the settings file could not be parsed
 

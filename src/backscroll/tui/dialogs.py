@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from backscroll.history.highlighting import filter_names
 from backscroll.model.export import FORMATS
 from backscroll.model.text import one_line, sanitize
 from backscroll.tui.session_list import Choice
@@ -48,10 +49,7 @@ HELP_SECTIONS = (
         ("s  t", "toggle the star, edit the tags"),
     )),
 )  # fmt: skip
-QUERY_SYNTAX_HELP = (
-    'Search syntax: words, "phrases", -not, OR, prefix*,\n'
-    "role: source: workspace: tool: model: file: branch: since: until: tag: is: has:"
-)
+QUERY_SYNTAX_HELP = 'Search syntax: words, "phrases", -not, OR, prefix*,\n'
 
 
 class HelpDialog(ModalScreen[None]):
@@ -67,7 +65,7 @@ class HelpDialog(ModalScreen[None]):
                 text.append(f"  {key:<10}")
                 text.append(f"{action}\n")
             text.append("\n")
-        text.append(QUERY_SYNTAX_HELP)
+        text.append(QUERY_SYNTAX_HELP + " ".join(f"{name}:" for name in filter_names()))
         with VerticalScroll(classes="dialog"):
             yield Static(text)
 

@@ -129,7 +129,7 @@ _RETENTIONS = ResultCache(_find_retentions, RETENTION_AGE)
 
 
 def expiring_sessions(history: History) -> list[Retention]:
-    """Return what the tools delete within a week, as of at most ten minutes ago."""
+    """Return what the tools will delete soon, as of at most ten minutes ago."""
     return _RETENTIONS.get_recent(history, None)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from backscroll.redact.redactor import Redactor, _with_texts
+from backscroll.redact import Redactor, _with_texts
 from benchmarks.benchmark_context import BenchmarkContext
 from benchmarks.generated_histories import MB
 from benchmarks.result_table import Result

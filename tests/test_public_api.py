@@ -11,7 +11,7 @@ from backscroll import config, errors, model, sources
 from backscroll import history as library
 from backscroll.errors import BackscrollError
 from backscroll.history.history import History
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.sources import protocols
 from backscroll.sources.protocols import Source
 from backscroll.testing.claude_code import Transcript

@@ -14,7 +14,7 @@ from backscroll.model.export import Format, FoundSecret, SecretCategory
 from backscroll.model.message import Message
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.html.pages import index_page
 from backscroll.render.json import json_chunks, json_lines
 from backscroll.render.markdown import markdown

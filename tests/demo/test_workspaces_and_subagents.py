@@ -7,7 +7,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.errors import SessionNotFoundError
 from backscroll.history.history import History
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.testing.claude_code import Transcript
 
 KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"

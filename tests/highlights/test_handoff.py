@@ -8,7 +8,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.highlights.sentences import is_open_item, plain_sentences, sentences
 from backscroll.history.history import History
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.handoff import Handoff, handoff_document, handoff_lines
 from backscroll.testing.claude_code import Call, Transcript, tool_calls
 

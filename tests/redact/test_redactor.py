@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from backscroll.documents import message_document, to_document
 from backscroll.model.export import SECRET_CATEGORIES, SecretLocation
 from backscroll.model.message import Attachment, Edit, Hunk, ToolCall
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.json import encode_json, secrets_document
 from tests.render.sessions import SUMMARY, message
 from tests.render.tokens import TOKENS, pem, random_text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model.export import SECRET_CATEGORIES
-from backscroll.redact.redactor import SecretScanner
+from backscroll.redact import SecretScanner
 from tests.render.tokens import TOKENS, random_text
 
 SCANNER = SecretScanner()

@@ -11,7 +11,7 @@ from backscroll.errors import UsageError
 from backscroll.history.history import History
 from backscroll.model.export import SecretLocation
 from backscroll.model.session import SessionSummary
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.testing.claude_code import Transcript, tool_calls
 
 PASSWORD = "tide" + "Table77"

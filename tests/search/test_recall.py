@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from backscroll.config import NamedRoot
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.history.history import History
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.search import recall_lines
 from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
 from backscroll.testing.claude_code import Transcript, tool_calls

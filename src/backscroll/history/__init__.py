@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from backscroll.archive.query.completion import CompletionNames as CompletionNames
     from backscroll.history.history import History as History
-    from backscroll.redact.redactor import Redactor as Redactor
+    from backscroll.redact import Redactor as Redactor
 else:
     # Loaded on first use: shell completion needs `CompletionNames` alone, at every key press.
     _MODULES = {
         "CompletionNames": "backscroll.archive.query.completion",
         "History": "backscroll.history.history",
-        "Redactor": "backscroll.redact.redactor",
+        "Redactor": "backscroll.redact",
     }
 
     def __getattr__(name: str) -> object:

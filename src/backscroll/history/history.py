@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         RestoreSessionsResult,
     )
     from backscroll.model.workspace import WorkspaceSummary
-    from backscroll.redact.redactor import Redactor
+    from backscroll.redact import Redactor
     from backscroll.sources import Source
 
 

@@ -16,7 +16,7 @@ from backscroll.model.resume import Command, Refusal, RestorePlan, Resumable, Re
 from backscroll.model.search import paths_of
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.handoff import Handoff
 from backscroll.search.search import Search
 from backscroll.sources import named

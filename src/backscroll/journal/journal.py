@@ -55,7 +55,7 @@ from backscroll.model.journal import (
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 from backscroll.model.text import pluralize
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.search.search import Search
 from backscroll.stores.lookup import check_choice, find_session
 from backscroll.stores.stores import Stores

@@ -18,7 +18,7 @@ from backscroll.model.journal import Quote, Speaker
 from backscroll.model.message import TYPED_KINDS, Message
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.markdown import code_span
 from backscroll.render.tool_calls import describe_call
 

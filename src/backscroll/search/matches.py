@@ -17,7 +17,7 @@ from backscroll.model.search import SearchMatch, annotations_text, paths_of, sea
 from backscroll.model.session import SessionSummary
 
 if TYPE_CHECKING:
-    from backscroll.redact.redactor import Redactor
+    from backscroll.redact import Redactor
 
 
 # If too many messages match, the ranking prefers those with a rare word.

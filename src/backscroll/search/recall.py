@@ -29,7 +29,7 @@ from backscroll.model.search import Excerpt, RecalledSession, RecallResult
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 from backscroll.model.text import sanitize
-from backscroll.redact.redactor import Redactor
+from backscroll.redact import Redactor
 from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
 from backscroll.search.matches import Redaction, RedactText, load_hit_texts
 from backscroll.search.search import resolve_filters

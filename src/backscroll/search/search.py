@@ -86,7 +86,7 @@ from backscroll.stores.lookup import check_choice, check_page
 from backscroll.stores.stores import Stores
 
 if TYPE_CHECKING:
-    from backscroll.redact.redactor import Redactor
+    from backscroll.redact import Redactor
 
 MAX_MODELS = 12  # each is one more query
 MAX_WORKSPACES = 50

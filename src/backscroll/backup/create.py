@@ -239,13 +239,13 @@ class _Run:
     def add(self, files: list[FileToBackUp]) -> None:
         """Add all files. A file that cannot be read is listed as skipped."""
         self._total = sum(file.size for file in files)
-        databases = (file for file in files if file.kind == "database")
+        databases = (file for file in files if file.kind == "database" and file.missing is None)
         self._snapshots.start(file for file in databases if self._unchanged(file) is None)
         for file in files:
             self._phase = _PHASES[file.kind]
             done_before = self._done
             try:
-                _check_name(file)
+                _check_file(file)
                 if (unchanged := self._unchanged(file)) is not None:
                     self._files.append(unchanged)
                 elif file.kind == "file":
@@ -298,7 +298,7 @@ class _Run:
         except (DatabaseUnreadableError, sqlite3.Error) as error:
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
                 raise OSError(None, "no space is left on the disk") from error
-            raise _UnreadableError(str(error)) from error
+            raise _UnreadableError(_reason(error, file)) from error
         finally:
             if copy is not None:
                 copy.unlink(missing_ok=True)
@@ -363,7 +363,14 @@ class _Run:
             block = next(rest, None)
 
 
-def _check_name(file: FileToBackUp) -> None:
+def _reason(error: Exception, file: FileToBackUp) -> str:
+    """Return why a database cannot be read, without its path, which is listed before the reason."""
+    return str(error).removeprefix(f"{file.location.resolve()} ")
+
+
+def _check_file(file: FileToBackUp) -> None:
+    if file.missing is not None:
+        raise _UnreadableError(file.missing)
     if not is_utf8(file.path):
         raise _UnreadableError("its name is not UTF-8")
     if not is_safe_path(file.path):

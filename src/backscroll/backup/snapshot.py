@@ -15,9 +15,11 @@ from types import TracebackType
 from typing import Self
 
 from backscroll.backup.sources import FileToBackUp
+from backscroll.errors import DatabaseLockedError
 from backscroll.readers.sqlite import Database
 
-BUSY_TIMEOUT_SECONDS = 10.0
+BUSY_TIMEOUT_SECONDS = 10.0  # for the first locked database
+NEXT_BUSY_TIMEOUT_SECONDS = 1.0  # for the next ones: the same program probably holds all of them
 _CACHE_KB = 16 * 1024
 
 
@@ -25,6 +27,7 @@ def take_snapshot(
     database: Path,
     folder: Path,
     remove_secrets: Callable[[sqlite3.Connection], None] | None,
+    busy_timeout: float = BUSY_TIMEOUT_SECONDS,
 ) -> Path:
     """Copy a database of another program into a folder, with the content of its log. Return the copy.
 
@@ -32,7 +35,7 @@ def take_snapshot(
     `DatabaseUnreadableError`, `DatabaseLockedError` or `sqlite3.Error`.
     """
     copy = folder / "copy.db"
-    with Database(database, busy_timeout=BUSY_TIMEOUT_SECONDS) as source:
+    with Database(database, busy_timeout=busy_timeout) as source:
         source.read(lambda connection: _copy(connection, copy))
     if remove_secrets is None:
         return copy
@@ -55,6 +58,8 @@ def take_snapshot(
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
+    # The lock for reading is awaited here, as long as the timeout. `backup` would wait for it forever.
+    connection.execute("select 1 from sqlite_master").fetchone()
     _delete(target)
     target.touch(mode=0o600)
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
@@ -84,6 +89,7 @@ class SnapshotQueue:
         self._pool = ThreadPoolExecutor(1)
         self._waiting: deque[FileToBackUp] = deque()
         self._count = 0
+        self._busy_timeout = BUSY_TIMEOUT_SECONDS
         self._started: dict[Path, Future[Path]] = {}
 
     def __enter__(self) -> Self:
@@ -106,6 +112,9 @@ class SnapshotQueue:
         future = self._started.pop(file.location)
         try:
             return future.result()
+        except DatabaseLockedError:
+            self._busy_timeout = NEXT_BUSY_TIMEOUT_SECONDS
+            raise
         finally:
             self._start_next()
 
@@ -117,11 +126,10 @@ class SnapshotQueue:
         self._count += 1
         folder = self._folder / f"snapshot-{self._count}"
         folder.mkdir()
-        self._started[file.location] = self._pool.submit(_snapshot, file, folder, self._with_secrets)
+        self._started[file.location] = self._pool.submit(self._take, file, folder)
 
-
-def _snapshot(file: FileToBackUp, folder: Path, with_secrets: bool) -> Path:
-    """Copy a database."""
-    source_backup = file.source.backup() if file.source is not None else None
-    assert source_backup is not None
-    return take_snapshot(file.location, folder, None if with_secrets else source_backup.remove_secrets)
+    def _take(self, file: FileToBackUp, folder: Path) -> Path:
+        source_backup = file.source.backup() if file.source is not None else None
+        assert source_backup is not None
+        remove_secrets = None if self._with_secrets else source_backup.remove_secrets
+        return take_snapshot(file.location, folder, remove_secrets, self._busy_timeout)

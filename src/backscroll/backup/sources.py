@@ -8,8 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.model.backup import BackupRoot, FileKind, SourceFile
-from backscroll.readers.files import is_entry_denied
+from backscroll.readers.files import files_below, is_entry_denied
 from backscroll.sources import Source
+
+_LINK_FAULTS = {
+    "folder": "it is a link to a folder, which is not followed",
+    "broken": "it is a link to something that does not exist",
+}
 
 
 class FileToBackUp(Struct, frozen=True):
@@ -24,18 +29,21 @@ class FileToBackUp(Struct, frozen=True):
     session_ids: tuple[str, ...] = ()
     is_shared: bool = False  # belongs to several sessions
     source: Source | None = None  # None for the archive
+    missing: str | None = None  # why it cannot be in the backup
 
 
 def files_to_back_up(
     roots: Iterable[tuple[Source, Path]],
     session_ids: Mapping[str, tuple[str, ...]],
 ) -> Iterator[FileToBackUp]:
-    """Return the files of all roots that exist. A file below two roots is returned once.
+    """Return the files of all roots that exist. A file that two paths lead to is returned once.
 
-    ``session_ids`` are the sessions that were read from a file, by path.
+    ``session_ids`` are the sessions that were read from a file, by path. What cannot be in the backup is
+    returned with the reason. A link to a folder is left out if the files in it are returned by other paths.
     """
     names: dict[str, int] = {}
     seen: set[str] = set()
+    links: list[FileToBackUp] = []
     for source, path in roots:
         backup = source.backup()
         if backup is None or not (is_entry_denied(path) or path.is_dir()):
@@ -47,13 +55,16 @@ def files_to_back_up(
         subagents = _subagents(files, session_ids)
         for file in files:
             relative = Path(file.path).relative_to(root.path).as_posix()
-            real = os.path.realpath(file.path)
-            if real in seen:
-                continue
-            seen.add(real)
+            link = _special_link(file.path)
+            missing = file.missing or _LINK_FAULTS.get(link)
+            if missing is None:
+                real = os.path.realpath(file.path)
+                if real in seen:
+                    continue
+                seen.add(real)
             size, modified_ns = _status(file.path, is_database=file.is_database)
             found = session_ids.get(file.path) or _owners(file, subagents)
-            yield FileToBackUp(
+            listed = FileToBackUp(
                 root,
                 relative,
                 Path(file.path),
@@ -63,7 +74,22 @@ def files_to_back_up(
                 found,
                 file.is_shared,
                 source,
+                missing,
             )
+            if link == "folder" and file.missing is None:
+                links.append(listed)
+            else:
+                yield listed
+    for listed in links:
+        if any(os.path.realpath(path) not in seen for path in files_below(listed.location)):
+            yield listed
+
+
+def _special_link(path: str) -> str:
+    """Return "folder" or "broken" for a link that leads to no file; "" for a file and a link to one."""
+    if not os.path.islink(path) or os.path.isfile(path):  # noqa: PTH113, PTH114 - called for every file
+        return ""
+    return "folder" if os.path.isdir(path) else "broken"  # noqa: PTH112 - as above
 
 
 def _subagents(

@@ -19,6 +19,7 @@ class SourceFile(NamedTuple):
     session_id: str | None = None  # the session that owns it; None if several sessions share it
     is_database: bool = False
     is_shared: bool = False  # belongs to several sessions; some of them can be copied from it
+    missing: str | None = None  # why it cannot be in a backup
 
 
 class BackupFolder(NamedTuple):

@@ -51,11 +51,16 @@ def is_denied(folder: Path | str) -> bool:
     return False
 
 
-def files_below(folder: str | os.PathLike[str]) -> Iterator[str]:
+def is_broken_link(path: str) -> bool:
+    """Return whether a path is a link to something that does not exist."""
+    return os.path.islink(path) and not os.path.exists(path)  # noqa: PTH110, PTH114 - a string
+
+
+def files_below(folder: str | os.PathLike[str], *, with_links: bool = False) -> Iterator[str]:
     """Yield the regular files below a folder, sorted, at any depth; none if the folder does not exist.
 
-    Links to files are followed, links to folders are not. A folder that cannot be listed is yielded itself:
-    opening it fails with the reason.
+    Links to files are followed, links to folders are not; ``with_links`` yields those and broken links
+    themselves. A folder that cannot be listed is yielded itself: opening it fails with the reason.
     """
     try:
         with os.scandir(folder) as found:
@@ -68,11 +73,12 @@ def files_below(folder: str | os.PathLike[str]) -> Iterator[str]:
     for entry in entries:
         try:
             if entry.is_dir(follow_symlinks=False):
-                yield from files_below(entry.path)
-            elif stat.S_ISREG(entry.stat().st_mode):
+                yield from files_below(entry.path, with_links=with_links)
+            elif stat.S_ISREG(mode := entry.stat().st_mode) or (with_links and stat.S_ISDIR(mode)):
                 yield entry.path
         except OSError:  # deleted in the meantime, or a broken link
-            continue
+            if with_links and entry.is_symlink():
+                yield entry.path
 
 
 def is_utf8(name: str) -> bool:

@@ -114,7 +114,8 @@ class Backup(Protocol):
     def backup_files(self, root: Path) -> Iterator[SourceFile]:
         """Return every file of the history below a root, each once. Settings and logins are omitted.
 
-        A folder that cannot be listed is returned too, so that it is reported when it is opened.
+        What belongs to it but cannot be read is returned, too, so that it is reported: a folder that cannot
+        be listed, a broken link, and a link to a folder that is not followed.
         """
 
     def is_history_path(self, path: str) -> bool:

@@ -53,12 +53,20 @@ def test_only_files_with_a_uuid_as_name_are_sessions(tmp_path: Path) -> None:
     assert kinds == {path.name: "session", "notes.jsonl": "other", "agent-abc.jsonl": "agent"}
 
 
-def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+def test_a_linked_project_is_followed_and_a_link_below_it_is_not(tmp_path: Path) -> None:
     session = Transcript().user("a")
     path = session.write(tmp_path / "elsewhere")
     (tmp_path / "projects").mkdir()
-    (tmp_path / "projects" / "linked").symlink_to(path.parent)
-    assert list(ClaudeCode().units(tmp_path)) == []
+    linked = tmp_path / "projects" / "linked"
+    linked.symlink_to(path.parent)
+    (linked / session.session_id).symlink_to(path.parent)
+    (linked / "more").symlink_to(path.parent)
+    source = ClaudeCode()
+    (unit,) = source.units(tmp_path)
+    assert (unit.path, unit.session_id) == (str(linked / path.name), session.session_id)
+    for changed in (linked, linked / path.name):
+        assert source.units_at(tmp_path, [str(changed)]) == [unit]
+    assert source.units_at(tmp_path, [str(linked / "more" / path.name)]) == []
 
 
 def test_an_empty_file_is_neither_a_session_nor_a_problem(tmp_path: Path) -> None:

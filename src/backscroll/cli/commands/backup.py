@@ -96,7 +96,7 @@ def create(
 
     The file is a ZIP file with Zstandard-compressed entries. It contains transcripts, side folders, copies of
     databases and the archive. The tools may be running. Logins, tokens and encryption keys are removed from
-    the copies of databases. Files that cannot be read are listed.
+    the copies of databases. Files that cannot be read are listed (exit code 3).
 
     Options that select sessions make a filtered backup: it contains the files, rows and archive entries of
     these sessions and nothing else.
@@ -126,15 +126,14 @@ def create(
                 with_secrets=with_secrets,
                 progress=progress,
             )
-    for skipped in result.manifest.skipped:
-        click.echo(f"Not in the backup: {one_line(skipped.path, 500)}: {skipped.reason}", err=True)
     if as_json:
+        for skipped in result.manifest.skipped:
+            click.echo(f"Not in the backup: {one_line(skipped.path, 500)}: {skipped.reason}", err=True)
         manifest = render.manifest_document(result.manifest, with_files=False)
         write_json({"backup_path": result.backup_path, "manifest": manifest})
-        return
-    click.echo(result.backup_path)
-    for line in render.manifest_lines(result.manifest):
-        click.echo(line)
+    else:
+        click.echo("\n".join([result.backup_path, *render.manifest_lines(result.manifest)]))
+    sys.exit(3 if result.manifest.skipped else 0)
 
 
 @command.command("verify")

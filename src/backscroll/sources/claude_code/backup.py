@@ -1,6 +1,7 @@
 """Back up Claude Code's files, and restore them onto another machine with new paths. Nothing here writes."""
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from backscroll.sources.claude_code.locations import (
     PROMPT_LOG,
     SESSION_INDEX,
     is_id,
+    list_projects,
 )
 from backscroll.sources.claude_code.moved_lines import with_new_folders
 from backscroll.sources.claude_code.workspace import matches, path_on_disk, project_key
@@ -43,10 +45,10 @@ _HEAD_BYTES = 256 * 1024
 
 def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return transcripts with their side folders, the prompt log, and the other stores of sessions."""
-    for path in files_below(root / "projects"):
+    for path in _project_files(root / "projects"):
         yield SourceFile(path, _session_of_path(path, root, depth=2), is_shared=path.endswith(SESSION_INDEX))
     for folder in _SIDE_FOLDERS:
-        for path in files_below(root / folder):
+        for path in files_below(root / folder, with_links=True):
             yield SourceFile(path, _session_of_path(path, root, depth=1))
     for folder in DESKTOP_FOLDERS:
         for path in files_below(root / folder):
@@ -57,6 +59,16 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
         yield SourceFile(str(prompts), is_shared=True)
     if store.is_file():
         yield SourceFile(str(store), is_database=True, is_shared=True)
+
+
+def _project_files(projects: Path) -> Iterator[str]:
+    """Yield the files of all projects, also of linked ones, and the links that are not followed."""
+    followed = {os.path.join(projects, name) for name in list_projects(str(projects)) or ()}  # noqa: PTH118
+    for path in files_below(projects, with_links=True):
+        if path in followed and os.path.isdir(path):  # noqa: PTH112 - a string
+            yield from files_below(path, with_links=True)
+        else:
+            yield path
 
 
 def is_history_path(path: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.model.store import Unit
-from backscroll.readers.files import is_utf8
+from backscroll.readers.files import is_broken_link, is_utf8
 from backscroll.sources.session_files import FileFolder, list_folder, stat_row
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ _SESSION_ROW = r"^(.{36})\.jsonl/[0-9]+-(-?[0-9]+)-"
 
 _SEP = os.sep
 _NOT_FOUND = (FileNotFoundError, NotADirectoryError)
-_is_folder, _is_link, _join = os.path.isdir, os.path.islink, os.path.join  # faster than Path methods
+# Faster than Path methods.
+_is_file, _is_folder, _is_link, _join = os.path.isfile, os.path.isdir, os.path.islink, os.path.join
 _scandir = os.scandir
 
 
@@ -100,7 +101,10 @@ def watched_paths(root: Path) -> list[Path]:
 
 
 def units(root: Path) -> Iterator[Unit]:
-    """Return all transcripts below the root, the prompt log and metadata files. Links are not followed."""
+    """Return all transcripts below the root, the prompt log and metadata files.
+
+    Links to folders are followed in ``projects``, and nowhere below.
+    """
     return chain.from_iterable(folder.units() for folder in list_all_folders(str(root)))
 
 
@@ -130,7 +134,7 @@ def _list_folders_at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
             yield from _list_desktop_folders(root)
         case ["projects"]:
             yield from list_all_folders(root)
-        case ["projects", project, *below] if not _is_link(folder := _join(root, "projects", project)):
+        case ["projects", project, *below] if _is_project(folder := _join(root, "projects", project)):
             match below:
                 case []:
                     yield from _list_project_folders(root, folder)
@@ -216,9 +220,9 @@ class _RootFolder(Folder):
 
 
 def list_all_folders(root: str) -> Iterator[Folder]:
-    """Yield all folders with transcripts or metadata, and the root. Links are not followed."""
+    """Yield all folders with transcripts or metadata, and the root."""
     base = f"{root}{_SEP}projects"
-    projects = _list_subfolders(base)
+    projects = list_projects(base)
     if projects is None:
         yield Folder(root, base, [], [], is_unreadable=True)
     for project in projects or ():
@@ -227,10 +231,36 @@ def list_all_folders(root: str) -> Iterator[Folder]:
     yield from _list_root(root, PROMPT_LOG, LEGACY_DATABASE)
 
 
+def list_projects(base: str) -> list[str] | None:
+    """Return the names of the folders of projects; None if they cannot be listed.
+
+    They come sorted, then those that are links, as a user makes them for a folder on another disk. A link is
+    left out if its target is a project by another name, or contains all projects. Of two links to a folder,
+    the one with its name counts. A broken link is included: its disk may not be mounted.
+    """
+    links: list[str] = []
+    names = _list_subfolders(base, links)
+    if not links or names is None:
+        return names
+    real_base = os.path.realpath(base)
+    known = {_join(real_base, name) for name in names}
+    targets = {name: os.path.realpath(_join(base, name)) for name in sorted(links)}
+    for name, target in sorted(targets.items(), key=lambda item: not item[1].endswith(f"{_SEP}{item[0]}")):
+        if target not in known and not f"{real_base}{_SEP}".startswith(f"{target.rstrip(_SEP)}{_SEP}"):
+            known.add(target)
+            names.append(name)
+    return names
+
+
+def _is_project(folder: str) -> bool:
+    base, name = os.path.split(folder)
+    return not _is_link(folder) or name in (list_projects(base) or ())
+
+
 def _list_project_folders(root: str, folder: str) -> Iterator[Folder]:
     """Yield the folder of a project and those of its subagents."""
     listed = _list_folder(folder)
-    if listed is None:
+    if listed is None or (not any(listed) and is_broken_link(folder)):
         yield Folder(root, folder, [], [], is_unreadable=True)
         return
     rows, sidecars, subfolders = listed
@@ -307,11 +337,20 @@ def _list_folder(folder: str) -> tuple[list[str], list[str], list[str]] | None:
     return list_folder(folder, ".jsonl", _SIDECAR)
 
 
-def _list_subfolders(folder: str) -> list[str] | None:
-    """Return the names of subfolders that are not links; None if the folder cannot be listed."""
+def _list_subfolders(folder: str, links: list[str] | None = None) -> list[str] | None:
+    """Return the names of subfolders that are not links; None if the folder cannot be listed.
+
+    Names of links to folders, and of broken links, are added to ``links``.
+    """
+    names: list[str] = []
     try:
         with _scandir(folder) as found:
-            return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+                elif links is not None and entry.is_symlink() and not _is_file(entry.path):
+                    links.append(entry.name)
+        return sorted(names)
     except _NOT_FOUND:
         return []
     except OSError:

@@ -281,9 +281,12 @@ def _file_history(session: StoredSession, new_id: str) -> Iterator[FileChange]:
 
 
 def _find_transcripts(root: Path, session_id: str) -> list[Path]:
-    """Return the transcripts with this id in all projects. The tool ignores empty ones."""
-    found = sorted((root / "projects").glob(f"*/{session_id}.jsonl"))
-    return [path for path in found if path.stat().st_size]
+    """Return the transcripts with this id in all projects, each once. The tool ignores empty ones."""
+    found = [path for path in (root / "projects").glob(f"*/{session_id}.jsonl") if path.stat().st_size]
+    found.sort(key=lambda path: (path.parent.is_symlink(), path), reverse=True)
+    return sorted(
+        {path.resolve(): path for path in found}.values()
+    )  # of several paths, the first without a link
 
 
 def _transcript_of(session: StoredSession) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from backscroll.model.backup import SourceFile
-from backscroll.readers.files import files_below
+from backscroll.readers.files import files_below, is_denied
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.keys import has_table
 from backscroll.sources.cursor.writing.folders import relocate as relocate
@@ -19,22 +19,32 @@ _IS_SECRET = " or ".join(["substr(cast(key as text), 1, ?) = ? collate nocase"] 
 _SECRET_ARGUMENTS = [value for prefix in _SECRET_KEYS for value in (len(prefix), prefix)]
 _KEY_VALUE_TABLES = ("ItemTable", "cursorDiskKV")
 _STORAGE_FILE = re.compile(r"User/workspaceStorage/[^/]+/(state\.vscdb|workspace\.json|images/.+)")
+_OUTSIDE = "it is a link out of the folder of Cursor, which is not followed"
 _KEY_FIELD = b"ncryptionKey"  # part of the name of every field that `blank` blanks
 
 
 def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return all databases, and the other files of each workspace."""
+    for folder in locations.unreadable_folders(root):
+        yield SourceFile(str(folder), missing="its folder cannot be listed")
     for path in (locations.global_database(root), locations.search_database(root)):
         if locations.is_file(path):
             yield SourceFile(str(path), is_database=True, is_shared=True)
+    for link in locations.outside_storages(root):
+        yield SourceFile(str(link), missing=_OUTSIDE)
     for storage in locations.workspace_storages(root):
         database, workspace = storage.folder / "state.vscdb", storage.folder / "workspace.json"
-        if locations.is_file(database) and locations.is_inside(database, root):
-            yield SourceFile(str(database), is_database=True, is_shared=True)
+        if is_denied(storage.folder):
+            yield SourceFile(str(storage.folder), missing="it cannot be listed")
+        if locations.is_file(database):
+            missing = None if locations.is_inside(database, root) else _OUTSIDE
+            yield SourceFile(str(database), is_database=True, is_shared=True, missing=missing)
         if locations.is_file(workspace):
             yield SourceFile(str(workspace), is_shared=True)
-        if not (storage.folder / "images").is_symlink():
-            yield from map(SourceFile, files_below(storage.folder / "images"))
+        if (images := storage.folder / "images").is_symlink():
+            yield SourceFile(str(images), missing=_OUTSIDE)
+        else:
+            yield from map(SourceFile, files_below(images, with_links=True))
 
 
 def is_history_path(path: str) -> bool:

@@ -86,6 +86,11 @@ def workspace_storages(root: Path) -> Iterator[WorkspaceStorage]:
             yield WorkspaceStorage(entry.name, folder)
 
 
+def outside_storages(root: Path) -> list[Path]:
+    """Return the links below ``workspaceStorage`` that lead out of the root."""
+    return [path for entry in _storage_folders(root) if not is_inside(path := Path(entry.path), root)]
+
+
 def _storage_folders(root: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root / "User" / "workspaceStorage") as found:

@@ -19,16 +19,16 @@ _PROJECT_FOLDERS = {"agent-transcripts", "agent-tools"}  # transcripts, and tool
 def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return stores, transcripts, plans, prompt lists and the code tracking database."""
     for folder, depth in (("chats", 2), ("acp-sessions", 1)):
-        for path in files_below(root / folder):
+        for path in files_below(root / folder, with_links=True):
             if not path.endswith(_DATABASE_SUFFIXES):
                 parts = Path(path).relative_to(root).parts
                 session_id = parts[depth] if len(parts) > depth + 1 else None
                 yield SourceFile(path, session_id, path.endswith(".db"))
-    for path in files_below(root / "projects"):
+    for path in files_below(root / "projects", with_links=True):
         if set(Path(path).relative_to(root).parts[2:3]) <= _PROJECT_FOLDERS:
             parsed = parse_transcript_path(path)
             yield SourceFile(path, (parsed.parent or parsed.id) if parsed else None)
-    yield from map(SourceFile, files_below(root / "plans"))
+    yield from map(SourceFile, files_below(root / "plans", with_links=True))
     tracking, prompts = root / _TRACKING, root / _PROMPTS
     if tracking.is_file():
         yield SourceFile(str(tracking), is_database=True, is_shared=True)

@@ -33,7 +33,7 @@ from backscroll.sources.cursor_cli.store_rows import StoreIndex, count_blobs, fe
 from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 from backscroll.sources.cursor_graph.conversation import Conversation
 from backscroll.sources.cursor_graph.message_parts import decode_message
-from backscroll.sources.cursor_graph.state import ConversationState, MessageRef, NestedSubagent
+from backscroll.sources.cursor_graph.records import ConversationState, MessageRef, NestedSubagent
 
 _DEFAULT_TITLE = "New Agent"
 _MAX_SUBAGENT_DEPTH = 8

@@ -22,7 +22,7 @@ from backscroll.sources.cursor_graph.blobs import (
     reachable_blobs,
 )
 from backscroll.sources.cursor_graph.conversation import RecordOutcome
-from backscroll.sources.cursor_graph.state import ConversationState
+from backscroll.sources.cursor_graph.records import ConversationState
 from backscroll.sources.secret_fields import blank, is_secret
 
 _COLUMNS = {"blobs": ("id", "data"), "meta": ("key", "value")}

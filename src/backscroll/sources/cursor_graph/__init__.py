@@ -3,11 +3,10 @@
 The CLI and the IDE store the same graph in different files.
 
 conversation   Conversation: its messages and their times, also of messages that compactions removed
-state          ConversationState: the fields of the root
+records        ConversationState: the fields of the root; turns and their steps
 blobs          BlobLoader: load blobs in batches; find all blobs that a root refers to
 message_parts  split a stored message into prompt, texts, thinking and tool calls
 tool_calls     arguments, results and file edits of tool calls; join calls and results
-turns          turns and their steps
 
 The functions below find the stored record of a message, among the rows of both tools.
 """

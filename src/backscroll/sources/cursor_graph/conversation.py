@@ -33,16 +33,19 @@ from backscroll.sources.cursor_graph.message_parts import (
     without_prompt_parts,
     workspace_folders,
 )
-from backscroll.sources.cursor_graph.state import ConversationState, MessageRef, TurnTiming, message_ref
-from backscroll.sources.cursor_graph.tool_calls import CallTracker, join_results, parse_edits, value_text
-from backscroll.sources.cursor_graph.turns import (
+from backscroll.sources.cursor_graph.records import (
+    ConversationState,
+    MessageRef,
     Step,
     StepCall,
     Turn,
+    TurnTiming,
+    message_ref,
     read_call_times,
     read_steps,
     read_turns,
 )
+from backscroll.sources.cursor_graph.tool_calls import CallTracker, join_results, parse_edits, value_text
 
 RecordOutcome = Literal["parsed", "ignored", "problems"]
 
@@ -55,7 +58,7 @@ _MAX_LEAD_MESSAGES = 4  # system prompt, context, rules, summary
 _MIN_SUMMARY_CHARS = 24  # a message that contains a shorter text is not its summary
 
 
-class MessageOutline(Struct):
+class _MessageOutline(Struct):
     """The properties of a message that are needed to match turns and assign times."""
 
     role: str
@@ -66,24 +69,24 @@ class MessageOutline(Struct):
     text_hashes: tuple[int, ...] = ()  # of the assistant's texts and thinking
 
 
-class MessageTime(Struct, frozen=True):
+class _MessageTime(Struct, frozen=True):
     """A time and its source."""
 
     at: datetime
     source: TimeSource
 
 
-class TurnAlignment(Struct):
+class _TurnAlignment(Struct):
     """Match between the turns and the messages of a conversation."""
 
     turns: dict[int, int]  # index of a turn by the index of its prompt
     missing: list[int]  # indexes of the turns without messages
 
 
-class KnownSteps:
+class _KnownSteps:
     """Set of the steps that the messages contain too."""
 
-    def __init__(self, outlines: Iterable[MessageOutline]) -> None:
+    def __init__(self, outlines: Iterable[_MessageOutline]) -> None:
         self._call_ids: set[str] = set()
         self._text_hashes: set[int] = set()
         for outline in outlines:
@@ -134,7 +137,7 @@ class Conversation:
         self._ended_at = ended_at
         self._calls = CallTracker()
         self._use_counts: dict[str, int] = {}  # by blob id
-        self._last_time: MessageTime | None = None
+        self._last_time: _MessageTime | None = None
         self._last_texts: set[str] = set()  # of the last assistant message
 
     def items(self, entries: Sequence[MessageRef] | None = None) -> Iterator[Message | ToolResult | Problem]:
@@ -169,11 +172,11 @@ class Conversation:
         self, messages: Sequence[MessageRef], turns: Sequence[Turn], summaries: dict[str, _CompactionArchive]
     ) -> Iterator[Message | ToolResult | Problem]:
         outlines = [
-            outline_message(message, is_summary_of_archive=entry.id in summaries)
+            _outline_message(message, is_summary_of_archive=entry.id in summaries)
             for entry, message in self._load_messages(messages)
         ]
-        alignment = align_turns(outlines, turns)
-        times = assign_times(
+        alignment = _align_turns(outlines, turns)
+        times = _assign_times(
             outlines,
             turns,
             self.state.timings,
@@ -182,9 +185,9 @@ class Conversation:
             started_at=self._started_at,
             ended_at=self._ended_at,
         )
-        self._last_time = times[-1] and MessageTime(times[-1].at, "turn")
+        self._last_time = times[-1] and _MessageTime(times[-1].at, "turn")
         missing_turns = _missing_turns_by_position(alignment, len(outlines))
-        known_steps = KnownSteps(outlines)
+        known_steps = _KnownSteps(outlines)
         # After a compaction, the list starts with the same instructions again.
         instruction_ids = {entry.id for entry in (*messages[:1], *self.state.messages[:1])}
         for position, (entry, message) in enumerate(self._load_messages(messages)):
@@ -215,7 +218,7 @@ class Conversation:
         self,
         entry: MessageRef,
         message: dict[str, Any] | bytes | None,
-        time: MessageTime | None,
+        time: _MessageTime | None,
         *,
         turn: Turn | None = None,
         archive: _CompactionArchive | None = None,
@@ -285,7 +288,7 @@ class Conversation:
         yield from parse_parts(rest, info, calls=self._calls, counts=self._counts, first_index=1)
 
     def _parse_missing_turn(
-        self, turn: Turn, index: int, known_steps: KnownSteps
+        self, turn: Turn, index: int, known_steps: _KnownSteps
     ) -> Iterator[Message | Problem]:
         """Parse a turn without a matching prompt. Steps that match a message are omitted."""
         steps = list(read_steps(turn, self._blobs))
@@ -396,7 +399,7 @@ class Conversation:
         if known is None or _OUTCOME_RANK[outcome] > _OUTCOME_RANK[known[1]]:
             self.outcomes[id] = (kind, outcome)
 
-    def _record_info(self, id: str, time: MessageTime | None) -> RecordInfo:
+    def _record_info(self, id: str, time: _MessageTime | None) -> RecordInfo:
         """Return the common fields of a blob's messages. A repeated blob gets a numbered id."""
         self._use_counts[id] = self._use_counts.get(id, 0) + 1
         message_id = id if self._use_counts[id] == 1 else f"{id}#{self._use_counts[id]}"
@@ -416,7 +419,7 @@ class Conversation:
         return Origin(self._path, f"blob {id}")
 
 
-def _missing_turns_by_position(alignment: TurnAlignment, end: int) -> dict[int, list[int]]:
+def _missing_turns_by_position(alignment: _TurnAlignment, end: int) -> dict[int, list[int]]:
     """Group missing turns by the position of the message that they precede."""
     found: dict[int, list[int]] = {}
     for missing in alignment.missing:
@@ -433,13 +436,13 @@ def _turn_messages(
     steps: Iterable[Step],
     *,
     calls: CallTracker,
-    record_info: Callable[[str, MessageTime | None], RecordInfo],
+    record_info: Callable[[str, _MessageTime | None], RecordInfo],
     turn_time_ms: int | None,
     model: str | None = None,
 ) -> Iterator[tuple[Message, str]]:
     """Return the messages of a turn, each with the id of its blob. Steps do not name their model."""
     stored, timed = timestamps.from_value(turn.timestamp_ms), timestamps.from_value(turn_time_ms)
-    start = MessageTime(stored, "stored") if stored else MessageTime(timed, "turn") if timed else None
+    start = _MessageTime(stored, "stored") if stored else _MessageTime(timed, "turn") if timed else None
     user_id = turn.user_id or turn.id
     if turn.output is not None:
         tool = ToolCall(None, "Shell", {"command": turn.text}, turn.output, "completed")
@@ -458,7 +461,7 @@ def _turn_messages(
         if content is None:
             continue
         role, text, tool_call = content
-        time = MessageTime(at, "stored") if at else start and msgspec.structs.replace(start, source="turn")
+        time = _MessageTime(at, "stored") if at else start and msgspec.structs.replace(start, source="turn")
         info = msgspec.structs.replace(record_info(step.id, time), model=model)
         yield build_message(info, role, text, tool=tool_call), step.id
 
@@ -595,21 +598,23 @@ def _insert_summaries(
 # Times: match turns with messages
 
 
-def outline_message(message: dict[str, Any] | bytes | None, *, is_summary_of_archive: bool) -> MessageOutline:
+def _outline_message(
+    message: dict[str, Any] | bytes | None, *, is_summary_of_archive: bool
+) -> _MessageOutline:
     """Return the outline of a message; an empty one for the summary of a compaction."""
     if not isinstance(message, dict) or is_summary_of_archive or is_summary(message):
-        return MessageOutline("")
+        return _MessageOutline("")
     role = str(message.get("role"))
     if role != "user":
         hashes = tuple(hash(text) for text in part_texts(message) if len(text) >= _MIN_TEXT_CHARS)
-        return MessageOutline(role, call_ids=call_ids(message), text_hashes=hashes)
+        return _MessageOutline(role, call_ids=call_ids(message), text_hashes=hashes)
     prompt = user_prompt(message)
     if prompt.is_context:
-        return MessageOutline(role, at=prompt.at, context=message_text(message)[:_MAX_CONTEXT_CHARS])
-    return MessageOutline(role, prompt.text, at=prompt.at)
+        return _MessageOutline(role, at=prompt.at, context=message_text(message)[:_MAX_CONTEXT_CHARS])
+    return _MessageOutline(role, prompt.text, at=prompt.at)
 
 
-def align_turns(outlines: Sequence[MessageOutline], turns: Sequence[Turn]) -> TurnAlignment:
+def _align_turns(outlines: Sequence[_MessageOutline], turns: Sequence[Turn]) -> _TurnAlignment:
     """Match turns with prompts by their text, and by order if the match is unambiguous."""
     prompts = [
         (index, _collapse_whitespace(outline.prompt))
@@ -649,36 +654,36 @@ def align_turns(outlines: Sequence[MessageOutline], turns: Sequence[Turn]) -> Tu
             else:
                 matched[context_index] = turn
                 del contexts[context_index]
-    return TurnAlignment(matched, missing)
+    return _TurnAlignment(matched, missing)
 
 
 def _collapse_whitespace(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def assign_times(
-    outlines: Sequence[MessageOutline],
+def _assign_times(
+    outlines: Sequence[_MessageOutline],
     turns: Sequence[Turn],
     timings: Sequence[TurnTiming],
     *,
-    alignment: TurnAlignment,
+    alignment: _TurnAlignment,
     call_times: dict[str, int],
     started_at: datetime | None,
     ended_at: datetime | None,
-) -> list[MessageTime | None]:
+) -> list[_MessageTime | None]:
     """Return the time of each message; None if nothing is known. ``call_times`` is in milliseconds."""
-    times: list[MessageTime | None] = [None] * len(outlines)
+    times: list[_MessageTime | None] = [None] * len(outlines)
     turn_starts = sorted(
         {index for index, outline in enumerate(outlines) if outline.prompt is not None} | {*alignment.turns}
     )
     for index, outline in enumerate(outlines):
         if outline.at is not None:
-            times[index] = MessageTime(outline.at, "stored")
+            times[index] = _MessageTime(outline.at, "stored")
         started = [
             at for id in outline.call_ids if (at := timestamps.from_value(call_times.get(id))) is not None
         ]
         if started:
-            times[index] = MessageTime(min(started), "stored")
+            times[index] = _MessageTime(min(started), "stored")
     for start, end in pairwise([*turn_starts, len(outlines)]):
         turn = alignment.turns.get(start)
         timing = timings[turn] if turn is not None and turn < len(timings) else None
@@ -689,15 +694,15 @@ def assign_times(
 
 
 def _set_prompt_time(
-    times: list[MessageTime | None], index: int, turn: Turn | None, timing: TurnTiming | None
+    times: list[_MessageTime | None], index: int, turn: Turn | None, timing: TurnTiming | None
 ) -> datetime | None:
     """Set the time of the prompt of a turn. Return the end of the turn, if known."""
     stored = timestamps.from_value(turn.timestamp_ms) if turn else None
     timed = timestamps.from_value(timing.timestamp_ms) if timing else None
     if stored is not None:
-        times[index] = MessageTime(stored, "stored")
+        times[index] = _MessageTime(stored, "stored")
     elif timed is not None and times[index] is None:
-        times[index] = MessageTime(timed, "turn")
+        times[index] = _MessageTime(timed, "turn")
     if timing is None or not timing.duration_ms or timed is None:
         return None
     try:
@@ -706,40 +711,42 @@ def _set_prompt_time(
         return None
 
 
-def _fill_turn(times: list[MessageTime | None], start: int, end: int, turn_ended_at: datetime | None) -> None:
+def _fill_turn(
+    times: list[_MessageTime | None], start: int, end: int, turn_ended_at: datetime | None
+) -> None:
     """Interpolate within a turn. Messages after the last known time get that time."""
     if times[start] is None:
         return
     last = end - 1
     if turn_ended_at is not None and last > start and times[last] is None:
         known_times = [time.at for time in times[start:end] if time is not None]
-        times[last] = MessageTime(max(turn_ended_at, *known_times), "turn")
+        times[last] = _MessageTime(max(turn_ended_at, *known_times), "turn")
     known = [index for index in range(start, end) if times[index] is not None]
     for left, right in pairwise(known):
         _interpolate(times, left, right)
     last_known = times[known[-1]]
     if last_known is not None:
-        times[known[-1] + 1 : end] = [MessageTime(last_known.at, "turn")] * (last - known[-1])
+        times[known[-1] + 1 : end] = [_MessageTime(last_known.at, "turn")] * (last - known[-1])
 
 
-def _interpolate(times: list[MessageTime | None], left: int, right: int) -> None:
+def _interpolate(times: list[_MessageTime | None], left: int, right: int) -> None:
     """Set evenly spaced times between two known times."""
     start, end = times[left], times[right]
     if start is None or end is None or right - left < 2:
         return
     interval = max(end.at - start.at, timedelta(0)) / (right - left)
     for index in range(left + 1, right):
-        times[index] = MessageTime(start.at + interval * (index - left), "interpolated")
+        times[index] = _MessageTime(start.at + interval * (index - left), "interpolated")
 
 
 def _fill_remaining(
-    times: list[MessageTime | None], started_at: datetime | None, ended_at: datetime | None
+    times: list[_MessageTime | None], started_at: datetime | None, ended_at: datetime | None
 ) -> None:
     """Set missing times: interpolated between the nearest known ones, including the session's bounds."""
-    bounded: list[MessageTime | None] = [
-        MessageTime(started_at, "session") if started_at else None,
+    bounded: list[_MessageTime | None] = [
+        _MessageTime(started_at, "session") if started_at else None,
         *times,
-        MessageTime(ended_at, "session") if ended_at else None,
+        _MessageTime(ended_at, "session") if ended_at else None,
     ]
     known = [index for index, time in enumerate(bounded) if time is not None]
     for left, right in pairwise(known):
@@ -750,5 +757,5 @@ def _fill_remaining(
             if time is None and first is not None and last is not None:
                 nearest = first if index < known[0] else last
                 source: TimeSource = "session" if nearest.source == "session" else "neighbour"
-                bounded[index] = MessageTime(nearest.at, source)
+                bounded[index] = _MessageTime(nearest.at, source)
     times[:] = bounded[1:-1]

@@ -24,7 +24,7 @@ _NEW_FILE = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
 T = TypeVar("T", bound=Item)
 
 
-class ToolOutcome(Struct, frozen=True):
+class _ToolOutcome(Struct, frozen=True):
     """Result and status of a tool call."""
 
     text: str
@@ -80,7 +80,7 @@ def decode_nested_json(value: Any) -> Any:
     return value
 
 
-def parse_outcome(part: dict[str, Any], report: Any = None) -> ToolOutcome:
+def parse_outcome(part: dict[str, Any], report: Any = None) -> _ToolOutcome:
     """Parse a tool-result part. Its value is text, an object, a list of blocks, or a wrapper of these.
 
     ``report`` is the message's ``highLevelToolCallResult``.
@@ -99,7 +99,7 @@ def parse_outcome(part: dict[str, Any], report: Any = None) -> ToolOutcome:
     output = fields.get("output")
     output_fields = output if isinstance(output, dict) else {}
     status: Status = "failed" if failed else _reported_status(fields, output_fields)
-    return ToolOutcome(
+    return _ToolOutcome(
         text or (value_text(output, attachments) if output else ""),
         status,
         tuple(dict.fromkeys(attachments)),
@@ -194,7 +194,7 @@ def _byte_count(data: Any) -> int | None:
 # Calls and their results
 
 
-class PendingCall(Struct, frozen=True):
+class _PendingCall(Struct, frozen=True):
     """A tool call without a result."""
 
     id: str  # unique in the session
@@ -215,7 +215,7 @@ class CallTracker:
     def __init__(self, *, has_results: bool = True) -> None:
         self.has_results = has_results
         self._use_counts: dict[str, int] = {}
-        self._pending: dict[str, list[PendingCall]] = {}
+        self._pending: dict[str, list[_PendingCall]] = {}
         self._last_results: dict[str, int] = {}  # hash of the last result by call id
 
     def __contains__(self, id: object) -> bool:
@@ -228,10 +228,10 @@ class CallTracker:
         self._use_counts[id] = self._use_counts.get(id, 0) + 1
         unique_id = id if self._use_counts[id] == 1 else f"{id}#{self._use_counts[id]}"
         same_record = [call for call in self._pending.get(id, ()) if call.record_id == record_id]
-        self._pending[id] = [*same_record, PendingCall(unique_id, record_id, edits)]
+        self._pending[id] = [*same_record, _PendingCall(unique_id, record_id, edits)]
         return unique_id
 
-    def add_result(self, id: str | None, text: str) -> PendingCall | None:
+    def add_result(self, id: str | None, text: str) -> _PendingCall | None:
         """Add a result. Return its call, which is no longer pending; None if no such call is pending."""
         pending = self._pending.get(id or "")
         if not pending:

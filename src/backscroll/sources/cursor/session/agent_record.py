@@ -15,8 +15,7 @@ from backscroll.sources.cursor.database.keys import BLOB_PREFIX, CHECKPOINT_FAMI
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor_graph.blobs import BlobLoader
 from backscroll.sources.cursor_graph.conversation import Conversation
-from backscroll.sources.cursor_graph.state import ConversationState
-from backscroll.sources.cursor_graph.turns import read_turns
+from backscroll.sources.cursor_graph.records import ConversationState, read_turns
 
 BLOB_ID_DIGITS = 64  # SHA-256 in hexadecimal
 

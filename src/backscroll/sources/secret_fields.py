@@ -11,7 +11,7 @@ from backscroll.readers import lenient_json
 
 _NAME_END = b'ncryptionKey"'
 _RAREST_LETTER = b"K"  # of the name: faster to search for
-MAX_NAME_BYTES = 80
+_MAX_NAME_BYTES = 80
 _FIELD = re.compile(rb'"(\w*[eE]ncryptionKey)"\s*:\s*')
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _SECRET_NAME = re.compile(r"key|token|secret|auth", re.IGNORECASE)
@@ -31,7 +31,7 @@ def blank(value: bytes) -> tuple[bytes, tuple[str, ...]]:
     parts: list[bytes] = []
     copied_until = 0
     while position >= 0:
-        field = _FIELD.match(value, value.rfind(b'"', max(0, position - MAX_NAME_BYTES), position))
+        field = _FIELD.match(value, value.rfind(b'"', max(0, position - _MAX_NAME_BYTES), position))
         string = _STRING.match(value, field.end()) if field else None
         if field and string:
             names[field[1].decode()] = None

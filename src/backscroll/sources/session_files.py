@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backscroll.sources.capabilities import Backup, SessionWriter
 
 MAX_FILE_BYTES = 4 * 1024 * 1024  # of a side file
-MAX_SESSION_BYTES = 32 * 1024 * 1024  # of all side files of a session
+_MAX_SESSION_BYTES = 32 * 1024 * 1024  # of all side files of a session
 UNNAMED = UnitKind("unnamed", is_single=False)  # a file whose name is not UTF-8
 UNREADABLE = UnitKind("unreadable", is_single=False)  # a folder that cannot be listed
 
@@ -205,7 +205,7 @@ def stat_row(folder: str, name: str) -> str | None:
     return f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
-def stat_rows(folder: str, names: Iterable[str]) -> list[str]:
+def _stat_rows(folder: str, names: Iterable[str]) -> list[str]:
     """Return the rows of those files that exist."""
     return [row for name in names if (row := stat_row(folder, name)) is not None]
 
@@ -255,7 +255,7 @@ class SessionFiles(Source, FolderListing, PathLookup, RawRecords, RawRows, Watch
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """Return the side files of a session, with their paths below the root."""
-        return side_file_rows(unit, self.side_paths(unit))
+        return _side_file_rows(unit, self.side_paths(unit))
 
     def side_paths(self, unit: Unit) -> Iterator[str]:
         """Return the paths of the side files of a session that may exist. They contain no messages."""
@@ -360,10 +360,10 @@ class SessionFiles(Source, FolderListing, PathLookup, RawRecords, RawRows, Watch
 
     def _some_files(self, root: str, folder: str, names: Iterable[str]) -> Iterator[FileFolder]:
         """Return a folder with some of its files; nothing if none exists."""
-        if rows := stat_rows(folder, names):
+        if rows := _stat_rows(folder, names):
             listed = _PatternFolder(self, root, folder, rows, [])
             beside = [side for row in rows for side in listed.classify(row.partition("/")[0])[2]]
-            yield _PatternFolder(self, root, folder, rows, stat_rows(folder, beside))
+            yield _PatternFolder(self, root, folder, rows, _stat_rows(folder, beside))
 
     @cached_property
     def _top(self) -> _Level:
@@ -406,7 +406,7 @@ class _PatternFolder(FileFolder):
         if found is None:
             return UNNAMED.name, None, ()
         pattern, match = found
-        session_id = session_id_of(match)
+        session_id = _session_id_of(match)
         return pattern.kind, session_id, _named(pattern.beside, name, session_id)
 
 
@@ -482,7 +482,7 @@ def _fixed_end(name: str) -> str:
     return re.split(r"[*}]", name)[-1]
 
 
-def session_id_of(match: re.Match[str]) -> str | None:
+def _session_id_of(match: re.Match[str]) -> str | None:
     """Return the id in a matched path; None if the pattern has none."""
     return next((value for value in match.groupdict().values() if value is not None), None)
 
@@ -497,7 +497,7 @@ def _named(names: Iterable[str], name: str, session_id: str | None) -> tuple[str
 # Side files
 
 
-def side_file_rows(unit: Unit, paths: Iterable[str]) -> Iterator[RawRow]:
+def _side_file_rows(unit: Unit, paths: Iterable[str]) -> Iterator[RawRow]:
     """Yield the side files of a session with their paths below the root. Links are not followed.
 
     They are archived as they are, so that a deleted session can be restored with them. Files above the limits
@@ -505,7 +505,7 @@ def side_file_rows(unit: Unit, paths: Iterable[str]) -> Iterator[RawRow]:
     """
     from backscroll.model.stream import RawRow  # start-up: not needed to list units
 
-    remaining = MAX_SESSION_BYTES
+    remaining = _MAX_SESSION_BYTES
     for path in paths:
         content = _read_side_file(path, min(MAX_FILE_BYTES, remaining))
         if content is not None:

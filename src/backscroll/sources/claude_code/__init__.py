@@ -3,10 +3,9 @@
 docs/formats/claude-code.md describes the format and the versions seen.
 
 locations    find the roots, and list the units below them
-reader       parse a unit with the parser of its kind
-transcript/  transcripts of sessions and subagents
+reader       read a unit with the parser of its kind; metadata files of Claude Desktop; side files
+transcript/  transcripts of sessions and subagents; new record types are added to line_parsers
 prompt_log   the prompts that the user typed in all projects
-desktop      metadata files of Claude Desktop
 legacy_db    the database of version 0.2
 workspace    the workspace of a session, and the project folder of a workspace
 retention    predict which sessions the tool deletes

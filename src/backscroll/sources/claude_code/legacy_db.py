@@ -26,12 +26,12 @@ from backscroll.sources.claude_code.transcript.line_structs import RECORD_START,
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
 MESSAGES = "base_messages"
-SUMMARIES = "conversation_summaries"
-TEXT_TABLES = ("user_messages", "assistant_messages")
+_SUMMARIES = "conversation_summaries"
+_TEXT_TABLES = ("user_messages", "assistant_messages")
 _REQUIRED_COLUMNS = {"uuid", "session_id", "message_type"}
-_KNOWN_TABLES = {MESSAGES, SUMMARIES, *TEXT_TABLES}
+_KNOWN_TABLES = {MESSAGES, _SUMMARIES, *_TEXT_TABLES}
 _MIGRATIONS = "__drizzle_migrations"
-ROWS_PER_BATCH = 100
+_ROWS_PER_BATCH = 100
 
 # Columns and the corresponding fields of a transcript line.
 _FIELDS = {
@@ -83,12 +83,12 @@ def _list_sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
     if not _has_known_tables(db):
         return []
     columns, joins = ["count(*)", "max(b.rowid)"], ""
-    for table in (name for name in TEXT_TABLES if name in _table_names(db)):
+    for table in (name for name in _TEXT_TABLES if name in _table_names(db)):
         columns.append(f"count({table}.uuid)")
         joins += f" left join {table} on {table}.uuid = b.uuid"
-    if SUMMARIES in _table_names(db):
+    if _SUMMARIES in _table_names(db):
         columns.append("max(s.updated_at)")
-        joins += f" left join {SUMMARIES} s on s.leaf_uuid = b.uuid"
+        joins += f" left join {_SUMMARIES} s on s.leaf_uuid = b.uuid"
     found = db.execute(
         f"select b.session_id, {', '.join(columns)} from {MESSAGES} b{joins}"  # noqa: S608 - our own names
         " where length(b.session_id) group by b.session_id order by max(b.rowid)"
@@ -139,8 +139,8 @@ class _LegacyTranscript(Transcript):
                 line.number = number
                 yield line
         for leaf, title in _read_summaries(path, self.unit.key):
-            self.counts.count(SUMMARIES, "ignored")
-            self.emit(TitleHint(leaf, title, Origin(self.unit.path, f"{SUMMARIES} {leaf}")))
+            self.counts.count(_SUMMARIES, "ignored")
+            self.emit(TitleHint(leaf, title, Origin(self.unit.path, f"{_SUMMARIES} {leaf}")))
 
     def _row_origin(self, origin: Origin) -> Origin:
         """Return the origin with the row key instead of the line number."""
@@ -160,7 +160,7 @@ def _read_orphans(unit: Unit) -> Iterator[Item]:
         counts.count("database with unknown tables", "problems")
         counts.add_unknown("tables of __store.db")
     for table, count in sorted(orphans.counts.items()):
-        if table in (MESSAGES, *TEXT_TABLES):
+        if table in (MESSAGES, *_TEXT_TABLES):
             yield Problem(
                 Origin(unit.path, table), "orphaned-record", f"{pluralize(count, 'row')} without a session"
             )
@@ -171,7 +171,7 @@ def _read_orphans(unit: Unit) -> Iterator[Item]:
             counts.add_unknown(f"table {table}")
         counts.count(table, "problems", max(1, count))
     if orphans.summary_count:
-        counts.count(SUMMARIES, "ignored", orphans.summary_count)
+        counts.count(_SUMMARIES, "ignored", orphans.summary_count)
     if orphans.migration_count:
         counts.count("migrations", "ignored", orphans.migration_count)
     yield counts
@@ -194,7 +194,7 @@ def read_rows(path: Path, session: str) -> Iterator[RawRow]:
             for table, columns in text_rows:
                 yield _to_raw_row(table, base["uuid"], columns)
         for columns in database.read(lambda db: _fetch_summaries(db, session)):
-            yield _to_raw_row(SUMMARIES, columns["leaf_uuid"], columns)
+            yield _to_raw_row(_SUMMARIES, columns["leaf_uuid"], columns)
 
 
 # Messages and summaries
@@ -250,8 +250,8 @@ def _fetch_messages(
             else []
         )
     )
-    for start in range(0, len(rowids), ROWS_PER_BATCH):
-        batch = [rowid for (rowid,) in rowids[start : start + ROWS_PER_BATCH]]
+    for start in range(0, len(rowids), _ROWS_PER_BATCH):
+        batch = [rowid for (rowid,) in rowids[start : start + _ROWS_PER_BATCH]]
         yield from database.read(partial(_fetch_batch, rowids=batch))
 
 
@@ -262,7 +262,7 @@ def _fetch_batch(
     query = f"select rowid, * from {MESSAGES} where rowid in ({placeholders}) order by rowid"  # noqa: S608
     found = _fetch_rows(db, query, rowids)
     text_rows: dict[str, list[tuple[str, _Columns]]] = {}
-    for table in (name for name in TEXT_TABLES if name in _table_names(db)):
+    for table in (name for name in _TEXT_TABLES if name in _table_names(db)):
         query = f"select * from {table} where uuid in ({placeholders})"  # noqa: S608 - our own names
         for columns in _fetch_rows(db, query, [row["uuid"] for row in found]):
             text_rows.setdefault(columns["uuid"], []).append((table, columns))
@@ -270,10 +270,10 @@ def _fetch_batch(
 
 
 def _fetch_summaries(db: sqlite3.Connection, session: str) -> list[_Columns]:
-    if not _has_known_tables(db) or SUMMARIES not in _table_names(db):
+    if not _has_known_tables(db) or _SUMMARIES not in _table_names(db):
         return []
     query = (
-        f"select s.* from {SUMMARIES} s join {MESSAGES} b on b.uuid = s.leaf_uuid"  # noqa: S608
+        f"select s.* from {_SUMMARIES} s join {MESSAGES} b on b.uuid = s.leaf_uuid"  # noqa: S608
         " where b.session_id = ? and s.summary is not null order by b.rowid"
     )
     return _fetch_rows(db, query, [session])
@@ -294,11 +294,11 @@ def _count_orphans(db: sqlite3.Connection) -> _OrphanRows:
         return _OrphanRows(tables, is_known=False, counts={}, summary_count=0, migration_count=0)
     counts = {MESSAGES: _count_rows(db, f"{MESSAGES} where session_id is null or session_id = ''")}
     without_message = f"not exists (select 1 from {MESSAGES} b where b.uuid ="  # noqa: S608 - our own names
-    for table in (name for name in TEXT_TABLES if name in tables):
+    for table in (name for name in _TEXT_TABLES if name in tables):
         counts[table] = _count_rows(db, f"{table} where {without_message} {table}.uuid)")
     summary_count = 0
-    if SUMMARIES in tables:
-        summary_count = _count_rows(db, f"{SUMMARIES} where {without_message} leaf_uuid)")
+    if _SUMMARIES in tables:
+        summary_count = _count_rows(db, f"{_SUMMARIES} where {without_message} leaf_uuid)")
     migration_count = _count_rows(db, _MIGRATIONS) if _MIGRATIONS in tables else 0
     for table in set(tables) - _KNOWN_TABLES - {_MIGRATIONS}:
         counts[table] = _count_rows(db, '"' + table.replace('"', '""') + '"')

@@ -21,7 +21,7 @@ from backscroll.model.workspace import Workspace, normalize_path
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.transcript.line_structs import as_text
 
-MAX_PAUSE = timedelta(hours=1)  # a longer pause between prompts without a session id starts a new session
+_MAX_PAUSE = timedelta(hours=1)  # a longer pause between prompts without a session id starts a new session
 MAX_CACHED_SESSIONS = 512
 
 
@@ -77,7 +77,7 @@ class _ReaderState(msgspec.Struct, array_like=True):
         key = _digest(normalize_path(project) if project else "")
         seconds = at.timestamp() if at is not None else 0.0
         series = self.series_by_project.get(key)
-        if series is None or seconds - series.last_at > MAX_PAUSE.total_seconds():
+        if series is None or seconds - series.last_at > _MAX_PAUSE.total_seconds():
             suffix = f"{int(seconds * 1000)}" if at is not None else f"0-{len(self.series_by_project)}"
             series = self.series_by_project[key] = _Series(f"prompts-{suffix}", seconds)
         series.last_at = max(series.last_at, seconds)

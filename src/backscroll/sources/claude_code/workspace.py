@@ -17,7 +17,7 @@ from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript.line_structs import as_text
 from backscroll.sources.claude_code.transcript.state_lines import Facts
 
-MAX_SCANNED_FOLDERS = 192
+_MAX_SCANNED_FOLDERS = 192
 MAX_NAME_CHARS = 200
 _MAX_FILE_NAME = 255
 _TAIL_BYTES = 64 * 1024
@@ -103,7 +103,7 @@ def load_object(path: Path) -> dict[str, Any]:
 def _find_on_disk(name: str, start: str = os.sep) -> str | None:
     """Return an existing folder with this project key. The search prefers long folder names."""
     stack = [(start, name[1:])] if name.startswith("-") else []
-    for _ in range(MAX_SCANNED_FOLDERS):
+    for _ in range(_MAX_SCANNED_FOLDERS):
         if not stack:
             return None
         path, rest = stack.pop()

@@ -22,11 +22,11 @@ from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript.line_structs import ApiMessage, Block, Line
 
 TIMED_TYPES = frozenset({"queue-operation", "file-history-snapshot"})
-MAX_SPANS = 64
-MAX_REQUESTS = 16  # a response follows its request closely
+_MAX_SPANS = 64
+_MAX_REQUESTS = 16  # a response follows its request closely
 # The tool writes some state lines just before a line that it created earlier. A fork takes longer than this.
-MIN_DELAY = timedelta(milliseconds=100)
-MAX_COPY_GAP = timedelta(milliseconds=20)  # between copied lines; an answer of a model takes longer
+_MIN_DELAY = timedelta(milliseconds=100)
+_MAX_COPY_GAP = timedelta(milliseconds=20)  # between copied lines; an answer of a model takes longer
 MAX_SKIPPED_LINES = 8  # that a repeated conversation does not contain
 
 
@@ -48,7 +48,7 @@ class Copies(Struct):
         """Add a request that this session sent."""
         if isinstance(request_id, str):
             self.request_ids[request_id] = None
-            if len(self.request_ids) > MAX_REQUESTS:
+            if len(self.request_ids) > _MAX_REQUESTS:
                 del self.request_ids[next(iter(self.request_ids))]
 
     def may_be_copied(self, line: Line, at: datetime | None, session_id: str) -> bool:
@@ -65,7 +65,7 @@ class Copies(Struct):
         if at is None:
             return
         written_at = self.written_at
-        if written_at is not None and written_at - at >= MIN_DELAY:
+        if written_at is not None and written_at - at >= _MIN_DELAY:
             self._extend(at, at, written_at, None)
         original_id = line.original_session_id or line.session_id
         if original_id != session_id and isinstance(original_id, str) and original_id:
@@ -101,12 +101,12 @@ class Copies(Struct):
                 first_at, last_at = min(span.first_at, first_at), max(span.last_at, last_at)
                 self.spans[index] = replace(span, first_at=first_at, last_at=last_at)
                 return
-        if len(self.spans) < MAX_SPANS:
+        if len(self.spans) < _MAX_SPANS:
             self.spans.append(CopiedLines(first_at, last_at, written_at, session_id, has_new_ids))
 
 
 def _is_next(before: datetime, at: datetime) -> bool:
-    return timedelta() <= at - before <= MAX_COPY_GAP
+    return timedelta() <= at - before <= _MAX_COPY_GAP
 
 
 def state_time(record: dict[str, Any]) -> datetime | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backscroll.model.message import Origin
 from backscroll.model.stream import TitleHint
-from backscroll.sources.claude_code.transcript import message_lines, system_lines
+from backscroll.sources.claude_code.transcript import message_lines, queue, system_lines
 from backscroll.sources.claude_code.transcript.line_structs import as_text
 from backscroll.sources.claude_code.transcript.state import LineContext
 
@@ -43,7 +43,7 @@ def _parse_summary(record: dict[str, Any], origin: Origin, position: str, transc
 
 RECORD_PARSERS: dict[str, _RecordParser] = {
     "summary": _parse_summary,
-    "queue-operation": system_lines.parse_queue_operation,
+    "queue-operation": queue.parse_queue_operation,
     "tool_use": system_lines.parse_bare_tool,
     "tool_result": system_lines.parse_bare_tool,
 }

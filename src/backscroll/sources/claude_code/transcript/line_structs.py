@@ -20,8 +20,8 @@ _NonObject: TypeAlias = list[Any] | str | int | float | bool | None
 RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 
 _EMPTY = Raw(b"")
-MAX_COUNT = 2**53  # larger values are not counts
-MAX_COST_USD = 1e9  # larger values are not costs
+_MAX_COUNT = 2**53  # larger values are not counts
+_MAX_COST_USD = 1e9  # larger values are not costs
 MAX_DEPTH = 24  # nested levels of a result in an unknown form
 _FOUR_INTS = (int, int, int, int)
 
@@ -147,7 +147,6 @@ class LineOrigin(Struct, gc=False):
 
 class ForkedFrom(Struct, gc=False):
     session_id: Any = msgspec.field(default=None, name="sessionId")
-    message_uuid: Any = msgspec.field(default=None, name="messageUuid")
 
 
 class Line(Struct, rename="camel", gc=False):
@@ -224,14 +223,14 @@ def as_text(value: Any) -> str | None:
 def as_count(value: Any) -> int | None:
     """Return the value if it is a valid count."""
     if type(value) is int:
-        return value if 0 <= value < MAX_COUNT else None
-    return int(value) if isinstance(value, float) and 0 <= value < MAX_COUNT else None
+        return value if 0 <= value < _MAX_COUNT else None
+    return int(value) if isinstance(value, float) and 0 <= value < _MAX_COUNT else None
 
 
 def as_cost(cost: Any) -> float | None:
     """Return the value if it is a valid number of dollars."""
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-    return float(cost) if is_number and 0 <= cost < MAX_COST_USD else None
+    return float(cost) if is_number and 0 <= cost < _MAX_COST_USD else None
 
 
 def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
@@ -241,7 +240,7 @@ def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage |
     input_, output = usage.input_tokens, usage.output_tokens
     created, cached = usage.cache_creation_input_tokens, usage.cache_read_input_tokens
     if (type(input_), type(output), type(created), type(cached)) != _FOUR_INTS or not (
-        0 <= input_ | output | created | cached < MAX_COUNT
+        0 <= input_ | output | created | cached < _MAX_COUNT
     ):
         input_, output, created, cached = map(as_count, (input_, output, created, cached))
     nested = usage.cache_creation
@@ -253,7 +252,7 @@ def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage |
             type(minutes) is int
             and type(hour) is int
             and len(nested) == 2
-            and 0 <= minutes | hour < MAX_COUNT
+            and 0 <= minutes | hour < _MAX_COUNT
         ):
             nested_total = minutes + hour
         else:

@@ -8,20 +8,24 @@ that was dequeued is delivered by the next user line, which can have another spe
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.json import Decoder, encode
 
-from backscroll.model.message import Attachment, Origin
-from backscroll.model.stream import SubagentLink
-from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_structs import as_text
+from backscroll.model.message import Attachment, Message, Origin, Role
+from backscroll.readers import lenient_json, timestamps
+from backscroll.sources.claude_code.transcript.line_structs import Block, to_attachment
+from backscroll.sources.claude_code.transcript.subagents import notification_links, parse_report
+
+if TYPE_CHECKING:
+    from backscroll.sources.claude_code.transcript.reader import Transcript
 
 _NOTIFICATION = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
-_TASK_ID = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
-MAX_ENTRIES = 256
+_MAX_ENTRIES = 256
 _SEPARATOR = re.compile(r"[^\S\n]*\n\s*")  # between prompts that are delivered together
-_TOOL_USE_ID = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
+
+_block_decoder: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
 
 class QueuedPrompt(Struct):
@@ -58,7 +62,7 @@ class Queue(Struct):
 
     def _append(self, key: str) -> None:
         self.order.append(key)
-        if len(self.order) > MAX_ENTRIES:
+        if len(self.order) > _MAX_ENTRIES:
             del self.order[0]
 
     def dequeue(self) -> None:
@@ -165,6 +169,79 @@ class Queue(Struct):
         return prompts
 
 
+# Lines of the type "queue-operation"
+
+
+def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
+    """Apply a queue operation. Return True if it contains a prompt."""
+    content = record.get("content")
+    for link in notification_links(content):
+        transcript.link(link)
+        if (
+            report := parse_report(content_text(content))
+        ) is not None:  # its message is written when it is delivered
+            transcript.state.agents.add_report(report)
+    operation = record.get("operation")
+    text = typed_prompt_text(content)
+    if operation == "enqueue" and text.strip():
+        at = timestamps.from_value(record.get("timestamp"))
+        _, attachments = parse_prompt(content)
+        transcript.state.queue.enqueue(QueuedPrompt(f"queued-{id_}", text, at, origin, attachments))
+        return True
+    queue = transcript.state.queue
+    if operation == "enqueue":
+        queue.enqueue_notification()
+    elif operation == "dequeue":
+        queue.dequeue()
+    elif operation == "remove" and (text.strip() or content is None):
+        prompt = queue.remove(text or None)
+        if prompt is not None:
+            emit_queued_prompt(prompt, transcript)
+    elif operation == "remove":
+        queue.remove_notification()
+    elif operation == "popAll":
+        at = timestamps.from_value(record.get("timestamp"))
+        for message_id, words in queue.withdraw(text):  # emitted by a read that ended before this line
+            transcript.replace_emitted([message_id])
+            prompt = QueuedPrompt(f"withdrawn-{message_id}", words, at, origin)
+            emit_queued_prompt(prompt, transcript, role="system", kind="withdrawn")
+    return False
+
+
+def emit_queued_prompt(
+    prompt: QueuedPrompt, transcript: "Transcript", *, role: Role = "user", kind: str = "queued"
+) -> None:
+    """Emit a prompt that has no other line yet."""
+    transcript.tree.set_message_count(transcript.tree.add(prompt.id, None, 0, None), 1)
+    transcript.emit(
+        Message(
+            id=prompt.id,
+            role=role,
+            content=prompt.text,
+            origin=prompt.origin,
+            kind=kind,
+            timestamp=prompt.at,
+            timestamp_source="stored" if prompt.at else None,
+            agent_id=transcript.agent_id,
+            is_sidechain=transcript.agent_id is not None,
+            attachments=prompt.attachments,
+        )
+    )
+
+
+# The content of a prompt
+
+
+def parse_prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
+    """Return the text and the attachments of a queued prompt."""
+    try:
+        blocks = _block_decoder.decode(encode(content)) if isinstance(content, list) else []
+    except lenient_json.FAILURES:
+        blocks = []
+    attachments = (to_attachment(block) for block in blocks if isinstance(block, Block))
+    return content_text(content), tuple(each for each in attachments if each is not None)
+
+
 def typed_prompt_text(content: Any) -> str:
     """Return the text of a queued prompt; empty if the tool queued it, not the user."""
     text = content_text(content)
@@ -193,15 +270,3 @@ def _is_object(text: str) -> bool:
         return isinstance(lenient_json.load(text), dict)
     except lenient_json.FAILURES:
         return False
-
-
-def find_links(content: Any) -> list[SubagentLink]:
-    """Return the links between calls and subagents in a queued notification."""
-    text = as_text(content)
-    if text is None or "<task-id>" not in text:
-        return []
-    tasks, calls = _TASK_ID.findall(text), _TOOL_USE_ID.findall(text)
-    return [
-        SubagentLink(agent_id=task, tool_call_id=call, evidence="queued notification", strength=4)
-        for task, call in zip(tasks, calls, strict=False)
-    ]

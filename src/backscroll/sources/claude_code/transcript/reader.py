@@ -31,7 +31,7 @@ from backscroll.model.stream import (
 )
 from backscroll.model.text import pluralize
 from backscroll.readers import jsonl, timestamps
-from backscroll.sources.claude_code.transcript import state_lines, subagents, system_lines
+from backscroll.sources.claude_code.transcript import queue, state_lines, subagents
 from backscroll.sources.claude_code.transcript.branches import SIDECHAIN, Tree
 from backscroll.sources.claude_code.transcript.copies import TIMED_TYPES, content_key, is_before_2, state_time
 from backscroll.sources.claude_code.transcript.line_parsers import (
@@ -317,7 +317,7 @@ class Transcript:
     def emit_refused_commands(self) -> None:
         """Emit queued commands of which the file contains only the reason for their refusal."""
         for prompt in self.state.queue.take_refused():
-            system_lines.emit_queued_prompt(prompt, self, role="system", kind="command")
+            queue.emit_queued_prompt(prompt, self, role="system", kind="command")
 
     @property
     def results_folder(self) -> Path:
@@ -337,9 +337,9 @@ class Transcript:
     def finish(self) -> Iterator[Item]:
         """Yield what is left: queued prompts, links and the closing."""
         for prompt in self.state.queue.take_undelivered():
-            system_lines.emit_queued_prompt(prompt, self)
+            queue.emit_queued_prompt(prompt, self)
         for prompt in self.state.queue.take_withdrawn():
-            system_lines.emit_queued_prompt(prompt, self, role="system", kind="withdrawn")
+            queue.emit_queued_prompt(prompt, self, role="system", kind="withdrawn")
         if (
             self.agent_id is not None
             and (link := subagents.sidecar_link(self.agent_id, self.sidecar)) is not None

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
 MAX_CACHED_ENTRIES = 512  # per dict; repeats and early results are close to their original in the file
-MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024
-MAX_REJECTIONS = 16  # only those just before an interruption matter
+_MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024
+_MAX_REJECTIONS = 16  # only those just before an interruption matter
 
 
 # One record
@@ -302,11 +302,11 @@ class ReaderState(Struct, array_like=True):
 
     def keep_early_result(self, call_id: str, early: EarlyResult) -> None:
         """Keep a result until its call is read, unless the call already has a result."""
-        if call_id in self.answered or early.size > MAX_EARLY_RESULT_BYTES:
+        if call_id in self.answered or early.size > _MAX_EARLY_RESULT_BYTES:
             return
         self.take_early_result(call_id)
         while self.early and (
-            len(self.early) >= MAX_CACHED_ENTRIES or self.early_size + early.size > MAX_EARLY_RESULT_BYTES
+            len(self.early) >= MAX_CACHED_ENTRIES or self.early_size + early.size > _MAX_EARLY_RESULT_BYTES
         ):
             self.take_early_result(next(iter(self.early)))
         self.early[call_id] = early
@@ -315,7 +315,7 @@ class ReaderState(Struct, array_like=True):
     def keep_rejection(self, call_id: str, node: int, result: EarlyResult) -> None:
         """Keep the result of a rejected call until the next line shows whether the call was running."""
         self.rejections[call_id] = node, result
-        if len(self.rejections) > MAX_REJECTIONS:
+        if len(self.rejections) > _MAX_REJECTIONS:
             del self.rejections[next(iter(self.rejections))]
 
     def take_early_result(self, call_id: str) -> EarlyResult | None:

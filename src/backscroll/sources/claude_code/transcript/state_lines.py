@@ -19,8 +19,8 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     as_text,
 )
 
-MAX_COST_STATES = 1000
-MAX_ROUNDING_USD = 1e-6
+_MAX_COST_STATES = 1000
+_MAX_ROUNDING_USD = 1e-6
 
 
 class CostState(Struct, array_like=True):
@@ -199,13 +199,13 @@ def _add_cost_state(facts: Facts, record: dict[str, Any]) -> None:
     if total is None:
         return
     rest = total - sum(usd for _, usd in models.values())
-    if not models or abs(rest) > MAX_ROUNDING_USD:
+    if not models or abs(rest) > _MAX_ROUNDING_USD:
         models[""] = (0, rest)
     states = facts.cost_states
     started_at = timestamps.from_value(record.get("startTime"))
     if states and states[-1].models == models and states[-1].started_at == started_at:
         return
-    if len(states) == MAX_COST_STATES:
+    if len(states) == _MAX_COST_STATES:
         del states[1]  # the first one shows what a fork started with, the last one is the total
     states.append(CostState(started_at, facts.last_at, models))
 

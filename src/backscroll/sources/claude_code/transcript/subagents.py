@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SAFE_NAME = re.compile(r"[\w-]+")
 _TASK_ID = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
+_TOOL_USE_ID = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
 _USAGE_TAG = re.compile(r"<(subagent_tokens|total_tokens|tool_uses|duration_ms)>([0-9]{1,15})</\1>")
 
@@ -251,6 +252,18 @@ def parse_report(text: str) -> AgentReport | None:
         usage.get("subagent_tokens", usage.get("total_tokens")),
         usage.get("tool_uses"),
     )
+
+
+def notification_links(content: Any) -> list[SubagentLink]:
+    """Return the links between calls and subagents in a queued notification."""
+    text = as_text(content)
+    if text is None or "<task-id>" not in text:
+        return []
+    tasks, calls = _TASK_ID.findall(text), _TOOL_USE_ID.findall(text)
+    return [
+        SubagentLink(agent_id=task, tool_call_id=call, evidence="queued notification", strength=4)
+        for task, call in zip(tasks, calls, strict=False)
+    ]
 
 
 def progress_link(value: Line) -> SubagentLink | None:

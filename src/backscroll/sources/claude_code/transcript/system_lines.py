@@ -1,39 +1,28 @@
-"""Parse lines beside the conversation: notices, attachments, progress, queue operations, bare tool lines."""
+"""Parse lines beside the conversation: notices, attachments, progress, bare tool lines."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
 from backscroll.model.message import Attachment, Message, Origin, Role, ToolCall
 from backscroll.model.problem import Problem
 from backscroll.model.stream import ToolResult
-from backscroll.readers import lenient_json, timestamps
 from backscroll.sources.claude_code.transcript import message_lines, user_text
 from backscroll.sources.claude_code.transcript.line_structs import (
     Attached,
-    Block,
     Line,
     as_text,
     fallback_result_text,
     parse_params,
-    to_attachment,
 )
-from backscroll.sources.claude_code.transcript.queue import (
-    QueuedPrompt,
-    content_text,
-    find_links,
-    typed_prompt_text,
-)
+from backscroll.sources.claude_code.transcript.queue import content_text, parse_prompt, typed_prompt_text
 from backscroll.sources.claude_code.transcript.state import LineContext
-from backscroll.sources.claude_code.transcript.subagents import parse_report, progress_link
+from backscroll.sources.claude_code.transcript.subagents import progress_link
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
-
-_block_decoder: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
 _SUBTYPES_WITHOUT_TEXT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
 _SUBTYPES_WITH_TEXT = frozenset(
@@ -184,7 +173,7 @@ def parse_attachment(context: LineContext) -> None:
     if not _is_typed_prompt(attachment):
         message_lines.add_report(content_text(attachment.get("prompt")), context)
         return
-    text, attachments = _parse_prompt(attachment.get("prompt"))
+    text, attachments = parse_prompt(attachment.get("prompt"))
     if text.strip() or attachments:
         transcript.mark_delivered(text)
         message = context.add_message("user", text, kind="queued", attachments=attachments)
@@ -207,16 +196,6 @@ def _is_typed_prompt(attachment: dict[str, Any]) -> bool:
     return attachment.get("commandMode") in (None, "prompt") and bool(
         typed_prompt_text(attachment.get("prompt"))
     )
-
-
-def _parse_prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
-    """Return the text and the attachments of a queued prompt."""
-    try:
-        blocks = _block_decoder.decode(encode(content)) if isinstance(content, list) else []
-    except lenient_json.FAILURES:
-        blocks = []
-    attachments = (to_attachment(block) for block in blocks if isinstance(block, Block))
-    return content_text(content), tuple(each for each in attachments if each is not None)
 
 
 def _parse_mention(attachment: dict[str, Any]) -> Attachment:
@@ -256,66 +235,6 @@ def parse_progress(context: LineContext) -> None:
         transcript.link(link)
     context.has_subagent_message = transcript.agent_id is None and transcript.progress_agents.add(
         context.value, context.line
-    )
-
-
-# Prompts in the queue
-
-
-def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
-    """Apply a queue operation. Return True if it contains a prompt."""
-    content = record.get("content")
-    for link in find_links(content):
-        transcript.link(link)
-        if (
-            report := parse_report(content_text(content))
-        ) is not None:  # its message is written when it is delivered
-            transcript.state.agents.add_report(report)
-    operation = record.get("operation")
-    text = typed_prompt_text(content)
-    if operation == "enqueue" and text.strip():
-        at = timestamps.from_value(record.get("timestamp"))
-        _, attachments = _parse_prompt(content)
-        transcript.state.queue.enqueue(QueuedPrompt(f"queued-{id_}", text, at, origin, attachments))
-        return True
-    queue = transcript.state.queue
-    if operation == "enqueue":
-        queue.enqueue_notification()
-    elif operation == "dequeue":
-        queue.dequeue()
-    elif operation == "remove" and (text.strip() or content is None):
-        prompt = queue.remove(text or None)
-        if prompt is not None:
-            emit_queued_prompt(prompt, transcript)
-    elif operation == "remove":
-        queue.remove_notification()
-    elif operation == "popAll":
-        at = timestamps.from_value(record.get("timestamp"))
-        for message_id, words in queue.withdraw(text):  # emitted by a read that ended before this line
-            transcript.replace_emitted([message_id])
-            prompt = QueuedPrompt(f"withdrawn-{message_id}", words, at, origin)
-            emit_queued_prompt(prompt, transcript, role="system", kind="withdrawn")
-    return False
-
-
-def emit_queued_prompt(
-    prompt: QueuedPrompt, transcript: "Transcript", *, role: Role = "user", kind: str = "queued"
-) -> None:
-    """Emit a prompt that has no other line yet."""
-    transcript.tree.set_message_count(transcript.tree.add(prompt.id, None, 0, None), 1)
-    transcript.emit(
-        Message(
-            id=prompt.id,
-            role=role,
-            content=prompt.text,
-            origin=prompt.origin,
-            kind=kind,
-            timestamp=prompt.at,
-            timestamp_source="stored" if prompt.at else None,
-            agent_id=transcript.agent_id,
-            is_sidechain=transcript.agent_id is not None,
-            attachments=prompt.attachments,
-        )
     )
 
 

@@ -57,13 +57,13 @@ _DENIED = re.compile(
     | PreToolUse:\S+\ hook\ error:""",
     re.VERBOSE | re.DOTALL,
 )
-MAX_DENIAL_CHARS = 10_000  # a denial quotes the command
+_MAX_DENIAL_CHARS = 10_000  # a denial quotes the command
 _FEEDBACK = re.compile(r"(?:To tell you how to proceed, the|The) user said:\n(.+)", re.DOTALL)
 _FEEDBACK_NOTE = "\n\nNote: The user's next message may contain a correction"
 # Buttons of the dialog for questions. The tool writes the text.
 _BUTTON_PREFIXES = ("The user wants to clarify these questions", "The user has indicated they have provided")
 _SPILL_PATH = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
-MAX_SPILL_BYTES = 32 * 1024 * 1024
+_MAX_SPILL_BYTES = 32 * 1024 * 1024
 _line_prefix = itemgetter(slice(0, 1))
 _result_decoder = msgspec.json.Decoder(ToolUseResult)
 
@@ -161,7 +161,7 @@ def _load_spilled_result(result: str, folder: Path) -> str:
     path = folder / name
     try:
         status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SPILL_BYTES:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_SPILL_BYTES:
             return result
         if folder.is_symlink() or folder.parent.is_symlink():
             return result
@@ -277,7 +277,7 @@ def parse_outcome(result: str, line: Line, *, is_error: bool) -> tuple[Status, D
 
 
 def _is_denied(result: str) -> bool:
-    return _DENIED.match(result, 0, MAX_DENIAL_CHARS) is not None
+    return _DENIED.match(result, 0, _MAX_DENIAL_CHARS) is not None
 
 
 def feedback(result: str, line: Line) -> str | None:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 COMPACTION_START = "This session is being continued from a previous conversation that ran out of context"
 INTERRUPTIONS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 COMMAND_TOOLS = frozenset({"Skill", "SlashCommand"})  # with these the model runs a command
-MAX_UNCONFIRMED_COMMANDS = 16
-MAX_COMMAND_RESULTS = 16
-MAX_LINES_BEFORE_ANSWER = 100  # attachments and output between a command and its answer; 20 are common
+_MAX_UNCONFIRMED_COMMANDS = 16
+_MAX_COMMAND_RESULTS = 16
+_MAX_LINES_BEFORE_ANSWER = 100  # attachments and output between a command and its answer; 20 are common
 
 _KIND_BY_TAG = {
     "command-name": "command",
@@ -256,13 +256,13 @@ class Commands(Struct):
     def add_result(self, id_: str) -> None:
         """Add a line with the result of a command tool."""
         self.result_ids[id_] = None
-        if len(self.result_ids) > MAX_COMMAND_RESULTS:
+        if len(self.result_ids) > _MAX_COMMAND_RESULTS:
             del self.result_ids[next(iter(self.result_ids))]
 
     def add_unconfirmed(self, line_id: str, message: Message) -> None:
         """Keep a message that becomes a prompt if a model turn follows."""
         self.unconfirmed[line_id] = replace(message, role="user", kind=None)
-        if len(self.unconfirmed) > MAX_UNCONFIRMED_COMMANDS:
+        if len(self.unconfirmed) > _MAX_UNCONFIRMED_COMMANDS:
             del self.unconfirmed[next(iter(self.unconfirmed))]
 
 
@@ -338,7 +338,7 @@ def confirm_above(context: "LineContext") -> None:
     """Make a command a prompt if this line answers it, directly or below its output and attachments."""
     tree, unconfirmed = context.transcript.tree, context.transcript.state.commands.unconfirmed
     node = tree.parents[context.node]
-    for _ in range(MAX_LINES_BEFORE_ANSWER):  # a bound, because parents can form a cycle
+    for _ in range(_MAX_LINES_BEFORE_ANSWER):  # a bound, because parents can form a cycle
         if node < 0:
             return
         if tree.ids[node] in unconfirmed:

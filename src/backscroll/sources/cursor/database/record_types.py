@@ -140,7 +140,6 @@ class CodeBlock(Struct, rename="camel", gc=False):
     version: Any = None
     status: Any = None
     bubble_id: Any = None
-    code_block_idx: Any = None
     diff_id: Any = None
     language_id: Any = None
     content: Raw = Raw()

@@ -71,6 +71,7 @@ def _calls(stage: Stage) -> dict[str, Block]:
         "create_backup": {},
         "validate_backup": {"path": backup},
         "restore_backup": {"path": backup},
+        "restore_session": {"refs": [_SESSION]},
         "migrate_session": {"refs": [_SESSION], "target": target},
         "migrate_workspace": {"workspace": str(_workspace(stage)), "target": target},
     }

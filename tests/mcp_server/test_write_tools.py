@@ -66,6 +66,7 @@ def test_annotations_say_what_a_tool_may_change() -> None:
         "create_backup": (False, False, False),
         "validate_backup": (True, False, True),
         "restore_backup": (False, True, True),
+        "restore_session": (False, True, True),
         "migrate_session": (False, True, False),
         "migrate_workspace": (False, True, False),
         "journal_write_entry": (False, False, True),
@@ -249,6 +250,38 @@ def test_the_archive_of_the_server_itself_is_not_replaced(client: WriteClient, s
     assert document["status"] == "nothing_to_do"
     with stage.history() as history:
         assert session.session_id in {one.id for one in history.all_sessions()}
+
+
+# Deleted sessions
+
+
+def test_deleted_sessions_are_restored_and_the_restore_can_be_undone(
+    client: WriteClient, stage: Stage
+) -> None:
+    before = stage.files()
+    for path in stage.transcripts.values():
+        path.unlink()
+    assert client.error("restore_session", source="cursor")["message"] == "No session matches."
+    planned = client.document("restore_session", workspace="ferry")
+    assert (planned["plan"]["session_count"], planned["plan"]["kept_count"]) == (2, 0)
+    result = client.apply("restore_session", workspace="ferry")
+    assert {ref.partition(":")[2] for ref in result["restored"]} == {CLAUDE_ID, OTHER_ID}
+    assert stage.files() == before
+    with stage.history() as history:
+        assert history.list_changes()[0].id == result["change_id"]
+        history.undo_change()
+    assert not any(path.exists() for path in stage.transcripts.values())
+    assert len(client.apply("restore_session", refs=[CLAUDE_ID])["restored"]) == 1
+
+
+def test_a_session_that_cannot_be_restored_is_named(client: WriteClient, stage: Stage) -> None:
+    shutil.rmtree(stage.claude)
+    document = client.document("restore_session", refs=[CLAUDE_ID])
+    assert document["status"] == "nothing_to_do"
+    assert [(one["session_id"], one["code"]) for one in document["plan"]["errors"]] == [
+        (CLAUDE_ID, "not-archived")
+    ]
+    assert client.error("restore_session", refs=["ffff"])["name"] == "SessionNotFoundError"
 
 
 # Moves and copies

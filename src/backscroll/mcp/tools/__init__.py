@@ -10,5 +10,5 @@ search       search_sessions, recall, stats
 commits      sessions_for_commit, sessions_for_code
 journal      journal_context, journal_write_entry, journal_add_reflection, journal_capture_context
 backups      create_backup, validate_backup, restore_backup
-migrations   migrate_session, migrate_workspace
+migrations   restore_session, migrate_session, migrate_workspace
 """

@@ -270,6 +270,11 @@ class RestoreBackup(PlannedArguments, frozen=True, forbid_unknown_fields=True):
     ] = False
 
 
+@_with_filters("source", "workspace")
+class RestoreSession(PlannedArguments, frozen=True, forbid_unknown_fields=True):
+    refs: Refs | None = None
+
+
 class MigrateSession(PlannedArguments, frozen=True, forbid_unknown_fields=True):
     refs: Refs
     target: Target

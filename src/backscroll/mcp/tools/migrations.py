@@ -1,4 +1,4 @@
-"""Tools that move and copy sessions to another folder."""
+"""Tools that restore deleted sessions, and move and copy sessions to another folder."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,19 +6,97 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace, absolute_path
+from backscroll.mcp.tools.arguments import MigrateSession, MigrateWorkspace, RestoreSession, absolute_path
 from backscroll.mcp.tools.plans import NotAppliedError, Plan, run_planned, shell_command
 from backscroll.mcp.tools.results import ToolAnswer
 from backscroll.model.change import ChangePlan
 from backscroll.model.text import one_line, pluralize
-from backscroll.model.transfer import MigrateError, MigrateResult, MigrationPlan, PlannedSession
+from backscroll.model.transfer import (
+    MigrateError,
+    MigrateResult,
+    MigrationPlan,
+    PlannedSession,
+    RestoreSessionsPlan,
+)
 
 MAX_SESSIONS = 30  # listed in a plan or result
 MAX_CHANGE_LINES = 12  # of one session
 MAX_TITLE_CHARS = 100
 MAX_PATH_CHARS = 500
+
+
+def restore_session(call: Call, arguments: RestoreSession) -> ToolAnswer:
+    def make_plan() -> Plan:
+        call.history.sync(call.report_progress)
+        filter_ = call.filter(arguments)
+        if not arguments.refs:
+            filter_ = replace(filter_, is_gone=True)
+        return _Restore(call.history.transfers.plan_restores(arguments.refs or (), filter=filter_))
+
+    return run_planned(call, "restore_session", arguments, make_plan)
+
+
+class _Restore(Plan):
+    """Sessions to restore."""
+
+    def __init__(self, plan: RestoreSessionsPlan) -> None:
+        self._plan = plan
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._plan.added
+
+    @property
+    def paths(self) -> list[str | Path]:
+        changes = self._plan.changes
+        files = (file.path for file in changes.files)
+        return list(dict.fromkeys([*files, *(row.database for row in changes.rows)]))
+
+    @property
+    def command(self) -> Sequence[str]:
+        return ["restore-session", *(one.session.ref for one in self._plan.added)]
+
+    def describe(self, call: Call) -> ToolAnswer:
+        plan = self._plan
+        lines = [f"Restore {pluralize(len(plan.added), 'session')}"]
+        for one in plan.added[:MAX_SESSIONS]:
+            lines += _session_lines(call, one, with_changes=len(plan.added) == 1)
+        lines += _more_line(plan.added)
+        if plan.kept:
+            lines.append(f"  nothing is missing: {pluralize(len(plan.kept), 'session')}")
+        errors = [one.error for one in plan.refused]
+        lines += _error_lines(call, errors)
+        document = {
+            "session_count": len(plan.added),
+            "sessions": [_session_document(call, one) for one in plan.added[:MAX_SESSIONS]],
+            "kept_count": len(plan.kept),
+            "errors": _error_documents(call, errors),
+        }
+        return ToolAnswer("\n".join(lines), document)
+
+    def apply(self, call: Call) -> ToolAnswer:
+        # Planned again: the plan reads from the archive that the other call had open.
+        transfers = call.history.transfers
+        result = transfers.restore_all(transfers.plan_restores([one.session.ref for one in self._plan.added]))
+        lines = [f"Restored {pluralize(len(result.restored), 'session')}"]
+        lines += [f"  {ref}" for ref in result.restored[:MAX_SESSIONS]]
+        lines += [*_more_line(result.restored), *_error_lines(call, result.errors)]
+        change = result.change
+        document = {
+            "restored": list(result.restored),
+            "file_count": len(result.files),
+            "row_count": result.row_count,
+            "errors": _error_documents(call, result.errors),
+            "change_id": change.id if change is not None else None,
+        }
+        if change is None:
+            hint = "Nothing was changed. Remove the cause, then call again with the same plan_id."
+            raise NotAppliedError(ToolAnswer("\n".join(lines), document, (hint,)))
+        undo = shell_command([*call.options.command, "undo", change.id])
+        return ToolAnswer("\n".join(lines), document, (f"To revert it, run: {undo}",))
 
 
 def migrate_session(call: Call, arguments: MigrateSession) -> ToolAnswer:

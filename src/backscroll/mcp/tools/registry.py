@@ -187,6 +187,18 @@ _WRITE_TOOLS = (
         effect="changes",
     ),
     Tool(
+        name="restore_session",
+        title="Restore deleted sessions",
+        description="Write sessions that their tool has deleted back to its store, so that it resumes them:"
+        " those of refs, else all that match. Returns a plan first; changes files when called again with"
+        " plan_id. Can be undone.",
+        search_hint="backscroll bring back a deleted or lost session",
+        arguments=arguments.RestoreSession,
+        result=results.PlanAnswer,
+        run=migrations.restore_session,
+        effect="changes",
+    ),
+    Tool(
         name="migrate_session",
         title="Move or copy sessions",
         description="Move or copy sessions to another folder, so that their tool lists and resumes them"

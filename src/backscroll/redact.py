@@ -111,6 +111,10 @@ class Redactor:
             at = secret.end
         return "".join([*out, self._replace_known(data[at:].decode("utf-8", "replace"), location)])
 
+    def redact_value(self, value: Any, location: SecretLocation) -> Any:
+        """Redact all strings of a JSON value, keys included."""
+        return _with_strings(value, lambda text, name: self.redact_text(text, location, name))
+
     def _redact_partial(self, text: str, location: SecretLocation) -> str:
         """Replace the start of a known secret at the end of a truncated title or preview."""
         whole = text.rstrip("… ")
@@ -121,10 +125,6 @@ class Redactor:
                 if whole.endswith(value[:size]):
                     return whole[: len(whole) - size] + self._use(known, location)
         return text
-
-    def redact_value(self, value: Any, location: SecretLocation) -> Any:
-        """Redact all strings of a JSON value, keys included."""
-        return _with_strings(value, lambda text, name: self.redact_text(text, location, name))
 
     def _find(self, name: str, text: str) -> list[Secret]:
         """Return the secrets in a text. A value whose name denotes a secret may be one as a whole."""

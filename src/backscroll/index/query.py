@@ -5,7 +5,7 @@ is searched for as words.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import get_args
 
@@ -157,6 +157,10 @@ class Query(Struct, frozen=True):
             since=_latest(self.since, _milliseconds(since)),
             until=_earliest(self.until, _milliseconds(until)),
         )
+
+    def within(self, sessions: Iterable[int]) -> "Query":
+        """Return the query for these sessions and subagents only."""
+        return replace(self, clauses=(*self.clauses, Clause((SessionIds(frozenset(sessions)),))))
 
 
 def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[PlainTerm] | None]) -> Query:

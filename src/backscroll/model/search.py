@@ -244,6 +244,11 @@ def searchable_text(message: Message) -> str:
     return "\n".join(part for part in (tool.name, asked, message.content, tool.result) if part)
 
 
+def annotations_time(summary: SessionSummary) -> datetime | None:
+    """Return when a note was last written or edited; without notes, the last activity of the session."""
+    return max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
+
+
 def annotations_text(summary: SessionSummary) -> str:
     """Return what the user added to a session, a line or more each: title, tags and notes."""
     title = summary.title if summary.original_title is not None else None

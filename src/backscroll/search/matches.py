@@ -8,7 +8,7 @@ from msgspec import Struct
 from backscroll.archive.archive import Archive
 from backscroll.archive.query.messages import MessageInSession, MessageKey
 from backscroll.index.highlights import Span, SpanStream, make_snippet
-from backscroll.index.query import Clause, Query, SessionIds, Word
+from backscroll.index.query import Clause, Query, Word
 from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
 from backscroll.model.export import SecretLocation
@@ -125,7 +125,7 @@ class Redaction:
         """
         sessions = {*sessions, *self._archive.sessions.parents_of(sessions).values()}
         names = Clause(tuple(Word(name) for name in _SECRET_NAMES))
-        query = Query((names, Clause((SessionIds(frozenset(sessions)),))))
+        query = Query((names,)).within(sessions)
         limit = _BASE_SECRET_MESSAGES + _SECRET_MESSAGES_PER_SESSION * len(sessions)
         limit = min(limit, _MAX_SECRET_MESSAGES)
         hits = self._index.search(query, limit=limit, by="message", with_counts=False).hits

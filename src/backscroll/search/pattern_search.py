@@ -16,11 +16,11 @@ from backscroll.archive.archive import Archive
 from backscroll.archive.query.messages import MessageInSession, MessageKey
 from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.index.pattern import Pattern, exact, regex, required_literals
-from backscroll.index.query import Clause, Filter, Query, SessionIds
+from backscroll.index.query import Filter, Query
 from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
 from backscroll.model.message import ANNOTATIONS_POSITION
-from backscroll.model.search import SearchRequest, SearchResult
+from backscroll.model.search import SearchRequest, SearchResult, annotations_time
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 from backscroll.search.matches import (
@@ -202,8 +202,7 @@ def _count_matches(
     """Count the matching messages of each session. Stops after a time limit, so counts may be too low."""
     deadline = time.perf_counter() + COUNT_TIMEOUT_SECONDS
     counts: Counter[int] = Counter()
-    sessions = Clause((SessionIds(frozenset(each.hit.session for each in found)),))
-    within = replace(query, clauses=(*query.clauses, sessions))
+    within = query.within(each.hit.session for each in found)
     for batch in batches(index.candidates(pattern, within, refine=False) if found else ()):
         found_messages = verify(archive, batch, pattern, titles, is_counting=True)
         counts.update(each.hit.session for each in found_messages)
@@ -287,8 +286,8 @@ def _attributes(found: FoundMessage) -> _Match:
     """Return the attributes that the index has of a message."""
     message, summary = found.message.message, found.message.summary
     if found.hit.position == ANNOTATIONS_POSITION:
-        last = max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
-        return _Match(found.hit.session, "note", "", False, False, to_milliseconds(last))
+        at = to_milliseconds(annotations_time(summary))
+        return _Match(found.hit.session, "note", "", False, False, at)
     tool = message.tool
     return _Match(
         session=found.hit.session,

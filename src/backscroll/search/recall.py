@@ -22,7 +22,7 @@ from backscroll.documents import to_document
 from backscroll.errors import UsageError
 from backscroll.index.highlights import find_spans, make_snippet
 from backscroll.index.languages import detect_language, inflections
-from backscroll.index.query import Clause, Filter, Query, SessionIds, Word
+from backscroll.index.query import Clause, Filter, Query, Word
 from backscroll.index.store import Index
 from backscroll.model.message import ANNOTATIONS_POSITION, Message, Role
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult
@@ -207,7 +207,7 @@ def _find_candidates(
 
 def _find_prose(index: Index, clauses: tuple[Clause, ...], sessions: frozenset[int]) -> dict[int, list[int]]:
     """Return the positions of prose with some of the words in each session, best first."""
-    query = Query((*clauses, _PROSE, Clause((SessionIds(sessions),))))
+    query = Query((*clauses, _PROSE)).within(sessions)
     result = index.search(query, limit=_MAX_PROSE_HITS, by="message", match_any=True, with_counts=False)
     positions: defaultdict[int, list[int]] = defaultdict(list)
     for hit in result.hits:

@@ -193,7 +193,7 @@ class Search:
         parsed = resolve_filters(archive, _parse(query, pattern, filter_query))
         if pattern == "words":
             refs = archive.sessions.ids_with_subagents(summary)
-            hits = index.find_messages(_within(parsed, refs), limit=MAX_MATCHES, requires_all=requires_all)
+            hits = index.find_messages(parsed.within(refs), limit=MAX_MATCHES, requires_all=requires_all)
             return SessionMatches(_locations(hits, refs), is_complete=len(hits) < MAX_MATCHES)
         compiled = compile_pattern(query, pattern, ignore_case=True)
         return _find_pattern(archive, index, compiled, parsed, summary)
@@ -377,7 +377,7 @@ def _find_second_matches(
     """
     if not found:
         return {}
-    within = _within(query, found)
+    within = query.within(found)
     hits = index.search(within, limit=_MAX_SECOND_HITS, by="message", match_any=True, with_counts=False).hits
     candidates: defaultdict[int, list[Hit]] = defaultdict(list)
     for hit in hits:
@@ -425,15 +425,11 @@ def _find_pattern(
     refs = archive.sessions.ids_with_subagents(summary)
     titles = TitleMatcher(archive, pattern)
     found: list[Hit] = []
-    for batch in batches(index.candidates(pattern, _within(filters, refs), refine=False)):
+    for batch in batches(index.candidates(pattern, filters.within(refs), refine=False)):
         if len(found) >= MAX_MATCHES or time.perf_counter() > deadline:
             return SessionMatches(_locations(found, refs), is_complete=False)
         found += [each.hit for each in verify(archive, batch, pattern, titles, is_counting=True)]
     return SessionMatches(_locations(found, refs))
-
-
-def _within(query: Query, sessions: Iterable[int]) -> Query:
-    return replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(sessions)),))))
 
 
 def _locations(hits: Iterable[Hit], refs: Mapping[int, str]) -> tuple[tuple[str, int], ...]:

@@ -12,7 +12,7 @@ import msgspec
 
 from backscroll.index.documents import EncodedMessage, IndexMessage, encode_message
 from backscroll.model.message import ANNOTATIONS_POSITION, Message
-from backscroll.model.search import annotations_text, paths_of, searchable_text
+from backscroll.model.search import annotations_text, annotations_time, paths_of, searchable_text
 from backscroll.model.session import SessionSummary
 
 FRAME_CHARS = 1024 * 1024  # documents are written in frames of about this size
@@ -61,7 +61,7 @@ def annotations_document(summary: SessionSummary) -> IndexMessage | None:
     text = annotations_text(summary)
     if not text:
         return None
-    last = max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
+    last = annotations_time(summary)
     at = int(last.timestamp() * 1000) if last is not None else None
     return IndexMessage(position=ANNOTATIONS_POSITION, role="note", at=at, text=text)
 

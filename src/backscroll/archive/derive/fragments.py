@@ -25,7 +25,8 @@ _QUERY = (
     " u.path, u.is_gone, f.status <> 'current', f.is_subagent"
     " from fragment f join unit u on u.id = f.unit_id where length(f.closing)"
 )
-_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
+# The session of a subagent.
+PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
 class Fragment(msgspec.Struct):
@@ -48,7 +49,7 @@ class Fragment(msgspec.Struct):
 def session_fragments(db: sqlite3.Connection, session: SessionKey) -> list[Fragment]:
     """Return every fragment of a session, best first."""
     rows = db.execute(
-        f"{_QUERY} and f.external_id = ? and f.platform = ? and (not f.is_subagent or {_PARENT} is null)",
+        f"{_QUERY} and f.external_id = ? and f.platform = ? and (not f.is_subagent or {PARENT} is null)",
         [session.id, session.platform],
     )
     return sorted(map(_from_row, rows), key=_rank)
@@ -57,7 +58,7 @@ def session_fragments(db: sqlite3.Connection, session: SessionKey) -> list[Fragm
 def subagent_fragments(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Fragment]]:
     """Return the fragments of every subagent of a session that has a unit of its own, best first."""
     rows = db.execute(
-        f"{_QUERY} and {_PARENT} = ? and f.platform = ? and f.is_subagent = 1",
+        f"{_QUERY} and {PARENT} = ? and f.platform = ? and f.is_subagent = 1",
         [session.id, session.platform],
     )
     found: dict[str, list[Fragment]] = {}

@@ -19,6 +19,7 @@ from backscroll.archive.derive.copies import is_undone_copy
 from backscroll.archive.derive.counts import FragmentCounts, RollupWriter, SessionTotals, count_fragment
 from backscroll.archive.derive.fragments import (
     MAX_TITLE_CHARS,
+    PARENT,
     Fragment,
     are_gone,
     closing_from_subagents,
@@ -459,7 +460,6 @@ _CHANGES = (
     " from fragment f left join changed c on c.fragment_id = f.id"
     " left join recopied r on r.fragment_id = f.id where f.platform = :platform and "
 )
-_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
 class _Fields(NamedTuple):
@@ -539,10 +539,10 @@ def _first_changes(db: sqlite3.Connection, session: SessionKey) -> dict[_AgentId
     """Return the first changed position of a session and of each subagent; None if nothing changed."""
     key = {"id": session.id, "platform": session.platform}
     groups: dict[_AgentId, list[_Change]] = {None: []}
-    own = f"f.external_id = :id and (not f.is_subagent or {_PARENT} is null)"
+    own = f"f.external_id = :id and (not f.is_subagent or {PARENT} is null)"
     for _, *change in db.execute(_CHANGES + own, key):
         groups[None].append(_Change(*change))
-    subagents = f"{_PARENT} = :id and f.is_subagent = 1"
+    subagents = f"{PARENT} = :id and f.is_subagent = 1"
     for agent_id, *change in db.execute(_CHANGES + subagents, key):
         groups.setdefault(agent_id, []).append(_Change(*change))
     return {agent_id: _first_change(changes) for agent_id, changes in groups.items()}

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.connection import text_list
+from backscroll.archive.derive.fragments import PARENT
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.delta import BodyReader
@@ -24,8 +25,7 @@ _COLUMNS = (  # of an `Original`
     "u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key, u.fingerprint, u.is_gone"
 )
 _FRAGMENTS = "fragment f join unit u on u.id = f.unit_id"
-_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
-_OF_SESSION = f"(f.external_id = :id and not f.is_subagent or {_PARENT} = :id)"
+_OF_SESSION = f"(f.external_id = :id and not f.is_subagent or {PARENT} = :id)"
 _HAS_FILE = "exists (select 1 from raw_segment r where r.unit_id = u.id)"
 RowKeys = Callable[[str], Sequence[str]]  # the keys that the row of a location can have
 ResultCallIds = Callable[[bytes], Iterable[str]]  # the tool calls that have their result in a record
@@ -205,7 +205,7 @@ class Originals:
         rows = self._db.execute(
             "select distinct u.source, u.root, u.path, f.store, u.is_gone from fragment f"  # noqa: S608
             " join unit u on u.id = f.unit_id where f.platform = ? and f.external_id = ?"
-            f" and (not f.is_subagent or {_PARENT} is null)",
+            f" and (not f.is_subagent or {PARENT} is null)",
             [*session],
         )
         found = [Store(source, root, path, kind, bool(gone)) for source, root, path, kind, gone in rows]
@@ -233,7 +233,7 @@ class OriginalRecords:
         session_id = summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id
         rows = db.execute(
             f"select distinct u.id, u.path from {_FRAGMENTS}"  # noqa: S608
-            f" where f.platform = :platform and (f.external_id = :id or {_PARENT} = :id)",
+            f" where f.platform = :platform and (f.external_id = :id or {PARENT} = :id)",
             {"platform": summary.platform, "id": session_id},
         ).fetchall()
         self._units = {path: unit_id for unit_id, path in rows}

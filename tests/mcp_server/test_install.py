@@ -240,8 +240,8 @@ def test_nothing_changes_without_confirmation(tmp_path: Path) -> None:
 def test_without_a_terminal_install_requires_yes(tmp_path: Path) -> None:
     result = backscroll("mcp", "install", "claude-code", HOME=str(tmp_path))
     assert (result.code, result.err.strip()) == (
-        1,
-        "Not a terminal: pass --yes to confirm. Nothing was changed.",
+        2,
+        "Not a terminal: pass --yes to confirm.",
     )
 
 

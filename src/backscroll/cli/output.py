@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec import Struct
@@ -15,6 +15,10 @@ from msgspec import Struct
 from backscroll.cli.startup import Setup
 from backscroll.errors import BackscrollError, UsageError
 from backscroll.render.terminal_text import Style
+
+if TYPE_CHECKING:
+    from backscroll.config.settings_file import SettingsChange
+
 
 Color = Literal["auto", "always", "never"]
 BATCH_LINES = 200  # lines per write
@@ -119,6 +123,24 @@ def confirm(question: str, *, yes: bool, has_dry_run: bool = True) -> None:
     if not click.confirm(question, err=True):
         click.echo("Nothing was changed.", err=True)
         sys.exit(1)
+
+
+def apply_settings_change(
+    change: SettingsChange, question: str, *, yes: bool, dry_run: bool | None = None
+) -> bool:
+    """Show a change of a tool's settings, ask and apply it. Return False for a dry run."""
+    click.echo(f"{change.path}:")
+    for line in change.lines:
+        click.echo(line)
+    if dry_run:
+        click.echo("Nothing was changed (dry run).")
+        return False
+    confirm(question, yes=yes, has_dry_run=dry_run is not None)
+    backup = change.apply()
+    click.echo(f"Wrote {change.path}" if change.after is not None else f"Deleted {change.path}")
+    if backup is not None:
+        click.echo(f"  backup: {backup}")
+    return True
 
 
 def write_json(document: dict[str, Any]) -> None:

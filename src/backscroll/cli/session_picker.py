@@ -19,6 +19,7 @@ import click
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line
 from backscroll.render.humanize import format_age
+from backscroll.render.session_header import searchable_text
 from backscroll.render.terminal_text import Style, cell_width, pad, truncate
 
 MAX_ROWS = 12
@@ -73,7 +74,7 @@ class Picker:
         """Show the sessions that contain all words, in any case."""
         self.query = query
         self.selected = 0
-        self._texts = self._texts or [_searchable_text(session) for session in self._sessions]
+        self._texts = self._texts or [searchable_text(session) for session in self._sessions]
         words = query.casefold().split()
         self.matches = [
             session
@@ -107,19 +108,6 @@ class Picker:
         """Return the positions to show, with the selection among them."""
         start = max(0, min(self.selected - rows // 2, len(self.matches) - rows))
         return range(start, min(start + rows, len(self.matches)))
-
-
-def _searchable_text(session: SessionSummary) -> str:
-    parts = (
-        session.title,
-        session.workspace_name,
-        session.source,
-        session.id,
-        session.git_branch,
-        session.first_message_preview,
-        " ".join(f"#{tag}" for tag in session.tags),
-    )
-    return "\n".join(part for part in parts if part).casefold()
 
 
 class _Screen:

@@ -46,9 +46,8 @@ from backscroll.highlights.sentences import (
 from backscroll.journal.material import Exchange, Material, Statement, exchanges, joined
 from backscroll.model.journal import SECTION_TITLES, JournalEntry, Quote, SectionName
 from backscroll.model.message import ToolCall
-from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.humanize import short_id
+from backscroll.render.humanize import short_ref
 from backscroll.render.markdown import code_span
 from backscroll.render.tool_calls import path_params
 
@@ -303,12 +302,10 @@ def _commit_section(material: Material, zone: tzinfo | None) -> str:
         models = ", ".join(session.models)
         start = short_time(session.created_at, at.date(), zone)
         facts = ", ".join(filter(None, (models, start)))
-        items.append(f"Session {code_span(_short_ref(session))} {title}" + (f" ({facts})" if facts else ""))
+        items.append(
+            f"Session {code_span(short_ref(session.ref))} {title}" + (f" ({facts})" if facts else "")
+        )
     return bullet_list(items)
-
-
-def _short_ref(session: SessionSummary) -> str:
-    return f"{session.ref.partition(':')[0]}:{short_id(session.id)}"
 
 
 def entry_text(entry: JournalEntry, zone: tzinfo | None) -> str:

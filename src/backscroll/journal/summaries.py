@@ -23,6 +23,7 @@ from backscroll.journal.files import (
 from backscroll.model.dates import midnight, parse_date_range
 from backscroll.model.journal import SECTION_TITLES, PeriodKind
 from backscroll.model.text import pluralize
+from backscroll.render.humanize import short_sha
 
 _QUARTER = re.compile(r"(\d{4})-?Q([1-4])", re.IGNORECASE)
 _WEEK = re.compile(r"(\d{4})-?W(\d{2})", re.IGNORECASE)
@@ -47,7 +48,6 @@ _HEADING = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
 _SECTION = re.compile(r"^### (?P<title>.+)$", re.MULTILINE)
 _ITEM = re.compile(r"^- ", re.MULTILINE)
 _OUTCOME = re.compile(r"^Outcome: (.+)$", re.MULTILINE)
-_SHA_CHARS = 9
 # Items of a section, and whether they keep their nested lines.
 _MAX_ITEMS: dict[PeriodKind, int] = {"day": 50, "week": 50, "month": 40, "quarter": 40, "year": 60}
 _DETAILED: tuple[PeriodKind, ...] = ("day", "week")
@@ -213,7 +213,7 @@ def _records(day: str, path: Path) -> Iterator[_Record]:
 def _commit_item(record: _Record, period: Period) -> str:
     time, _, subject = record.title.partition(" ")
     when = time if period.kind == "day" else record.day
-    line = f"{when} {subject} (`{record.sha[:_SHA_CHARS]}`)"
+    line = f"{when} {subject} (`{short_sha(record.sha)}`)"
     outcome = _OUTCOME.search(record.sections.get(SECTION_TITLES["summary"], ""))
     if outcome is not None and period.kind in _DETAILED:
         line += f"\n  - {outcome[1]}"

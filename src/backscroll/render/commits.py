@@ -16,10 +16,9 @@ from backscroll.model.commit import (
 )
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, sanitize
-from backscroll.render.humanize import format_usd, short_id
+from backscroll.render.humanize import format_usd, short_id, short_ref, short_sha
 from backscroll.render.terminal_text import Style, cell_width, pad, truncate
 
-_SHA_CHARS = 9
 _PROMPT_CHARS = 200
 _PIPE_PROMPT_CHARS = 500  # in tab-separated rows
 _TITLE_CHARS = 60
@@ -79,15 +78,13 @@ def commit_lines(
 
 def _commit_head(commit: CommitSummary, style: Style) -> str:
     at = commit.at.astimezone()
-    return f"{style('accent', commit.sha[:_SHA_CHARS])}  {style('dim', f'{at:%Y-%m-%d %H:%M}')}"
+    return f"{style('accent', short_sha(commit.sha))}  {style('dim', f'{at:%Y-%m-%d %H:%M}')}"
 
 
 def _session_head(session: LinkedSession, titles: Mapping[str, SessionSummary], style: Style) -> str:
-    source = session.session_ref.partition(":")[0]
     summary = titles.get(session.session_ref)
     title = summary.title or summary.first_message_preview or "" if summary is not None else ""
-    ref = f"{source}:{short_id(session.session_id)}"
-    return f"{session.score:.2f}  {ref}  {one_line(title, _TITLE_CHARS)}".rstrip()
+    return f"{session.score:.2f}  {short_ref(session.session_ref)}  {one_line(title, _TITLE_CHARS)}".rstrip()
 
 
 def blame_document(lines: Sequence[BlameLine]) -> dict[str, Any]:
@@ -139,7 +136,7 @@ def blame_terminal_lines(
 def _blame_heading(
     line: BlameLine, titles: Mapping[str, SessionSummary], style: Style, width: int
 ) -> Iterator[str]:
-    sha = line.sha[:_SHA_CHARS] if line.sha is not None else _UNCOMMITTED
+    sha = short_sha(line.sha) if line.sha is not None else _UNCOMMITTED
     date = f"{line.at.astimezone():%Y-%m-%d}" if line.at is not None else ""
     name, title = _line_author(line, titles)
     date = date if cell_width(f"{sha}  {date}  {name}") <= width else ""
@@ -159,10 +156,9 @@ def _line_author(line: BlameLine, titles: Mapping[str, SessionSummary]) -> tuple
     """Return who wrote a line: a session and its title, or the author of the commit."""
     if line.session_ref is None:
         return f"({_NO_SESSION})", line.author or ""
-    source, _, id_ = line.session_ref.partition(":")
     summary = titles.get(line.session_ref)
     title = summary.title or summary.first_message_preview or "" if summary is not None else ""
-    return f"{source}:{short_id(id_)}", title
+    return short_ref(line.session_ref), title
 
 
 def survival_document(rows: Sequence[SurvivalRow]) -> dict[str, Any]:

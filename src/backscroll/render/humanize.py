@@ -1,4 +1,4 @@
-"""Short forms of ages, counts, costs, durations, percentages and ids."""
+"""Short forms of ages, counts, costs, durations, percentages, ids and hashes."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from backscroll.model.statistics import Sums
 
 SUBAGENT_MARK = "⤷ "  # before the title
+_SHA_CHARS = 9
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _AGE_UNITS = (("y", 31_557_600), ("mo", 2_629_800), ("w", 604_800), ("d", 86_400), ("h", 3600), ("min", 60))
 
@@ -88,3 +89,14 @@ def short_id(id_: str, parent_ref: str | None = None) -> str:
     if parent_id and id_.startswith(f"{parent_id}-"):
         return sanitize(f"{parent_id[:8]}/{id_.removeprefix(f'{parent_id}-')}")
     return sanitize(id_[:8] if set(id_[:8]) <= _HEX_DIGITS else id_)
+
+
+def short_ref(ref: str) -> str:
+    """Return a ref with a short id."""
+    source, _, id_ = ref.partition(":")
+    return f"{source}:{short_id(id_)}"
+
+
+def short_sha(sha: str) -> str:
+    """Return the start of a commit's hash."""
+    return sha[:_SHA_CHARS]

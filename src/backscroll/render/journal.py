@@ -5,8 +5,8 @@ from typing import Any
 from backscroll.documents import to_document
 from backscroll.model.journal import SECTION_TITLES, BackfillResult, JournalEntry, JournalResult, Quote
 from backscroll.model.text import pluralize
+from backscroll.render.humanize import short_sha
 
-_SHA_CHARS = 9
 _SKIP_REASONS = {"merge": "is a merge: no entry", "journal-only": "changes only the journal: no entry"}
 
 
@@ -47,7 +47,7 @@ def without_markers(text: str) -> str:
 
 def result_line(result: JournalResult) -> str:
     """Return what was done for a commit, as one line."""
-    sha = result.sha[:_SHA_CHARS]
+    sha = short_sha(result.sha)
     if result.skipped in _SKIP_REASONS:
         return f"{sha} {_SKIP_REASONS[result.skipped]}."
     if result.skipped == "edited":

@@ -31,6 +31,16 @@ def session_label(summary: SessionSummary) -> str:
     return f"{label} in {workspace}" if workspace else label
 
 
+def searchable_text(summary: SessionSummary) -> str:
+    """Return what a list finds while the user types, in lower case."""
+    parts = (
+        summary.title, summary.original_title, summary.workspace_path, summary.workspace_name,
+        summary.git_branch, summary.ref, summary.first_message_preview,
+        *(f"#{tag}" for tag in summary.tags), *summary.models,
+    )  # fmt: skip
+    return "\n".join(part for part in parts if part).casefold()
+
+
 def format_time(at: datetime | None, *, is_inferred: bool = False, zone: tzinfo | None = UTC) -> str:
     """Return a time, with ``~`` before an inferred one; empty if unknown. The zone None is local time."""
     if at is None:

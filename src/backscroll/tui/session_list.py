@@ -25,6 +25,7 @@ from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.annotations import format_tags, starred_title
 from backscroll.render.humanize import compact_count, format_age
+from backscroll.render.session_header import searchable_text
 from backscroll.render.terminal_text import truncate, wrap_spans
 from backscroll.tui.colors import component_styles
 
@@ -104,7 +105,7 @@ class SessionListModel:
         candidates: Iterable[SessionSummary] = self.summaries
         if words := list_filter.text.casefold().split():
             if self._searchable_texts is None:
-                self._searchable_texts = list(map(_searchable_text, self.summaries))
+                self._searchable_texts = list(map(searchable_text, self.summaries))
             pairs = zip(self.summaries, self._searchable_texts, strict=True)
             candidates = (one for one, text in pairs if all(word in text for word in words))
         selected = [
@@ -129,15 +130,6 @@ class SessionListModel:
 
 def _folder_name(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
-
-
-def _searchable_text(summary: SessionSummary) -> str:
-    parts = (
-        summary.title, summary.original_title, summary.workspace_path, summary.workspace_name,
-        summary.git_branch, summary.ref, summary.first_message_preview,
-        *(f"#{tag}" for tag in summary.tags), *summary.models,
-    )  # fmt: skip
-    return "\n".join(part for part in parts if part).casefold()
 
 
 def _sort(summaries: list[SessionSummary], order: Order) -> list[SessionSummary]:

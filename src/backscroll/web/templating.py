@@ -29,6 +29,7 @@ from backscroll.render.humanize import (
     format_remaining,
     format_size,
     format_usd,
+    short_sha,
 )
 from backscroll.render.session_header import format_time, session_title
 from backscroll.web.served_history import served_history
@@ -73,6 +74,7 @@ def _environment() -> Environment:
         "number": lambda number: f"{number:,}",
         "percent": format_percent,
         "remaining": format_remaining,
+        "short_sha": short_sha,
         "size": format_size,
         "title_of": session_title,
         "usd": format_usd,

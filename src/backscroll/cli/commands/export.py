@@ -26,6 +26,7 @@ from backscroll.history.history import History
 from backscroll.model.export import FORMATS, SECRET_CATEGORIES, Format, SecretCategory, format_of_file
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import pluralize, sanitize
+from backscroll.render.humanize import short_ref
 from backscroll.render.json import secrets_document
 
 _STANDARD_OUTPUT = Path("-")
@@ -254,17 +255,12 @@ def _report_redactions(redactor: Redactor) -> None:
         positions: dict[str, list[str]] = {}
         for location in secret.locations[:MAX_LOCATIONS]:
             position = "header" if location.position is None else str(location.position)
-            positions.setdefault(_short_ref(location.ref), []).append(position)
+            positions.setdefault(short_ref(location.ref), []).append(position)
         sessions = ", ".join(f"{ref} ({', '.join(found)})" for ref, found in positions.items())
         hidden = len(secret.locations) - MAX_LOCATIONS
         more = f" and {hidden:,} more" if hidden > 0 else ""
         times = f", {secret.count:,} times" if secret.count > 1 else ""
         click.echo(sanitize(f"  {secret.kind} #{secret.number}{times}: {sessions}{more}"), err=True)
-
-
-def _short_ref(ref: str) -> str:
-    source, _, id_ = ref.partition(":")
-    return f"{source}:{id_[:8]}"
 
 
 @click.command("secrets")

@@ -11,12 +11,11 @@ from msgspec import to_builtins
 
 from backscroll.cli.app import CommandGroup
 from backscroll.cli.options import LazyChoice, json_option
-from backscroll.cli.output import confirm, write_json
+from backscroll.cli.output import apply_settings_change, confirm, write_json
 from backscroll.cli.startup import Setup
 from backscroll.model.text import pluralize
 
 if TYPE_CHECKING:
-    from backscroll.config.settings_file import SettingsChange
     from backscroll.history.history import History
     from backscroll.history.hooks import GitHookChange
     from backscroll.model.hook import HookStatus, SpoolStatus
@@ -99,7 +98,7 @@ def install(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool, d
             click.echo(f"{settings.path} already contains the hooks.")
             return
         # The hook creates only the spool: without an archive, it records nothing.
-        if _apply(settings, f"Add the hooks to {title}?", yes=yes, dry_run=dry_run):
+        if apply_settings_change(settings, f"Add the hooks to {title}?", yes=yes, dry_run=dry_run):
             history.archive_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             click.echo(f"Restart {title} to use the hooks.")
 
@@ -134,7 +133,9 @@ def uninstall(setup: Setup, target: str, repo: Path, is_global: bool, yes: bool,
         if not settings.is_needed:
             click.echo(f"{settings.path} does not contain the hooks.")
             return
-        _apply(settings, f"Remove the hooks from {history.hooks.title(target)}?", yes=yes, dry_run=dry_run)
+        apply_settings_change(
+            settings, f"Remove the hooks from {history.hooks.title(target)}?", yes=yes, dry_run=dry_run
+        )
 
 
 @command.command("status")
@@ -157,22 +158,6 @@ def status(setup: Setup, repo: Path, as_json: bool) -> None:
     for one in found:
         click.echo("\n".join(_lines(one)))
     click.echo(_spool_line(spool))
-
-
-def _apply(change: SettingsChange, question: str, *, yes: bool, dry_run: bool) -> bool:
-    """Show a change, ask and apply it. Return False for a dry run."""
-    click.echo(f"{change.path}:")
-    for line in change.lines:
-        click.echo(line)
-    if dry_run:
-        click.echo("Nothing was changed (dry run).")
-        return False
-    confirm(question, yes=yes)
-    backup = change.apply()
-    click.echo(f"Wrote {change.path}" if change.after is not None else f"Deleted {change.path}")
-    if backup is not None:
-        click.echo(f"  backup: {backup}")
-    return True
 
 
 def _apply_git(history: History, change: GitHookChange, question: str, *, yes: bool, dry_run: bool) -> None:

@@ -12,9 +12,9 @@ import click
 from backscroll.cli.app import CommandGroup
 from backscroll.cli.install_command import missing_extra_message
 from backscroll.cli.options import LazyChoice
+from backscroll.cli.output import apply_settings_change
 from backscroll.cli.startup import Setup
 from backscroll.config import archive_home, named_roots, this_machine
-from backscroll.config.settings_file import SettingsChange
 from backscroll.errors import BackscrollError
 from backscroll.mcp.install import plan_install, plan_uninstall, server_entry
 
@@ -160,7 +160,7 @@ def install(setup: Setup, client: str, yes: bool, only_print: bool, allow_writes
     if not change.is_needed:
         click.echo(f"{change.path} already contains the server.")
         return
-    _apply(change, yes, f"Add the server to {found.title}?")
+    apply_settings_change(change, f"Add the server to {found.title}?", yes=yes)
     click.echo(f"Restart {found.title} to use the server.")
 
 
@@ -179,29 +179,7 @@ def uninstall(client: str, yes: bool) -> None:
     if not change.is_needed:
         click.echo(f"{change.path} does not contain the server.")
         return
-    _apply(change, yes, f"Remove the server from {found.title}?")
-
-
-def _apply(change: SettingsChange, yes: bool, question: str) -> None:
-    click.echo(f"{change.path}:")
-    for line in change.lines:
-        click.echo(line)
-    if not yes and not _confirm(question):
-        raise click.ClickException("Nothing was changed.")
-    backup = change.apply()
-    click.echo(f"Wrote {change.path}")
-    if backup is not None:
-        click.echo(f"  backup: {backup}")
-
-
-def _confirm(question: str) -> bool:
-    try:
-        return click.confirm(question)
-    except click.Abort as abort:  # Ctrl-C, or end of input
-        click.echo()
-        if sys.stdin.isatty():
-            return False
-        raise click.ClickException("Not a terminal: pass --yes to confirm. Nothing was changed.") from abort
+    apply_settings_change(change, f"Remove the server from {found.title}?", yes=yes)
 
 
 def _command_line(setup: Setup) -> Sequence[str]:

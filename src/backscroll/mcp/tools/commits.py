@@ -14,14 +14,13 @@ from backscroll.model.commit import BlameLine, CommitDetails, CommitTurn, Linked
 from backscroll.model.dates import iso
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize
-from backscroll.render.humanize import short_id
+from backscroll.render.humanize import short_ref, short_sha
 
 MAX_SESSIONS = 5
 MAX_TURNS = 6  # of each session
 MAX_RANGES = 30
 MAX_PROMPT_CHARS = 300
 MAX_TITLE_CHARS = 100
-SHA_CHARS = 9
 _LINES = re.compile(r"(\d{1,9})(?:\s*-\s*(\d{1,9}))?")
 _READ_HINT = "Read a turn with get_session, using the ref and the position."
 
@@ -32,7 +31,7 @@ def sessions_for_commit(call: Call, arguments: SessionsForCommit) -> ToolAnswer:
     shown = commit.sessions[:MAX_SESSIONS]
     items = [_session_item(call, commit, linked) for linked in shown]
     lines = [
-        f"{commit.sha[:SHA_CHARS]} {(iso(commit.at) or '')[:10]} {one_line(commit.author, MAX_TITLE_CHARS)}:"
+        f"{short_sha(commit.sha)} {(iso(commit.at) or '')[:10]} {one_line(commit.author, MAX_TITLE_CHARS)}:"
         f" {call.redact_text(one_line(commit.subject, 2 * MAX_TITLE_CHARS), commit.sha)}"
     ]
     lines += [line for item in items for line in _session_lines(item)]
@@ -85,7 +84,7 @@ def _turn_item(call: Call, turn: CommitTurn) -> dict[str, Any]:
 
 
 def _session_lines(item: dict[str, Any]) -> Iterator[str]:
-    facts = [_short_ref(item["ref"]), item["title"], one_line(item["workspace_name"] or "", 60)]
+    facts = [short_ref(item["ref"]), item["title"], one_line(item["workspace_name"] or "", 60)]
     yield f"{item['score']:.2f} {' · '.join(fact for fact in facts if fact)}"
     for one in item["evidence"]:
         yield f"   {one['weight']:.2f} {one['kind']}: {one_line(one['detail'], 2 * MAX_TITLE_CHARS)}"
@@ -165,18 +164,18 @@ def _range_lines(items: Sequence[dict[str, Any]]) -> Iterator[str]:
         commit = "not committed"
         if item["sha"] is not None:
             subject = one_line(item["subject"] or "", MAX_TITLE_CHARS)
-            commit = f"{item['sha'][:SHA_CHARS]} {(item['at'] or '')[:10]} {subject}"
+            commit = f"{short_sha(item['sha'])} {(item['at'] or '')[:10]} {subject}"
         session = "" if item["ref"] is not None else " · no session"
         yield f"{item['first_line']}{last}: {commit}{session}"
         if item["ref"] is None:
             continue
-        agent = f" · subagent {_short_ref(item['agent_ref'])}" if item["agent_ref"] else ""
+        agent = f" · subagent {short_ref(item['agent_ref'])}" if item["agent_ref"] else ""
         if (turn := (item["ref"], item["position"])) in seen:
-            yield f"   {_short_ref(item['ref'])} [{item['position']}], as above{agent}"
+            yield f"   {short_ref(item['ref'])} [{item['position']}], as above{agent}"
             continue
         seen.add(turn)
         title = f" · {item['title']}" if item["title"] else ""
-        yield f"   {_short_ref(item['ref'])}{title}{agent}"
+        yield f"   {short_ref(item['ref'])}{title}{agent}"
         if item["position"] is not None:
             prompt = item["prompt"] or "(before the first prompt)"
             yield f"   [{item['position']}] to [{item['last_position']}] user: {prompt}"
@@ -196,11 +195,6 @@ def _title(summary: SessionSummary | None) -> str:
     if summary is None:
         return ""
     return one_line(summary.title or summary.first_message_preview or "untitled", MAX_TITLE_CHARS)
-
-
-def _short_ref(ref: str) -> str:
-    source, _, session_id = ref.partition(":")
-    return f"{source}:{short_id(session_id)}"
 
 
 def _prompt(call: Call, prompt: str | None, ref: str, position: int | None) -> str | None:

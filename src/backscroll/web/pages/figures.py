@@ -1,7 +1,7 @@
 """Figures of the home page: cards, calendar, hours, charts, tables and top sessions of a time range."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from backscroll.errors import UsageError
 from backscroll.history.history import History
+from backscroll.model.dates import midnight
 from backscroll.model.session import Filter, SessionSummary, SortKey
 from backscroll.model.statistics import Breakdown, By, Report, Series, SeriesGroup, Sums, Tokens
 from backscroll.model.text import one_line, pluralize
@@ -207,7 +208,7 @@ def compute_figures(history: History, name: FigureName, now: datetime) -> Figure
     range_name, source, workspace = name
     _, days, period = RANGES[range_name]
     today = now.astimezone().date()
-    since = _midnight(today - timedelta(days=days - 1)) if days is not None else None
+    since = midnight(today - timedelta(days=days - 1)) if days is not None else None
     filter_ = Filter(since=since, source=source or None, workspace=workspace or None)
     breakdown = history.statistics.breakdown(
         filter_,
@@ -218,7 +219,7 @@ def compute_figures(history: History, name: FigureName, now: datetime) -> Figure
         max_files=MAX_FILES,
     )
     has_sessions = breakdown.reports[period].total.sessions > 0  # not if the source is unknown
-    calendar_since = _midnight(today - timedelta(days=_CALENDAR_DAYS))
+    calendar_since = midnight(today - timedelta(days=_CALENDAR_DAYS))
     by_day = history.statistics.report(
         Filter(since=calendar_since, source=filter_.source, workspace=filter_.workspace), by="day"
     )
@@ -232,10 +233,6 @@ def compute_figures(history: History, name: FigureName, now: datetime) -> Figure
             for key, (_, sort) in TOPS.items()
         },
     )
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time()).astimezone()
 
 
 CACHE = ResultCache(compute_figures, MAX_AGE)

@@ -53,7 +53,8 @@ NAMED_OUTSIDE = {
 }
 TITLES = re.compile(r"\bClaude (?:Code|Desktop)\b|\bCursor\b")  # of tools, as users know them
 TITLE_IN_TEXT = {"mcp/prompts.py"}  # how one client passes the words after a slash command
-MAX_IMPORTS_IN_FUNCTIONS = 88  # of own modules; each needs a reason, such as start-up time
+# Of own modules; each needs a reason, such as start-up time. The capabilities of a source have one.
+MAX_IMPORTS_IN_FUNCTIONS = 67
 
 
 def imported_packages(node: ast.AST) -> list[str]:
@@ -172,6 +173,7 @@ def test_few_imports_are_inside_functions() -> None:
     found = {
         (file, node.lineno)
         for file in PACKAGE.rglob("*.py")
+        if not file.match("sources/*/__init__.py")
         for function in file_statements(file)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in statements(function)

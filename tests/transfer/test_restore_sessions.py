@@ -1,6 +1,7 @@
 """Deleted sessions are restored with their times, in every generation; several with one change."""
 
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.cursor_cli.transcripts import write_transcript
 from tests import histories
+from tests.cli.run_command import backscroll
 from tests.histories import HISTORIES_WITH_SOAK
 from tests.transfer.test_every_store import database_rows
 from tests.transfer.test_killed_migration import ONE, WRITERS
@@ -197,7 +199,8 @@ def test_sessions_of_several_tools_are_restored_with_one_change(tmp_path: Path) 
         result = history.transfers.restore_all(plan)
         assert (set(result.restored), result.errors, len(history.list_changes())) == (listed, (), 1)
         assert not [one for one in history.all_sessions() if one.is_gone]
-        history.archive_admin.forget(next(ref for ref in listed if ref.startswith("cursor:")))
+        (other,) = [ref for ref in listed if ref.startswith("cursor:") and not ref.endswith(ONE)]
+        history.archive_admin.forget(other)
         history.undo_change()
         assert {one.ref for one in history.all_sessions() if one.is_gone} >= {
             ref for ref in listed if ref.startswith("claude-code:")
@@ -225,3 +228,34 @@ def test_a_session_that_cannot_be_read_back_is_refused_and_the_others_are_restor
         assert result.restored == (f"claude-code:{ONE}",)
         assert [(one.session_id, one.code) for one in result.errors] == [(TWO, "read-back")]
         assert [path.stem for path in root.rglob("*.jsonl")] == [ONE]
+
+
+# Chats of 2024
+
+
+@pytest.mark.parametrize("generation", [0, 5])
+def test_chats_of_2024_are_refused_with_the_command_that_continues_them(
+    tmp_path: Path, generation: int
+) -> None:
+    root, target = tmp_path / "cursor", tmp_path / "new"
+    target.mkdir()
+    home = cursor.Home(root, generation=generation)
+    home.tab(MESSAGES, workspace=cursor.SHOP, id=ONE, name="Regex help")
+    home.write()
+    if generation == 0:
+        shutil.rmtree(home.database.parent)
+    options = ("--home", tmp_path / "home", "--root", f"cursor={root}")
+    assert backscroll(*options, "sync").code == 0
+    moved = backscroll(*options, "migrate", ONE, "--to", target, "--yes")
+    for path in root.glob("User/workspaceStorage/*/state.vscdb"):
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("delete from ItemTable")
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    restored = backscroll(*options, "restore-session", ONE, "--yes")
+    for result, verb in ((moved, "moved or copied"), (restored, "restored")):
+        assert result.code == 1
+        text = result.out + result.err
+        assert f"It cannot be {verb}." in text
+        assert f"backscroll handoff {ONE}'" in text
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    assert "Mend it" in backscroll(*options, "handoff", ONE).out

@@ -138,7 +138,8 @@ def _plan_lines(plan: RestoreSessionsPlan) -> Iterator[str]:
         title = one_line(one.session.title or "", _MAX_TITLE_CHARS)
         yield sanitize(f"  add     {one.session.ref}  {_counts(one.plan.changes)}  {title}".rstrip())
     for each in plan.refused:
-        yield printable_message(f"  refuse  {each.session.ref}: {each.error.message}")
+        name = "" if each.session.id in each.error.message else f"{each.session.ref}: "
+        yield printable_message(f"  refuse  {name}{each.error.message}")
     added = Counter(one.session.source for one in plan.added)
     kept = Counter(one.source for one in plan.kept)
     refused = Counter(one.session.source for one in plan.refused)

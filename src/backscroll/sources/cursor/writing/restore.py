@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
-from backscroll.errors import ChangeConflictError
+from backscroll.errors import ChangeConflictError, TransferError
 from backscroll.model.change import ChangePlan, FileChange, Value
 from backscroll.model.stream import RawRow
 from backscroll.model.transfer import ArchivedSession, SessionPlan
@@ -41,6 +41,7 @@ class RestorePlanner:
     def add(self, session: ArchivedSession) -> SessionPlan:
         saved = self._edits.savepoint()
         try:
+            _check_generation(self._user_data, session)
             check_store(self._user_data, self._edits)
             for unit in session.rows:
                 session_id = session_id_of(unit.key)
@@ -72,6 +73,24 @@ class RestorePlanner:
 
     def close(self) -> None:
         self._user_data.close()
+
+
+def old_chat_error(session_id: str, verb: str) -> TransferError:
+    """Return the error for a chat of 2024: today's Cursor neither shows nor continues it."""
+    return TransferError(
+        f"{session_id} is a chat of 2024, which newer versions of Cursor do not show. It cannot be {verb}.",
+        session_id,
+        "unlisted",
+        hint=f"Run 'backscroll handoff {session_id}' to continue its work in a new session.",
+    )
+
+
+def _check_generation(user_data: UserData, session: ArchivedSession) -> None:
+    """Raise `TransferError` if all rows of a session are in lists that the installed Cursor does not read."""
+    is_old = all(unit.key.startswith(_KEY_PREFIXES) for unit in session.rows)
+    has_store = locations.is_file(user_data.global_path)
+    if is_old and (not has_store or user_data.global_list().source != "none"):
+        raise old_chat_error(session.id, "restored")
 
 
 def session_id_of(key: str) -> str:

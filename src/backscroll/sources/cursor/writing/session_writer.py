@@ -21,6 +21,7 @@ from backscroll.model.change import ChangePlan
 from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 from backscroll.model.workspace import PathMaps
 from backscroll.readers.processes import find_processes, may_use_folder, running_name
+from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import (
     UndecodableError,
@@ -166,6 +167,7 @@ def move_edits(user_data: UserData, session_id: str, *, folder: str | None, targ
     ``folder`` is the current folder of the session, if it is known: paths below it are mapped.
     """
     edits = StoreEdits(user_data)
+    _check_generation(user_data, session_id)
     check_store(user_data, edits)
     _check_tab(user_data, session_id)
     _check_listed(user_data, session_id)
@@ -253,6 +255,7 @@ def copy_edits(
     The new ids follow, that of the session first.
     """
     edits = StoreEdits(user_data)
+    _check_generation(user_data, session_id)
     check_store(user_data, edits)
     _check_tab(user_data, session_id)
     _check_listed(user_data, session_id)
@@ -391,6 +394,19 @@ def _copy_in_workspaces(
 
 
 # Rows and subagents of a session
+
+
+def _check_generation(user_data: UserData, session_id: str) -> None:
+    """Raise `TransferError` for a chat of 2024 that a newer Cursor does not show.
+
+    Such a chat is in the list of a workspace. Cursor 3.0 and newer read the list of the global database only.
+    """
+    has_store = locations.is_file(user_data.global_path)
+    if not has_store or user_data.global_list().source != "none":
+        lists = [user_data.database_lists(file) for file in user_data.databases()]
+        is_chat = any(tab.id == session_id for one in lists for tab in one.tabs)
+        if is_chat or not has_store:
+            raise restore.old_chat_error(session_id, "moved or copied")
 
 
 def _check_listed(user_data: UserData, session_id: str) -> None:

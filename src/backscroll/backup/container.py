@@ -25,7 +25,9 @@ FORMAT_VERSION = "1.0"
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 128 * 1024**2  # of 300,000 files
 MAX_FILES = 500_000
-ARCHIVE_ROOT, ARCHIVE_FILE = "archive", "archive.db"  # the only root without a source, and its only file
+ARCHIVE_ROOT, ARCHIVE_FILE = "archive", "archive.db"  # the only root without a source, and its database
+CONFIG_FILE, PRICES_FILE, JOURNAL_FOLDER, CHANGES_FOLDER = "config.toml", "prices.toml", "journal", "changes"
+CHANGE_RECORD = "change.json"
 MAX_RATIO = 1000  # uncompressed to compressed bytes of one entry; the writer pads entries that exceed it
 SEAL_BYTES = 64  # hexadecimal SHA-256 at the end of the file
 BLOCK_BYTES = 4 * 1024 * 1024  # of uncompressed data in one Zstandard frame
@@ -36,6 +38,11 @@ _READ_BYTES = 1024 * 1024
 _SKIPPABLE_FRAME = b"\x50\x2a\x4d\x18"
 _MAX_THREADS = 8
 
+# The other files of the archive's folder that exist nowhere else.
+_OWN_FILE = re.compile(
+    rf"{re.escape(CONFIG_FILE)}|{re.escape(PRICES_FILE)}|{JOURNAL_FOLDER}/[^\0]+\.md"
+    rf"|{CHANGES_FOLDER}/[0-9-]{{8,60}}/({re.escape(CHANGE_RECORD)}|rows\.msgpack|[0-9]{{1,9}})"
+)
 _COMMENT = "backscroll backup {version}\nmanifest sha256 {manifest}\nfile sha256 {seal}"
 _PARSED = re.compile(
     rb"backscroll backup ([0-9.]{3,8})\nmanifest sha256 ([0-9a-f]{64})\nfile sha256 ([0-9a-f]{64})"
@@ -63,6 +70,18 @@ def is_safe_path(path: str) -> bool:
     if not path or "\0" in path or PureWindowsPath(path).drive or path.startswith(("/", "\\")):
         return False
     return not {"", ".", ".."} & set(path.replace("\\", "/").split("/"))
+
+
+def is_own_file(path: str, kind: str) -> bool:
+    """Return whether a path in the folder of the archive may be in a backup, as a file of this kind."""
+    if kind == "archive":
+        return path == ARCHIVE_FILE
+    return kind == "file" and _OWN_FILE.fullmatch(path) is not None
+
+
+def is_change(path: str) -> bool:
+    """Return whether a file of the archive's folder belongs to the change log. It is never restored."""
+    return path.startswith(f"{CHANGES_FOLDER}/")
 
 
 class BlockCompressor:

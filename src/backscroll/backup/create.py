@@ -26,7 +26,7 @@ from backscroll.backup.container import (
 from backscroll.backup.folder import Target, check_space, check_target, publish
 from backscroll.backup.reader import BackupReader
 from backscroll.backup.snapshot import SnapshotQueue
-from backscroll.backup.sources import FileToBackUp, files_to_back_up
+from backscroll.backup.sources import FileToBackUp, files_to_back_up, own_files
 from backscroll.backup.writer import BackupWriter
 from backscroll.errors import BackupError, DatabaseUnreadableError
 from backscroll.model.backup import (
@@ -66,6 +66,7 @@ class BackupRequest(Struct, frozen=True, kw_only=True):
     target: Target
     stats: BackupStats
     selection: Selection | None = None  # None: everything
+    prices: Path | None = None  # the user's own price table
     base: Path | None = None  # files that have not changed since this backup are not written again
     with_secrets: bool = False  # keep the credentials in copies of databases
 
@@ -77,7 +78,7 @@ def plan_backup(request: BackupRequest, roots: Iterable[tuple[Source, Path]], ar
     """
     check_target(request.target, request.base)
     _open_base(request)
-    files = _list_files(roots, archive, request.selection)
+    files = _list_files(request, roots, archive)
     check_space(request.target.path, archive.path.parent, files)
     return BackupPlan(
         backup_path=str(request.target.path),
@@ -104,7 +105,7 @@ def create_backup(
     base = _open_base(request)
     report = progress or (lambda _: None)
     report(BackupProgress("Listing files", 0, 0))
-    files = _list_files(roots, archive, request.selection)
+    files = _list_files(request, roots, archive)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         check_space(target, archive.path.parent, files)
@@ -196,13 +197,17 @@ def _open_base(request: BackupRequest) -> _Base | None:
 
 
 def _list_files(
-    roots: Iterable[tuple[Source, Path]], archive: Archive, selection: Selection | None
+    request: BackupRequest, roots: Iterable[tuple[Source, Path]], archive: Archive
 ) -> list[FileToBackUp]:
-    """Return all files: first those of the tools, then their databases, then the archive."""
-    if selection is not None:  # the archive has the files, rows and annotations of these sessions
+    """Return all files: those of the tools, their databases, the program's own, and the archive."""
+    if request.selection is not None:  # the archive has the files, rows and annotations of these sessions
         return [_archive_file(archive)]
     found = files_to_back_up(roots, archive.originals.session_ids_by_path())
-    return [*sorted(found, key=lambda file: file.kind == "database"), _archive_file(archive)]
+    return [
+        *sorted(found, key=lambda file: file.kind == "database"),
+        *own_files(archive.path.parent, request.prices),
+        _archive_file(archive),
+    ]
 
 
 def _archive_file(archive: Archive) -> FileToBackUp:
@@ -242,7 +247,7 @@ class _Run:
         databases = (file for file in files if file.kind == "database" and file.missing is None)
         self._snapshots.start(file for file in databases if self._unchanged(file) is None)
         for file in files:
-            self._phase = _PHASES[file.kind]
+            self._phase = _PHASES[file.kind if file.source is not None else "archive"]
             done_before = self._done
             try:
                 _check_file(file)

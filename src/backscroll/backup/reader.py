@@ -25,8 +25,9 @@ import msgspec
 
 from backscroll.archive.connection import drop_foreign_triggers
 from backscroll.backup.container import (
-    ARCHIVE_FILE,
     ARCHIVE_ROOT,
+    CHANGE_RECORD,
+    CONFIG_FILE,
     FORMAT_VERSION,
     MANIFEST,
     MAX_FILES,
@@ -35,12 +36,15 @@ from backscroll.backup.container import (
     SEAL_BYTES,
     ZstdError,
     decompressed_blocks,
+    is_own_file,
     is_safe_path,
     parse_comment,
 )
+from backscroll.changes.change_record import ChangeRecord
 from backscroll.errors import ArchiveError, InvalidBackupError
 from backscroll.model.backup import (
     BackupBase,
+    BackupDetails,
     BackupFile,
     BackupManifest,
     BackupProgress,
@@ -50,11 +54,14 @@ from backscroll.model.backup import (
     ProgressCallback,
     ValidationStatus,
 )
+from backscroll.model.change import Change
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import named, names
 
 MAX_DIRECTORY_BYTES = 256 * 1024**2  # of `MAX_FILES` entries with long names
 MAX_CACHED_BACKUPS = 2  # extracted archives
+MAX_TEXT_BYTES = 4 * 1024**2  # of the settings, and of the record of a change
+MAX_CHANGES = 100  # that are listed
 _READ_BYTES = 1024 * 1024
 _MAX_THREADS = 4  # that check files
 _LOCAL_HEADER_BYTES = 30
@@ -317,8 +324,8 @@ class BackupReader:
                 self._fail(f"has the unsafe path {file.path!r}")
             if file.root not in roots:
                 self._fail(f"has the file {file.path!r} of an unknown root")
-            is_archive = not roots[file.root].source
-            if is_archive != (file.kind == "archive") or (is_archive and file.path != ARCHIVE_FILE):
+            is_own = not roots[file.root].source
+            if not is_own_file(file.path, file.kind) if is_own else file.kind == "archive":
                 self._fail(f"has {file.path!r} in the folder of {file.root}, where it does not belong")
             target = os.path.normcase(file.path)
             if target in targets[file.root] or (file.backup_id is None and file.entry in names):
@@ -479,6 +486,41 @@ def _problems(reader: BackupReader) -> list[str]:
     if not reader.has_valid_seal():
         problems.append("Bytes of the backup file changed after it was written.")
     return problems
+
+
+def read_details(path: Path) -> BackupDetails:
+    """Return the settings and the change log in a backup, for people. Raises `InvalidBackupError`."""
+    with BackupReader(path) as reader:
+        sources = {root.name: root.source for root in reader.manifest.roots}
+        own = [file for file in reader.manifest.files if not sources[file.root] and file.kind == "file"]
+        records = [file for file in own if file.path.endswith(f"/{CHANGE_RECORD}")]
+        settings = [file for file in own if file.path == CONFIG_FILE]
+        return BackupDetails(
+            settings=next((read_text(reader, file) for file in settings), None),
+            changes=tuple(sorted(_changes(reader, records), key=lambda change: change.at, reverse=True)),
+        )
+
+
+def read_text(reader: BackupReader, file: BackupFile) -> str | None:
+    """Return a short text file; None if it is damaged, too long or not UTF-8."""
+    if file.size > MAX_TEXT_BYTES:
+        return None
+    try:
+        return b"".join(reader.blocks(file)).decode()
+    except (FileDamagedError, UnicodeDecodeError):
+        return None
+
+
+def _changes(reader: BackupReader, records: list[BackupFile]) -> Iterator[Change]:
+    """Yield the newest changes of the change log. The ids are times."""
+    for file in sorted(records, key=lambda file: file.path, reverse=True)[:MAX_CHANGES]:
+        text = read_text(reader, file)
+        try:
+            change = msgspec.json.decode(text or "", type=ChangeRecord).to_change()
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            continue
+        if _MIN_YEAR <= change.at.year <= _MAX_YEAR:
+            yield change
 
 
 def extract_archive(backup: Path, cache: Path) -> Path:

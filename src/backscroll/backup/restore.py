@@ -157,8 +157,8 @@ def _file_change(one: PlannedFile) -> FileChange:
         before=one.current_hash,
         size=one.file.size,
         label=one.file.kind,
-        # Every command adds to the archive. Undo of the tools' files must not depend on it.
-        is_left_if_changed=one.file.kind == "archive",
+        # Commands add to the archive and to journals. Undo of the tools' files must not depend on it.
+        is_left_if_changed=not one.source,
     )
 
 

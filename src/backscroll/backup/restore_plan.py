@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property, partial
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -19,9 +19,11 @@ from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.connection import drop_foreign_triggers
-from backscroll.backup.reader import BackupReader, FileDamagedError, check_files
+from backscroll.backup.container import CONFIG_FILE, PRICES_FILE, is_change
+from backscroll.backup.reader import MAX_TEXT_BYTES, BackupReader, FileDamagedError, check_files
 from backscroll.changes.files import file_hash
-from backscroll.errors import ArchiveError, ChangeConflictError, RestoreError
+from backscroll.config import Machine, Settings, settings
+from backscroll.errors import ArchiveError, ChangeConflictError, RestoreError, UsageError
 from backscroll.model.backup import (
     BackupFile,
     BackupFolder,
@@ -50,6 +52,7 @@ class RestoreOptions(Struct, frozen=True, kw_only=True):
     sessions: tuple[str, ...] = ()  # refs or prefixes of ids; empty for everything
     maps: tuple[tuple[str, str], ...] = ()  # old and new folder
     prefer: Prefer = "machine"  # which of two that differ is kept
+    with_config: bool = False  # restore the settings, too
     known_roots: frozenset[Path] = frozenset()  # the folders of the tools on this machine
     home: Path = Path("/")
 
@@ -83,7 +86,7 @@ class PlannedFile(Struct, frozen=True):
     """A file of a backup, and what to do with it."""
 
     file: BackupFile
-    source: str  # empty for the archive
+    source: str  # empty for the folder of the archive
     root: Path  # to which the files of its root are restored
     target: Path
     action: RestoreAction
@@ -124,31 +127,91 @@ def make_plan(
     """
     manifest = reader.manifest
     roots = {root.name: root for root in manifest.roots}
-    files = [file for file in manifest.files if _is_selected(roots[file.root], options)]
+    files = [file for file in manifest.files if _is_selected(file, roots[file.root], options)]
     if not files and not any(file.kind == "archive" for file in manifest.files):
         raise RestoreError(f"{reader.path} contains nothing that was selected.", reader.path)
     _check_paths(files, roots, reader.path)
+    own_settings = _OwnSettings(reader, options, folder)
     planned: list[PlannedFile] = []
     # A part of the archive is always merged.
-    merges_archive = (
-        bool(options.sessions) or options.source is not None or _has_content(options.archive_folder)
-    )
+    merges_archive = not _is_whole(options) or _has_content(options.archive_folder)
     for file, check in zip(files, check_files(reader, tuple(files), folder, progress), strict=True):
         if file.kind == "archive" and merges_archive and check.status == "valid":
             continue
         one = _planned_file(reader, file, roots[file.root], options, relocations)
+        if not one.source and file.path == PRICES_FILE:
+            one = replace(one, target=options.archive_folder / own_settings.prices)
         if check.status == "invalid":
             planned.append(replace(one, action="damaged", reason=check.reason))
         else:
             content, digest = relocations.content(roots[file.root], file)
             planned.append(_compare(replace(one, content=content), digest, options))
     _check_targets(planned, reader.path)
-    return RestorePlan(tuple(planned), relocations.warnings, merges_archive)
+    warnings = (*relocations.warnings, *own_settings.warnings())
+    return RestorePlan(tuple(planned), warnings, merges_archive)
 
 
-def _is_selected(root: BackupRoot, options: RestoreOptions) -> bool:
-    """Return whether the files of a root are restored. Single sessions come from the archive."""
+def _is_selected(file: BackupFile, root: BackupRoot, options: RestoreOptions) -> bool:
+    """Return whether a file is restored. Single sessions come from the archive.
+
+    The change log is not: a recovery would take an unfinished change in it for one of this machine.
+    """
+    if not root.source and (is_change(file.path) or (file.path == CONFIG_FILE and not options.with_config)):
+        return False
     return not options.sessions and (options.source is None or root.source == options.source)
+
+
+class _OwnSettings:
+    """The settings in a backup. Raises `RestoreError` if they are to be restored and invalid."""
+
+    def __init__(self, reader: BackupReader, options: RestoreOptions, folder: Path) -> None:
+        self._options = options
+        self._folder = folder
+        sources = {root.name: root.source for root in reader.manifest.roots}
+        files = (file for file in reader.manifest.files if not sources[file.root])
+        self._file = next((file for file in files if file.path == CONFIG_FILE), None)
+        self._settings: Settings | None = None
+        if self._file is not None and _is_whole(options) and options.with_config:
+            copy = folder / CONFIG_FILE
+            try:
+                if self._file.size > MAX_TEXT_BYTES:
+                    raise RestoreError("The settings in the backup are too long.", reader.path)
+                reader.extract(self._file, copy)
+                self._settings = settings(folder, Machine(options.home))
+            except FileDamagedError:
+                return  # it is not restored
+            except UsageError as error:
+                reason = str(error).replace(str(copy), CONFIG_FILE)
+                raise RestoreError(
+                    f"The settings in the backup are invalid. {reason}", reader.path
+                ) from error
+
+    @property
+    def prices(self) -> PurePath:
+        """Where the price table goes in the folder of the archive: as the settings name it, if they do."""
+        named = self._settings.prices if self._settings is not None else None
+        if named is None or ".." in named.parts or not named.is_relative_to(self._folder):
+            return PurePath(PRICES_FILE)
+        is_table = named.suffix == Path(PRICES_FILE).suffix and named.name != CONFIG_FILE
+        return named.relative_to(self._folder) if is_table else PurePath(PRICES_FILE)
+
+    def warnings(self) -> Iterator[str]:
+        if self._file is not None and _is_whole(self._options) and not self._options.with_config:
+            target = self._options.archive_folder / CONFIG_FILE
+            if not target.exists() or file_sha256(target) != self._file.sha256:
+                yield (
+                    f"The settings ({CONFIG_FILE}) are not restored. 'backscroll backup show' prints them,"
+                    " and --config restores them."
+                )
+        named = self._settings.prices if self._settings is not None else None
+        if named is not None and named != self._folder / self.prices:
+            target = self._options.archive_folder / self.prices
+            yield f"The settings name the price table {named}. The one in the backup goes to {target}."
+
+
+def _is_whole(options: RestoreOptions) -> bool:
+    """Return whether everything is restored, not only a source or some sessions."""
+    return not options.sessions and options.source is None
 
 
 def _has_content(folder: Path) -> bool:
@@ -355,7 +418,7 @@ def _planned_file(
     relocations: Relocations,
 ) -> PlannedFile:
     """Return where a file goes: its root and its path, both mapped. The archive goes to its folder."""
-    folder = options.archive_folder if file.kind == "archive" else _target_root(root, options)
+    folder = options.archive_folder if not root.source else _target_root(root, options)
     target = folder.joinpath(*PurePosixPath(relocations.path(root, file)).parts)
     return PlannedFile(file, root.source, folder, target, "create", partial(reader.blocks, file))
 

@@ -7,6 +7,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from backscroll.backup.container import (
+    ARCHIVE_ROOT,
+    CHANGES_FOLDER,
+    CONFIG_FILE,
+    JOURNAL_FOLDER,
+    PRICES_FILE,
+    is_change,
+    is_own_file,
+)
 from backscroll.model.backup import BackupRoot, FileKind, SourceFile
 from backscroll.readers.files import files_below, is_entry_denied
 from backscroll.sources import Source
@@ -28,7 +37,7 @@ class FileToBackUp(Struct, frozen=True):
     modified_ns: int
     session_ids: tuple[str, ...] = ()
     is_shared: bool = False  # belongs to several sessions
-    source: Source | None = None  # None for the archive
+    source: Source | None = None  # None for the folder of the archive
     missing: str | None = None  # why it cannot be in the backup
 
 
@@ -90,6 +99,32 @@ def _special_link(path: str) -> str:
     if not os.path.islink(path) or os.path.isfile(path):  # noqa: PTH113, PTH114 - called for every file
         return ""
     return "folder" if os.path.isdir(path) else "broken"  # noqa: PTH112 - as above
+
+
+def own_files(archive_folder: Path, prices: Path | None) -> Iterator[FileToBackUp]:
+    """Return what exists only in the folder of the archive: journals, settings, change log, and the prices.
+
+    A saved copy of a database in the change log is left out: it may contain logins.
+    """
+    root = BackupRoot(ARCHIVE_ROOT, "", str(archive_folder.absolute()))
+    found = {CONFIG_FILE: archive_folder / CONFIG_FILE}
+    if prices is not None:
+        found[PRICES_FILE] = prices
+    for folder in (JOURNAL_FOLDER, CHANGES_FOLDER):
+        for path in map(Path, files_below(archive_folder / folder)):
+            found[path.relative_to(archive_folder).as_posix()] = path
+    for name, path in found.items():
+        if is_own_file(name, "file") and path.is_file() and not (is_change(name) and _is_database(path)):
+            size, modified_ns = _status(str(path), is_database=False)
+            yield FileToBackUp(root, name, path, "file", size, modified_ns)
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False  # it is listed as missing when it is read
 
 
 def _subagents(

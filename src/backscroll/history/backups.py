@@ -17,7 +17,7 @@ from backscroll.backup.folder import (
     prunable_backups,
     read_manifest,
 )
-from backscroll.backup.reader import extract_archive, verify_backup
+from backscroll.backup.reader import extract_archive, read_details, verify_backup
 from backscroll.backup.restore import BackupRestore
 from backscroll.backup.restore_plan import RestoreOptions
 from backscroll.config import given_maps
@@ -28,6 +28,7 @@ from backscroll.errors import (
     UsageError,
 )
 from backscroll.model.backup import (
+    BackupDetails,
     BackupManifest,
     BackupPlan,
     BackupResult,
@@ -147,6 +148,7 @@ class Backups:
             ),
             stats=self._stats(selection),
             selection=selection,
+            prices=self._stores.settings.prices,
             base=base,
             with_secrets=with_secrets,
         )
@@ -173,15 +175,16 @@ class Backups:
         path_map: Mapping[str, str] | None = None,
         force: bool = False,
         prefer: Prefer | None = None,
+        with_config: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
         """Add what is missing from a backup: files, and sessions of databases and of the archive.
 
         What exists and differs is kept, or replaced if ``prefer`` is ``backup``; ``force`` is the same. No
-        database is replaced.
+        database is replaced. ``with_config`` restores the settings, too.
         """
         options = self._restore_options(
-            source, sessions, path_map, prefer or ("backup" if force else "machine")
+            source, sessions, path_map, prefer or ("backup" if force else "machine"), with_config=with_config
         )
         log = self._stores.change_log
         log.recover()
@@ -214,6 +217,7 @@ class Backups:
         path_map: Mapping[str, str] | None = None,
         force: bool = False,
         prefer: Prefer | None = None,
+        with_config: bool = False,
         with_running: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
@@ -222,7 +226,7 @@ class Backups:
         ``with_running`` returns a running process in ``blocked_by`` instead of raising `ToolRunningError`.
         """
         options = self._restore_options(
-            source, sessions, path_map, prefer or ("backup" if force else "machine")
+            source, sessions, path_map, prefer or ("backup" if force else "machine"), with_config=with_config
         )
         with BackupRestore(Path(path).absolute(), options, progress) as restore:
             planned = self._plan_sessions(restore)
@@ -329,6 +333,8 @@ class Backups:
         sessions: Sequence[str],
         path_map: Mapping[str, str] | None,
         prefer: Prefer,
+        *,
+        with_config: bool,
     ) -> RestoreOptions:
         if source is not None:
             named(source)  # raises UsageError
@@ -339,6 +345,7 @@ class Backups:
             sessions=tuple(sessions),
             maps=given_maps(path_map or {}),
             prefer=prefer,
+            with_config=with_config,
             known_roots=frozenset(root.absolute() for _, root in self._stores.roots()),
             home=self._stores.machine.home.absolute(),
         )
@@ -350,6 +357,10 @@ class Backups:
     def manifest(self, path: AnyPath) -> BackupManifest:
         """Return the table of contents of a backup. Raises `InvalidBackupError`."""
         return read_manifest(Path(path).absolute())
+
+    def details(self, path: AnyPath) -> BackupDetails:
+        """Return the settings and the change log in a backup. Raises `InvalidBackupError`."""
+        return read_details(Path(path).absolute())
 
     def open(self, path: AnyPath) -> Stores:
         """Extract the archive of a backup and return it with an index of its own."""

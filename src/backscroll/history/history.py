@@ -320,6 +320,7 @@ class History:
         path_map: Mapping[str, str] | None = None,
         force: bool = False,
         prefer: Prefer | None = None,
+        with_config: bool = False,
         is_dry_run: bool = False,
         progress: ProgressCallback | None = None,
     ) -> RestoreResult:
@@ -327,8 +328,9 @@ class History:
 
         Files and sessions that exist and differ are kept, or replaced if ``prefer`` is ``backup``; ``force``
         is the same. No database is replaced. ``path_map`` has new folders by old ones: files below them go to
-        the new place, and workspaces below them are renamed. The change log keeps what was replaced. Raises
-        `BackupError`, `ToolRunningError` or `ChangeConflictError`; then nothing is changed.
+        the new place, and workspaces below them are renamed. ``with_config`` restores the settings, too. The
+        change log keeps what was replaced. Raises `BackupError`, `ToolRunningError` or
+        `ChangeConflictError`; then nothing is changed.
         """
         restore = self.backups.restore if not is_dry_run else self.backups.plan_restore
         return restore(
@@ -338,6 +340,7 @@ class History:
             path_map=path_map,
             force=force,
             prefer=prefer,
+            with_config=with_config,
             progress=progress,
         )
 

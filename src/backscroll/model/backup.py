@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from backscroll.model.change import Change
 from backscroll.model.session import Filter
 
 FileKind = Literal["file", "database", "archive"]
@@ -98,6 +99,13 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
         """Names of the sources, each once. A filtered backup has only an archive."""
         names = [root.source for root in self.roots if root.source]
         return tuple(dict.fromkeys([*names, *(ref.partition(":")[0] for ref in self.sessions)]))
+
+
+class BackupDetails(Struct, frozen=True, kw_only=True):
+    """What a backup contains for reading: the settings, and the change log, newest first."""
+
+    settings: str | None = None  # the text of config.toml; None without one
+    changes: tuple[Change, ...] = ()
 
 
 class BackupPlan(Struct, frozen=True, kw_only=True):

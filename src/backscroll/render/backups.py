@@ -9,6 +9,7 @@ import msgspec
 
 from backscroll.filters import FILTERS
 from backscroll.model.backup import (
+    BackupDetails,
     BackupManifest,
     BackupSummary,
     BackupValidation,
@@ -48,6 +49,8 @@ def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
         files = pluralize(counts[root.name], "file")
         path = one_line(root.path, MAX_PATH_CHARS)
         yield f"  {root.name:<{width}}  {files}, {_size(sizes[root.name])} from {path}"
+        if not root.source and (own := ", ".join(_own_files(manifest, root.name))):
+            yield f"  {'':<{width}}  with {own}"
     if manifest.is_filtered:
         conditions = ", ".join(_conditions(manifest.filter)) or "named sessions"
         yield f"  filtered: {one_line(conditions, MAX_PATH_CHARS)}"
@@ -56,6 +59,31 @@ def manifest_lines(manifest: BackupManifest) -> Iterator[str]:
     yield f"  credentials: {'included' if manifest.has_secrets else 'removed'}"
     for skipped in manifest.skipped:
         yield f"  not included: {_reason(skipped.path, skipped.reason)}"
+
+
+def _own_files(manifest: BackupManifest, root: str) -> Iterator[str]:
+    """Return what the folder of the archive has besides the archive."""
+    paths = [file.path for file in manifest.files if file.root == root]
+    counts = Counter(path.partition("/")[0] for path in paths if "/" in path)
+    changes = len({path.split("/")[1] for path in paths if path.startswith("changes/")})
+    if counts["journal"]:
+        yield pluralize(counts["journal"], "file of a journal", "files of journals")
+    yield from (name for name in ("prices.toml", "config.toml") if name in paths)
+    if changes:
+        yield pluralize(changes, "change", "changes") + " of the change log"
+
+
+def details_lines(details: BackupDetails) -> Iterator[str]:
+    """Return the settings and the change log in a backup, as they may come from anyone."""
+    if details.settings is not None:
+        yield "  settings, restored with --config only:"
+        yield from (f"    {one_line(line, MAX_PATH_CHARS)}" for line in details.settings.splitlines() if line)
+    if details.changes:
+        yield "  change log, for reading only:"
+    for change in details.changes:
+        undone = " (undone)" if change.is_undone else ""
+        what = one_line(f"{change.id}  {change.what}", MAX_PATH_CHARS)
+        yield f"    {_time(change.at)}  {what}{undone}"
 
 
 def _conditions(filter_: Filter | None) -> Iterator[str]:

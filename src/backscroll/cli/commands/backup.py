@@ -95,8 +95,9 @@ def create(
     """Back up the tools' histories and the archive into one file.
 
     The file is a ZIP file with Zstandard-compressed entries. It contains transcripts, side folders, copies of
-    databases and the archive. The tools may be running. Logins, tokens and encryption keys are removed from
-    the copies of databases. Files that cannot be read are listed (exit code 3).
+    databases, the archive, journals, prices, settings and the change log. The tools may be running. Logins,
+    tokens and encryption keys are removed from the copies of databases. Files that cannot be read are listed
+    (exit code 3).
 
     Options that select sessions make a filtered backup: it contains the files, rows and archive entries of
     these sessions and nothing else.
@@ -208,15 +209,17 @@ def prune(setup: Setup, folder: Path | None, keep: int, yes: bool, as_json: bool
 def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     """Show the content of a backup.
 
-    Reads the manifest only. 'backscroll backup verify' checks the files.
+    Prints the counts of the manifest, the settings and the change log. 'backscroll backup verify' checks the
+    files.
     """
     with setup.history() as history:
         manifest = history.backups.manifest(file)
+        details = history.backups.details(file)
     if as_json:
-        write_json(render.manifest_document(manifest))
+        write_json(render.manifest_document(manifest) | msgspec.to_builtins(details))
         return
     click.echo(file)
-    click.echo("\n".join(render.manifest_lines(manifest)))
+    click.echo("\n".join([*render.manifest_lines(manifest), *render.details_lines(details)]))
     if with_files:
         click.echo("\n".join(render.file_lines(manifest)))
 
@@ -244,6 +247,7 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     help="Which files and sessions to keep if they differ. Default: those of this machine.",
 )
 @click.option("--force", is_flag=True, help="The same as --prefer backup. Replaces no database.")
+@click.option("--config", "with_config", is_flag=True, help="Restore the settings in config.toml, too.")
 @click.option("--dry-run", is_flag=True, help="Print what would be restored; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @_json_option
@@ -256,11 +260,12 @@ def restore(
     maps: tuple[str, ...],
     prefer: "Prefer | None",
     force: bool,
+    with_config: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Add what is missing from a backup: files, sessions, tags and notes.
+    """Add what is missing from a backup: files, sessions, tags, notes and journals.
 
     Close the tools first. Checks the files, prints the plan and asks for confirmation. Damaged files are not
     restored (exit code 3). What exists stays. What differs is listed, and kept unless --prefer backup is
@@ -285,6 +290,7 @@ def restore(
         "path_map": dict(map(_parse_map, maps)),
         "force": force,
         "prefer": prefer,
+        "with_config": with_config,
     }
     with setup.history() as history:
         with _progress() as progress:

@@ -74,12 +74,14 @@ def test_a_workspace_is_moved_and_one_undo_reverts_it(shell: Shell) -> None:
 
 def test_a_session_that_fails_gives_exit_code_3_and_its_code(shell: Shell) -> None:
     target = shell.folder / "boat"
-    shell.run("migrate", ONE, "--to", target, "--mode", "move", "--yes")
+    shell.sync()
+    for file in shell.root.rglob(f"{ONE}.jsonl"):
+        file.unlink()
     result = shell.run("migrate", ONE, TWO, "--to", target, "--mode", "move", "--yes", "--json")
-    assert result.code == 3
+    assert result.code == 3, result.err
     document = json.loads(result.out)
     assert (document["success_count"], document["failed_count"]) == (1, 1)
-    assert [(one["session_id"], one["code"]) for one in document["errors"]] == [(ONE, "same-folder")]
+    assert [(one["session_id"], one["code"]) for one in document["errors"]] == [(ONE, "gone")]
     assert shell.run("migrate", ONE, TWO, "--to", target, "--yes").code == 1
 
 

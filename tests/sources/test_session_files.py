@@ -15,8 +15,9 @@ from backscroll.model.store import SESSION, StoreKind, Unit, UnitKind
 from backscroll.model.stream import Checkpoint, Item, RecordCounts
 from backscroll.sources import session_files
 from backscroll.sources.json_edits import Members
+from backscroll.sources.protocols import UNREADABLE
 from backscroll.sources.session_file_changes import SessionFileBackup
-from backscroll.sources.session_files import UNNAMED, UNREADABLE, FilePattern, SessionFiles
+from backscroll.sources.session_files import UNNAMED, FilePattern, SessionFiles
 
 ID = "0f3c9a12-0000-4000-8000-000000000001"
 OTHER = "0f3c9a12-0000-4000-8000-000000000002"

@@ -17,7 +17,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from backscroll.model.store import SESSION
+from backscroll.model.store import SESSION, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model.mcp_client import McpClient
-    from backscroll.model.store import StoreKind, Unit, UnitKind
+    from backscroll.model.store import StoreKind, Unit
     from backscroll.model.stream import Checkpoint, Item, RawRow
     from backscroll.sources.capabilities import (
         Backup,
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
         RetentionPolicy,
         SessionWriter,
     )
+
+# Kinds of units without sessions, for what cannot be read.
+UNREADABLE = UnitKind("unreadable", is_single=False)  # a folder that cannot be listed
+LOG = UnitKind("log", is_single=False)  # a write-ahead log without its database
 
 
 class DatabaseSchema(NamedTuple):

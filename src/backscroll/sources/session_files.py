@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from backscroll import __version__
 from backscroll.model.store import SESSION, Unit, UnitKind
 from backscroll.readers.files import escape_name, files_below, is_utf8
-from backscroll.sources.protocols import FolderListing, PathLookup, RawRecords, RawRows, Source, Watchable
+from backscroll.sources.protocols import (
+    UNREADABLE,
+    FolderListing,
+    PathLookup,
+    RawRecords,
+    RawRows,
+    Source,
+    Watchable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -31,7 +39,6 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 4 * 1024 * 1024  # of a side file
 _MAX_SESSION_BYTES = 32 * 1024 * 1024  # of all side files of a session
 UNNAMED = UnitKind("unnamed", is_single=False)  # a file whose name is not UTF-8
-UNREADABLE = UnitKind("unreadable", is_single=False)  # a folder that cannot be listed
 
 _SEP = os.sep
 _VERSION = f"{__version__}\n".encode()

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 from backscroll.model.store import HOOK_EVENTS, SESSION, StoreKind, UnitKind
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.locations import LEGACY_STORE, NAME, Folder, list_all_folders
-from backscroll.sources.protocols import DatabaseSchema, RecordLookup, string_values
-from backscroll.sources.session_files import UNNAMED, UNREADABLE, SessionFiles
+from backscroll.sources.protocols import UNREADABLE, DatabaseSchema, RecordLookup, string_values
+from backscroll.sources.session_files import UNNAMED, SessionFiles
 
 if TYPE_CHECKING:
     from typing import Any

@@ -27,6 +27,8 @@ from backscroll.readers.files import change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
+    LOG,
+    UNREADABLE,
     ChangeMarkers,
     Closeable,
     DatabaseSchema,
@@ -80,8 +82,8 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
         UnitKind("prompts", is_single=False, is_prompt_log=True),
         UnitKind("index", is_single=False),
         UnitKind(locations.TITLES_KIND, is_single=False),
-        UnitKind(locations.LOG_KIND, is_single=False),
-        UnitKind(locations.UNREADABLE_KIND, is_single=False),
+        LOG,
+        UNREADABLE,
     )
     schema = DatabaseSchema(
         databases={
@@ -118,9 +120,9 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
         found += [(str(path), locations.TITLES_KIND) for path in locations.side_databases(root)]
         units = [Unit(self.name, root_text, path, "", change_token(path), 0, kind) for path, kind in found]
         unreadable = map(str, locations.unreadable_folders(root))
-        units += [Unit(self.name, root_text, path, kind=locations.UNREADABLE_KIND) for path in unreadable]
+        units += [Unit(self.name, root_text, path, kind=UNREADABLE.name) for path in unreadable]
         logs = locations.logs_without_database(root)
-        units += [Unit(self.name, root_text, path, kind=locations.LOG_KIND) for path in logs]
+        units += [Unit(self.name, root_text, path, kind=LOG.name) for path in logs]
         return units
 
     def watched_paths(self, root: Path) -> list[Path]:

@@ -11,9 +11,7 @@ from backscroll.readers.files import is_denied, is_utf8, lacks_database
 SOURCE = "cursor"
 GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
 SEARCH_DATABASE = "User/globalStorage/conversation-search.db"
-UNREADABLE_KIND = "unreadable"  # unit kind of a folder that cannot be listed
 TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions
-LOG_KIND = "log"  # unit kind of a write-ahead log without its database
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 _is_file, _is_link = os.path.isfile, os.path.islink

@@ -27,6 +27,7 @@ from backscroll.sources.cursor.locations import SOURCE
 from backscroll.sources.cursor.session import chat_tabs, composer, prompt_log
 from backscroll.sources.cursor.session.composer import is_subagent_entry
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
+from backscroll.sources.protocols import LOG, UNREADABLE
 
 _SECRET_FIELDS = frozenset({"blobEncryptionKey", "speculativeSummarizationEncryptionKey"})
 
@@ -55,9 +56,9 @@ class UserDataReader:
     def _read(self, unit: Unit) -> Iterator[Item]:
         user_data, file = self._user_data, self._database_file(unit)
         kind, colon, id = unit.key.partition(":")
-        if unit.kind == locations.UNREADABLE_KIND:
+        if unit.kind == UNREADABLE.name:
             return read_unlisted_folder(unit)
-        if unit.kind == locations.LOG_KIND:
+        if unit.kind == LOG.name:
             return read_log_without_database(unit)
         if unit.kind == locations.TITLES_KIND:
             return user_data.side_databases.read_counts(file.path)
@@ -276,10 +277,8 @@ def _database_units(user_data: UserData) -> list[Unit]:
         (path, user_data.side_databases.token(path), locations.TITLES_KIND)
         for path in locations.side_databases(user_data.root)
     ]
-    found += [(path, "", locations.UNREADABLE_KIND) for path in locations.unreadable_folders(user_data.root)]
-    found += [
-        (Path(path), "", locations.LOG_KIND) for path in locations.logs_without_database(user_data.root)
-    ]
+    found += [(path, "", UNREADABLE.name) for path in locations.unreadable_folders(user_data.root)]
+    found += [(Path(path), "", LOG.name) for path in locations.logs_without_database(user_data.root)]
     return [
         Unit(SOURCE, str(user_data.root), str(path), fingerprint=token, kind=kind)
         for path, token, kind in found

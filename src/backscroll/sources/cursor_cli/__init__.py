@@ -24,6 +24,8 @@ from backscroll.model.store import SESSION, StoreKind, UnitKind
 from backscroll.sources.cursor_cli import locations
 from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
+    LOG,
+    UNREADABLE,
     Closeable,
     DatabaseSchema,
     PathLookup,
@@ -64,8 +66,8 @@ class CursorCli(Source, Closeable, PathLookup, RawRecords, RawRows, RecordLookup
         SESSION,
         UnitKind("transcript"),
         UnitKind("prompts", is_single=False, is_prompt_log=True),
-        UnitKind(locations.LOG_KIND, is_single=False),
-        UnitKind(locations.UNREADABLE_KIND, is_single=False),
+        LOG,
+        UNREADABLE,
     )
     schema = DatabaseSchema(
         databases={

@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple
 from backscroll.config import Machine
 from backscroll.model.store import Unit
 from backscroll.readers.files import change_token, is_utf8, lacks_database
+from backscroll.sources.protocols import LOG, UNREADABLE
 
 SOURCE = "cursor-cli"
-UNREADABLE_KIND = "unreadable"  # kind of a folder that cannot be listed
-LOG_KIND = "log"  # kind of a write-ahead log without its database
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
 _TRANSCRIPT_FOLDER = "agent-transcripts"
 _SUBAGENT_FOLDER = "subagents"
@@ -72,7 +71,7 @@ def find_units(root: Path) -> Iterator[Unit]:
         yield from _session_units(session, root, denied)
     yield from _transcript_units(root, denied)
     yield from _prompt_units(base, root)
-    yield from (Unit(SOURCE, base, path, kind=UNREADABLE_KIND) for path in denied)
+    yield from (Unit(SOURCE, base, path, kind=UNREADABLE.name) for path in denied)
 
 
 def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
@@ -131,7 +130,7 @@ def _session_units(folder: str, root: Path, denied: list[str]) -> Iterator[Unit]
     else:
         log = entries.get("store.db-wal")
         if log is not None and lacks_database(_join(folder, "store.db")):
-            yield Unit(SOURCE, str(root), log.path, kind=LOG_KIND, session_id=name)
+            yield Unit(SOURCE, str(root), log.path, kind=LOG.name, session_id=name)
         if (meta := entries.get("meta.json")) is not None:
             yield _file_unit(meta.path, root, kind="session", session_id=name)
     if "prompt_history.json" in entries:

@@ -25,6 +25,7 @@ from backscroll.sources.cursor_cli.store_rows import fetch_blobs, file_row, scan
 from backscroll.sources.cursor_cli.transcripts import RootCatalog, read_transcript
 from backscroll.sources.cursor_graph.blobs import BlobLoader
 from backscroll.sources.cursor_graph.message_parts import decode_message
+from backscroll.sources.protocols import LOG, UNREADABLE
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
@@ -44,9 +45,9 @@ class RootReader:
                 return read_transcript(path, self._catalog)
             case "prompts":
                 return _read_prompts(path)
-            case locations.UNREADABLE_KIND:
+            case UNREADABLE.name:
                 return read_unlisted_folder(unit)
-            case locations.LOG_KIND:
+            case LOG.name:
                 return read_log_without_database(unit)
             case _ if path.name == "meta.json":
                 return _read_draft(path)

@@ -22,8 +22,8 @@ from backscroll.sources.claude_code.transcript.line_structs import (
     parse_usage,
     to_attachment,
 )
-from backscroll.sources.claude_code.transcript.state import LineContext
-from backscroll.sources.claude_code.transcript.subagents import Pending, parse_report
+from backscroll.sources.claude_code.transcript.state import LineContext, PendingCall
+from backscroll.sources.claude_code.transcript.subagents import parse_report
 
 _SYNTHETIC_MODEL = "<synthetic>"  # the text is from the tool, not from a model
 _NO_RESPONSE = "No response requested."  # after a resume, in place of an answer; the model is synthetic
@@ -148,7 +148,9 @@ def _add_tool_call(block: Block, context: LineContext) -> None:
         return
     if name in tool_results.AGENT_TOOLS:
         state.agents.add_call(id_, params, context.at)
-    state.pending[id_] = Pending(name, context.node, tool_results.edit_params(params) if is_edit else None)
+    state.pending[id_] = PendingCall(
+        name, context.node, tool_results.edit_params(params) if is_edit else None
+    )
     if is_edit:
         context.transcript.proposals[id_] = edits
     state.answered.pop(id_, None)

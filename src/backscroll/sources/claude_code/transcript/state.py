@@ -20,7 +20,7 @@ from backscroll.sources.claude_code.transcript.line_structs import (
 )
 from backscroll.sources.claude_code.transcript.queue import Queue
 from backscroll.sources.claude_code.transcript.state_lines import Facts, branch_name
-from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
+from backscroll.sources.claude_code.transcript.subagents import Agents
 from backscroll.sources.claude_code.transcript.user_text import Commands
 
 if TYPE_CHECKING:
@@ -237,6 +237,14 @@ def _join_characters(raw: bytes) -> str | None:
 # The file, stored in the checkpoint for the next reader
 
 
+class PendingCall(Struct, array_like=True):
+    """Tool call without a result."""
+
+    name: str
+    node: int  # index of its line in the tree
+    params: dict[str, Any] | None  # only for edits; the result needs them
+
+
 class EarlyResult(Struct, array_like=True):
     """Tool result that was written before its call. It can be parsed only with the call."""
 
@@ -260,7 +268,7 @@ class ReaderState(Struct, array_like=True):
     facts: Facts = field(default_factory=Facts)
     queue: Queue = field(default_factory=Queue)
     agents: Agents = field(default_factory=Agents)
-    pending: dict[str, Pending] = field(default_factory=dict)
+    pending: dict[str, PendingCall] = field(default_factory=dict)
     bare_calls: dict[str, list[str]] = field(default_factory=dict)  # outside of messages, ids by tool
     answered: dict[str, None] = field(default_factory=dict)  # ids of recent calls with a result
     early: dict[str, EarlyResult] = field(default_factory=dict)
@@ -291,7 +299,7 @@ class ReaderState(Struct, array_like=True):
         self.repeats[key] = id_
         return None
 
-    def take_pending(self, call_id: str) -> Pending | None:
+    def take_pending(self, call_id: str) -> PendingCall | None:
         """Remove and return a call without a result; None if there is none with this id."""
         pending = self.pending.pop(call_id, None)
         if pending is not None:

@@ -53,14 +53,6 @@ _OWN_LABELS = (
 _OWN_PREFIXES = tuple(f"a{label}-" for label in _OWN_LABELS)
 
 
-class Pending(Struct, array_like=True):
-    """Tool call without a result."""
-
-    name: str
-    node: int  # index of its line in the tree
-    params: dict[str, Any] | None  # only for edits; the result needs them
-
-
 class AgentCall(Struct, array_like=True):
     """Tool call that starts a subagent."""
 

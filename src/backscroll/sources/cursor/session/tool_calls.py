@@ -187,6 +187,34 @@ def parse_call(record: dict[str, Any], blocks: list[CodeBlock], proposals: CodeP
     )
 
 
+def parse_proposal(block: CodeBlock, proposals: CodeProposals) -> ParsedCall:
+    """Return a proposed code block as a call. Before tools existed, files were edited this way."""
+    path = target_path({"uri": block.uri}) if block.uri is not None else ""
+    status = as_text(block.status)
+    decision = _decision_from_code_blocks([block])
+    diff_id = as_text(block.diff_id)
+    record = proposals.diff(diff_id) if diff_id else None
+    if hunk_decision := _decision_from_hunk_fates(proposals.hunk_fates(diff_id) if diff_id else None):
+        decision = hunk_decision
+    edits = edits_from_code_diff(path, unwrap(record.decode("utf-8", "replace"))) if record else ()
+    text = as_text(unwrap(bytes(block.content).decode("utf-8", "replace"), levels=1))
+    params: dict[str, Any] = {"path": path}
+    if language := as_text(block.language_id):
+        params["language"] = language
+    return ParsedCall(
+        ToolCall(
+            id=None,
+            name="code_block",
+            params=params,
+            result="",
+            status=_CODE_BLOCK_STATUSES.get(status, "completed"),
+            decision=decision.decision if decision else None,
+            edits=edits or _edits_from_code(path, text),
+        ),
+        decision,
+    )
+
+
 def _texts_of_keys(keys: tuple[str, ...], extra: dict[str, Any]) -> list[str]:
     """Return the texts of some keys. Nearly every call has none of them."""
     return [text for key in keys if key in extra and (text := as_text(extra[key]))] if extra else []
@@ -253,34 +281,6 @@ def _find_edits(
         ):
             return edits
     return _edits_from_params(name, path, params) if is_edit else ()
-
-
-def parse_proposal(block: CodeBlock, proposals: CodeProposals) -> ParsedCall:
-    """Return a proposed code block as a call. Before tools existed, files were edited this way."""
-    path = target_path({"uri": block.uri}) if block.uri is not None else ""
-    status = as_text(block.status)
-    decision = _decision_from_code_blocks([block])
-    diff_id = as_text(block.diff_id)
-    record = proposals.diff(diff_id) if diff_id else None
-    if hunk_decision := _decision_from_hunk_fates(proposals.hunk_fates(diff_id) if diff_id else None):
-        decision = hunk_decision
-    edits = edits_from_code_diff(path, unwrap(record.decode("utf-8", "replace"))) if record else ()
-    text = as_text(unwrap(bytes(block.content).decode("utf-8", "replace"), levels=1))
-    params: dict[str, Any] = {"path": path}
-    if language := as_text(block.language_id):
-        params["language"] = language
-    return ParsedCall(
-        ToolCall(
-            id=None,
-            name="code_block",
-            params=params,
-            result="",
-            status=_CODE_BLOCK_STATUSES.get(status, "completed"),
-            decision=decision.decision if decision else None,
-            edits=edits or _edits_from_code(path, text),
-        ),
-        decision,
-    )
 
 
 # Decisions of the user

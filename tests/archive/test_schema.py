@@ -143,6 +143,7 @@ def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
         (6, "0006_last_record"),
         (7, "0007_undone_copies"),
         (8, "0008_folder_maps"),
+        (9, "0009_folder_moves"),
     ]
 
 

@@ -125,6 +125,15 @@ def test_maps_of_two_restores_follow_each_other() -> None:
     assert [both.path(path) for path in ("/a/x", "/b/x", "/e")] == ["/c/x", "/c/x", None]
 
 
+def test_later_maps_apply_below_the_folders_of_earlier_ones() -> None:
+    both = PathMaps([("/home/ada", "/home/bea")]).followed_by_each(
+        [("/home/bea/ferry", "/home/bea/boat"), ("/home/bea/boat", "/srv/boat")]
+    )
+    assert both.path("/home/ada/ferry/src") == "/srv/boat/src"
+    assert both.path("/home/ada/quay") == "/home/bea/quay"
+    assert both.path("/home/bea/ferry") == "/srv/boat"
+
+
 def storage_ids(folder: Path) -> set[str]:
     return {path.name for path in (folder / "User" / "workspaceStorage").iterdir()}
 

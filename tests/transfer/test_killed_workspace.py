@@ -23,16 +23,24 @@ from tests.transfer.test_killed_migration import KILL_COUNT, kill_points
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 IDS = [f"{number}0000000-0000-4000-8000-00000000000{number}" for number in range(1, 6)]
+DELETED = "60000000-0000-4000-8000-000000000006"
 COPY_COUNT = 5
 KILLS = pytest.mark.parametrize("kills", [KILL_COUNT, pytest.param(40, marks=pytest.mark.soak)])
 
 
 class Machine(test_killed_migration.Machine):
-    """Five sessions of one folder in three tools, their archive, and a copy of both to start again from."""
+    """Five sessions of one folder in three tools, and one that its tool has deleted.
+
+    Also their archive, and a copy of both to start again from.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "claude-code")
         self.old = folder / "old"
+        for path in self.root.rglob(f"{DELETED}.jsonl"):
+            path.unlink()
+        with self.open() as history:
+            history.sync()
 
     def open(self) -> History:
         roots = [NamedRoot(source, self.root / source) for source in ("claude-code", "cursor", "cursor-cli")]
@@ -52,7 +60,7 @@ class Machine(test_killed_migration.Machine):
     def folders(self) -> list[str | None]:
         with self.open() as history:
             history.sync()
-            return [one.workspace_path for one in history.all_sessions() if not one.is_gone]
+            return [one.workspace_path for one in history.all_sessions()]
 
 
 def write_workspace(root: Path, folder: str) -> None:
@@ -63,6 +71,8 @@ def write_workspace(root: Path, folder: str) -> None:
         side = session.write(root / "claude-code").with_suffix("") / "tool-results"
         side.mkdir(parents=True)
         (side / "output.txt").write_text("a long result")
+    deleted = Transcript(session_id=DELETED, cwd=folder, version="2.1.288")
+    deleted.user("Where is the quay?").assistant("There.").write(root / "claude-code")
     prompts = [Prompt("Rename it", project=folder, session_id=session_id) for session_id in IDS[:2]]
     write_prompts(root / "claude-code", prompts)
     home = cursor.Home(root / "cursor", generation=5)
@@ -93,7 +103,7 @@ def test_one_undo_reverts_a_killed_move_and_a_second_run_completes_it(machine: M
     machine.save()
     machine.migrate("move")
     after = machine.state()
-    assert machine.folders() == [str(machine.new)] * 5
+    assert machine.folders() == [str(machine.new)] * 6
     machine.reset()
     for number, last in enumerate(kill_points(machine, lambda: machine.migrate("move"), 4, kills)):
         if number % 2:
@@ -101,7 +111,7 @@ def test_one_undo_reverts_a_killed_move_and_a_second_run_completes_it(machine: M
             assert machine.state() == after, last
         undo_everything(machine)
         assert machine.state() == before, last
-        assert machine.folders() == [str(machine.old)] * 5
+        assert machine.folders() == [str(machine.old)] * 6
 
 
 @KILLS
@@ -113,7 +123,7 @@ def test_one_undo_reverts_a_killed_copy_and_a_second_run_completes_it(machine: M
             assert machine.folders().count(str(machine.new)) == COPY_COUNT, last
         undo_everything(machine)
         assert machine.state() == before, last
-        assert machine.folders() == [str(machine.old)] * 5
+        assert machine.folders() == [str(machine.old)] * 6
 
 
 @KILLS
@@ -160,7 +170,7 @@ def test_a_killed_move_that_is_complete_says_so_when_it_runs_again(
     command = ("migrate-workspace", machine.old, machine.new, "--mode", "move", "--yes", *options)
     for _ in range(2):
         again = machine.run(*command)
-        assert (again.code, again.out.count(f"is in {machine.new} already")) == (0, 5), again.err
+        assert (again.code, again.out.count(f"is in {machine.new} already")) == (0, 6), again.err
 
 
 def test_a_killed_move_of_one_session_says_that_it_is_moved_already(
@@ -179,7 +189,7 @@ def test_a_complete_move_that_runs_again_says_so(machine: Machine) -> None:
     command = ("migrate-workspace", machine.old, machine.new, "--mode", "move", "--yes")
     assert machine.run(*command).code == 0
     again = machine.run(*command)
-    assert (again.code, again.out.count(f"is in {machine.new} already")) == (0, 5), again.err
+    assert (again.code, again.out.count(f"is in {machine.new} already")) == (0, 6), again.err
 
 
 def test_a_killed_copy_is_not_repeated_but_a_complete_one_is(machine: Machine, killed_sync: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,15 @@ from backscroll.errors import (
     DestinationError,
     ToolRunningError,
 )
-from backscroll.model.change import Change, ChangePlan, FileChange, LineChange, NewTable, RowChange
+from backscroll.model.change import (
+    Change,
+    ChangePlan,
+    FileChange,
+    FolderMove,
+    LineChange,
+    NewTable,
+    RowChange,
+)
 from backscroll.model.text import pluralize
 from backscroll.readers.file_lock import try_lock
 
@@ -53,11 +61,19 @@ _SPARE_BYTES = 50_000_000  # free space that must be left after a change
 class ChangeLog:
     """All changes that were made to the tools' stores, in a folder next to the archive.
 
-    ``check`` raises an error if a running process prevents a change. It is called while the lock is held.
+    ``check`` raises an error if a running process prevents a change. ``move`` moves sessions in the archive,
+    or moves them back if its second argument is True; repeating it has no effect. Both are called while the
+    lock is held.
     """
 
-    def __init__(self, folder: Path, check: Callable[[Change], None] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        check: Callable[[Change], None] | None = None,
+        move: Callable[[Sequence[FolderMove], bool], None] | None = None,
+    ) -> None:
         self.folder = folder
+        self._move = move if move is not None else _no_moves
         self._check = check if check is not None else _no_check
         self._failures: dict[str, BackscrollError] = {}  # why unfinished changes could not be rolled back
 
@@ -86,6 +102,7 @@ class ChangeLog:
                 record.state = "applying"
                 record.write(folder)
                 _apply(record, folder, plan)
+                self._move(record.moves, False)
             except BaseException as error:
                 self._roll_back_after(error, record, folder)
                 raise
@@ -113,7 +130,7 @@ class ChangeLog:
             _check_unchanged(record, folder)
             record.state = "undoing"
             record.write(folder)
-            _revert(record, folder)
+            self._revert(record, folder)
             record.state = "undone"
             record.write(folder)
             return record.to_change()
@@ -225,6 +242,7 @@ class ChangeLog:
             lines=[LineOperation(str(change.path), change.before, change.after) for change in plan.lines],
             row_count=len(plan.rows),
             databases=[str(database) for database in rows.by_database(plan.rows)],
+            moves=plan.moves,
             tables=[TableOperation(str(one.database), one.name, one.statement) for one in plan.tables],
             created_folders=[str(path) for path in created],
             emptied_folders=_emptied_folders(plan),
@@ -253,7 +271,7 @@ class ChangeLog:
 
     def _roll_back(self, record: ChangeRecord, folder: Path) -> None:
         if record.state == "applying":
-            _revert(record, folder)
+            self._revert(record, folder)
         _remove_staged(record)
         shutil.rmtree(folder)
 
@@ -272,7 +290,7 @@ class ChangeLog:
                 if record.state != "preparing":
                     self._check(record.to_change())
                 if record.state == "undoing":
-                    _revert(record, folder)
+                    self._revert(record, folder)
                     record.state = "undone"
                     record.write(folder)
                 else:
@@ -286,9 +304,14 @@ class ChangeLog:
                 self._failures[record.id] = DestinationError(reason, path)
         return ended
 
+    def _revert(self, record: ChangeRecord, folder: Path, problems: list[str] | None = None) -> None:
+        with _collecting(problems):
+            self._move(record.moves, True)
+        _revert(record, folder, problems)
+
     def _end(self, record: ChangeRecord, folder: Path) -> Change:
         """End an interrupted change: restore what can be restored, and record what cannot."""
-        _revert(record, folder, record.problems)
+        self._revert(record, folder, record.problems)
         with _collecting(record.problems):
             _remove_staged(record)
         record.state = "undone"
@@ -330,6 +353,12 @@ class ChangeLog:
 
 def _no_check(change: Change) -> None:
     """Allow every change."""
+
+
+def _no_moves(moves: Sequence[FolderMove], is_undo: bool) -> None:
+    """Raise an error if there is something to move: this log has no archive."""
+    if moves:
+        raise ChangeConflictError("The archive of this change is unknown.", "")
 
 
 def _new_folder(parent: Path, now: datetime) -> Path:
@@ -618,6 +647,7 @@ def _forget_part(record: ChangeRecord, folder: Path, session_ref: str) -> None:
     kept_rows = [row for row in read_rows(folder) if not _names(row, session_ref, mark)]
     record.row_count = len(kept_rows)
     record.sessions = tuple(others)
+    record.moves = tuple(one for one in record.moves if one.session != session_ref)
     record.copies = tuple(ref for ref in record.copies if ref != session_ref)
     rewrite_rows_file(folder, kept_rows)
     record.write(folder)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.changes.files import sync_folder, write_file
-from backscroll.model.change import Change, ChangeState, LineChange, NewTable, RowChange
+from backscroll.model.change import Change, ChangeState, FolderMove, LineChange, NewTable, RowChange
 
 _RECORD_FILE = "change.json"
 _ROWS_FILE = "rows.msgpack"
@@ -72,6 +72,7 @@ class ChangeRecord(Struct, kw_only=True):
     row_count: int = 0
     databases: list[str] = []  # whose rows change
     tables: list[TableOperation] = []
+    moves: tuple[FolderMove, ...] = ()
     problems: list[str] = []  # sentences: what undo could not restore
     committed_databases: list[str] = []
     created_folders: list[str] = []  # the outermost first

@@ -23,6 +23,7 @@ from backscroll.sources import named
 from backscroll.stores.lookup import find_session, find_top_session
 from backscroll.stores.stores import Stores
 from backscroll.transfer.restore import apply_restore, plan_restore
+from backscroll.transfer.stored_sessions import resumable_session
 
 _MAX_FILE_BYTES = 20_000_000  # larger files are not searched for a line
 _GOTO = ("cursor", "code", "code-insiders", "codium", "windsurf")  # -g FILE:LINE
@@ -47,7 +48,7 @@ class Resume:
         if summary.parent_ref is not None:
             summary = find_session(self._stores.archive, summary.parent_ref)
         machine = self._stores.machine
-        resumable = self._stores.archive.originals.resumable(summary)
+        resumable = resumable_session(self._stores.archive, summary)
         commands = named(summary.source).resume()
         found: Command | Refusal = Refusal("its tool does not resume sessions")
         if commands is not None:

@@ -59,6 +59,14 @@ class RowChange(Struct, frozen=True, kw_only=True):
         return "insert" if self.before is None else "update"
 
 
+class FolderMove(Struct, frozen=True):
+    """Move a session to another folder in the archive: its tool has deleted it."""
+
+    session: str  # ref
+    before: str
+    after: str
+
+
 class NewTable(Struct, frozen=True):
     """A table that a database does not have yet. Undo drops it if it is empty again."""
 
@@ -76,6 +84,7 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     lines: tuple[LineChange, ...] = ()
     rows: tuple[RowChange, ...] = ()
     tables: tuple[NewTable, ...] = ()  # that the rows need
+    moves: tuple[FolderMove, ...] = ()
     warnings: tuple[str, ...] = ()  # sentences for users
     batch: str = ""  # the same for all changes of one command; `undo` without an id reverts them together
     command: str = ""  # hash of the command and its arguments: a second run continues an open batch
@@ -83,7 +92,7 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        return not (self.files or self.lines or self.rows)
+        return not (self.files or self.lines or self.rows or self.moves)
 
 
 # preparing  files are staged and saved; nothing of the tool has changed

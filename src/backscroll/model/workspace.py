@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from backscroll.model.message import Time
 
@@ -87,7 +88,7 @@ class MoveCandidate(Struct, frozen=True):
 
 
 class MovedWorkspace(Struct, frozen=True, kw_only=True):
-    """A workspace folder that no longer exists and still has sessions in the tools' stores."""
+    """A workspace folder that no longer exists and has sessions."""
 
     path: str
     session_count: int
@@ -127,7 +128,21 @@ class PathMaps:
     def followed_by(self, later: "PathMaps") -> "PathMaps":
         """Return maps with the effect of these and then the later ones."""
         own = [(old, later.path(new) or new) for old, new in self.pairs]
-        return PathMaps([*own, *later.pairs])
+        # A later folder below a new one is reached from below the old one.
+        below = [
+            ("/".join([old.rstrip("/\\"), *_parts(folder)[len(_parts(new)) :]]), target)
+            for old, new in self.pairs
+            for folder, target in later.pairs
+            if _parts(new) == _parts(folder)[: len(_parts(new))] and _parts(new) != _parts(folder)
+        ]
+        return PathMaps([*own, *below, *later.pairs])
+
+    def followed_by_each(self, pairs: Iterable[tuple[str, str]]) -> "PathMaps":
+        """Return maps with the effect of these and then each pair, in order."""
+        maps = self
+        for pair in pairs:
+            maps = maps.followed_by(PathMaps([pair]))
+        return maps
 
     def path(self, path: str) -> str | None:
         """Return the new path; None if the path is not an old folder and not below one."""
@@ -140,6 +155,17 @@ class PathMaps:
                     rest.append("")
                 return separator.join([new.rstrip("/\\"), *rest]) or new
         return None
+
+
+def mapped_workspace(workspace: Workspace, maps: PathMaps) -> Workspace:
+    """Return a workspace with its new folders. One on another host stays as it is."""
+    if workspace.authority:
+        return workspace
+    return replace(
+        workspace,
+        path=maps.path(workspace.path) or workspace.path,
+        folders=tuple(maps.path(folder) or folder for folder in workspace.folders),
+    )
 
 
 def _parts(path: str) -> list[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -100,8 +102,11 @@ class Relocation(ABC):
         return read() if new is None else new
 
     def row(self, row: RawRow) -> RawRow:
-        """Return an archived row with new paths. The path of its file is new already."""
-        return row
+        """Return an archived row with new paths in its value. A row without a table is a file."""
+        if row.table or not row.path or row.value is None:
+            return row
+        content = self.content(row.path, [row.value])
+        return row if content is None else replace(row, value=b"".join(content))
 
     @abstractmethod
     def edit_database(self, path: str, connection: Connection) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from backscroll import sources
 from backscroll.archive.archive import Archive
 from backscroll.archive.connection import read_only_error
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
 from backscroll.errors import ToolRunningError, UsageError
@@ -17,7 +18,7 @@ from backscroll.readers.files import escape_name, is_utf8
 
 if TYPE_CHECKING:
     from backscroll.changes.change_log import ChangeLog
-    from backscroll.model.change import Change
+    from backscroll.model.change import Change, FolderMove
     from backscroll.sources import Source
     from backscroll.sources.capabilities import SessionWriter
     from backscroll.stores.indexer import IndexAccess
@@ -90,8 +91,20 @@ class Stores:
         from backscroll.changes.change_log import ChangeLog  # start-up: few commands change a store
 
         return ChangeLog(
-            self.archive_path.with_name("changes"), lambda change: _check_change(change, self.roots())
+            self.archive_path.with_name("changes"),
+            lambda change: _check_change(change, self.roots()),
+            self._move_sessions,
         )
+
+    def _move_sessions(self, moves: Sequence[FolderMove], is_undo: bool) -> None:
+        """Move sessions that their tools have deleted to other folders, or back."""
+        keys: dict[tuple[str, str], list[SessionKey]] = {}
+        for move in moves:
+            source, _, session_id = move.session.partition(":")
+            key = SessionKey(sources.named(source).platform, session_id)
+            keys.setdefault((move.before, move.after), []).append(key)
+        for (before, after), sessions in keys.items():
+            self.writable_archive.maintenance.move_sessions(sessions, before, after, is_undo=is_undo)
 
     @property
     def is_open(self) -> bool:

@@ -1,6 +1,6 @@
 """Move and copy sessions to another folder."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from backscroll.errors import (
     TransferError,
     UnknownStoreVersionError,
 )
+from backscroll.model.change import ChangePlan, FolderMove
 from backscroll.model.session import SessionSummary
 from backscroll.model.transfer import (
     BlockingProcess,
@@ -41,7 +42,7 @@ from backscroll.transfer.safety import (
     read_content,
     recent_activity,
 )
-from backscroll.transfer.stored_sessions import companions, stored_session, writer_of
+from backscroll.transfer.stored_sessions import companions, remote_error, stored_session, writer_of
 
 Progress = Callable[[int, int], None]  # done, total
 
@@ -67,6 +68,7 @@ def plan_migration(
     keep_cwd: bool,
     with_running: bool = False,
     check: Callable[[str], None] | None = None,
+    archived: Collection[str] = (),
     command: str = "",
     done: Mapping[str, str] = {},
 ) -> MigrationPlan:
@@ -74,7 +76,8 @@ def plan_migration(
 
     Only sessions below one of the roots are planned.
     ``with_running`` also plans sessions that a running process has open: the plan can be applied when it has
-    ended. ``check`` raises an error if a session must not be changed now. ``done`` are the new refs of
+    ended. ``check`` raises an error if a session must not be changed now. ``archived`` are refs of sessions
+    that may be moved in the archive, because their tool has deleted them. ``done`` are the new refs of
     sessions that an interrupted run of the same command has moved or copied.
     """
     planned: list[PlannedSession] = []
@@ -86,6 +89,9 @@ def plan_migration(
         try:
             if check is not None:
                 check(summary.ref)
+            if mode == "move" and summary.is_gone and summary.ref in archived:
+                planned.append(_plan_archived(archive, summary, target))
+                continue
             stored = stored_session(archive, summary, roots)
             if not with_running:
                 check_processes(writer_of(summary), stored.root, [stored.id])
@@ -130,7 +136,12 @@ def apply_migration(
     batch = next((one.batch for one in log.open_batch(plan.command)), uuid4().hex[:12])
     done: list[MigratedSession] = []
     errors = list(plan.errors)
+    archived = [one for one in plan.sessions if one.plan.changes.moves]
+    if archived:
+        done += _apply_archived(log, archived, plan, batch)
     for number, planned in enumerate(plan.sessions):
+        if planned in archived:
+            continue
         if progress is not None:
             progress(number, len(plan.sessions))
         try:
@@ -179,7 +190,7 @@ def _plan(
     keep_cwd: bool,
 ) -> SessionPlan:
     writer = writer_of(summary)
-    check_target(session, target)
+    check_target(session.ref, session.folder, target)
     if mode == "copy":
         plan = writer.plan_copy(session, target, keep_cwd=keep_cwd)
         copies = tuple(f"{summary.source}:{id_}" for id_ in (plan.session_id, *plan.subagent_ids))
@@ -192,6 +203,42 @@ def _plan(
     if (warning := recent_activity(session)) is not None:
         changes = replace(changes, warnings=(*changes.warnings, warning))
     return replace(plan, changes=changes)
+
+
+def _plan_archived(archive: Archive, summary: SessionSummary, target: Path) -> PlannedSession:
+    """Plan to move a session that only the archive has: a restore then writes it for the new folder."""
+    folder = summary.workspace_path
+    assert folder is not None
+    if archive.originals.resumable(summary).authority:
+        raise remote_error(summary)
+    check_target(summary.ref, folder, target)
+    move = FolderMove(summary.ref, folder, str(target))
+    what = f"Move {summary.ref} to {target} in the archive"
+    return PlannedSession(
+        summary,
+        SessionPlan(ChangePlan(what=what, sessions=(summary.ref,), moves=(move,)), summary.id),
+        target,
+    )
+
+
+def _apply_archived(
+    log: ChangeLog, archived: Sequence[PlannedSession], migration: MigrationPlan, batch: str
+) -> list[MigratedSession]:
+    """Move sessions in the archive, all in one change."""
+    plans = [one.plan.changes for one in archived]
+    what = plans[0].what
+    if len(plans) > 1:
+        what = f"Move {len(plans)} sessions to {migration.target} in the archive"
+    change = log.apply(
+        ChangePlan(
+            what=what,
+            sessions=tuple(one.session.ref for one in archived),
+            moves=tuple(move for plan in plans for move in plan.moves),
+            batch=batch,
+            command=migration.command,
+        )
+    )
+    return [MigratedSession(one.session.ref, one.session.ref, change) for one in archived]
 
 
 def _apply(

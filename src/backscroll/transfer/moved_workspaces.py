@@ -39,12 +39,12 @@ _SKIPPED_PATHS = frozenset({"/proc", "/sys", "/dev", "/run"})
 
 
 def find_moved(archive: Archive, search: Sequence[Path] = ()) -> MovedWorkspaces:
-    """Return the folders that are gone and have sessions in a tool's store, with their possible new places.
+    """Return the folders that are gone and have sessions, with their possible new places.
 
     Compared are the folders around each old one, those beside all known workspaces, and those below
     ``search``. Nothing is written.
     """
-    known = archive.workspaces.in_store()
+    known = archive.workspaces.with_movable_sessions()
     places = [Path(path) for path in known if _is_local_folder(path)]
     gone = [place for place in places if not os.path.lexists(place)]
     if not gone:

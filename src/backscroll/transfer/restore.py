@@ -44,7 +44,7 @@ from backscroll.sources.session_file_changes import differs
 from backscroll.stores.stores import check_processes
 from backscroll.transfer.migrate import error_code
 from backscroll.transfer.safety import changed_paths, content_of, read_contents
-from backscroll.transfer.stored_sessions import archived_session, writer_of
+from backscroll.transfer.stored_sessions import archived_session, writer_of, written_paths
 
 if TYPE_CHECKING:  # `resume` needs nothing of a backup
     from backscroll.backup.restore import BackupRestore
@@ -200,10 +200,13 @@ def _read_back(archive: Archive, sessions: Sequence[PlannedSession]) -> list[Tra
         contents = read_contents(named(source_name), root, paths)
         for one in stored:
             summary = one.session
+            new_paths = written_paths(archive, summary)
             expected = content_of(
                 message
                 for message in archive.messages.of_session(summary)
-                if message.is_active and message.kind is None and message.origin.path in paths[summary.id]
+                if message.is_active
+                and message.kind is None
+                and new_paths.get(message.origin.path, message.origin.path) in paths[summary.id]
             )
             if missing := expected - contents[summary.id]:
                 text = (

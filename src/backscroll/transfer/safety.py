@@ -60,17 +60,17 @@ def target_path(target: str | os.PathLike[str], tool_folders: Iterable[Path]) ->
     return path
 
 
-def check_target(session: StoredSession, target: Path) -> None:
-    """Raise `TransferError` if the target is the session's folder, or inside it."""
-    if session.folder is None:
+def check_target(ref: str, current: str | None, target: Path) -> None:
+    """Raise `TransferError` if the target is the current folder of a session, or inside it."""
+    if current is None:
         return
-    folder = Path(os.path.realpath(session.folder))
+    folder, session_id = Path(os.path.realpath(current)), ref.partition(":")[2]
     if folder == target:
-        raise TransferError(f"{session.ref} is in {target} already.", session.id, "same-folder")
+        raise TransferError(f"{ref} is in {target} already.", session_id, "same-folder")
     if folder in target.parents:
         raise TransferError(
-            f"{target} is inside {folder}, the folder of {session.ref}. Choose a folder outside it.",
-            session.id,
+            f"{target} is inside {folder}, the folder of {ref}. Choose a folder outside it.",
+            session_id,
             "target-inside-source",
         )
 

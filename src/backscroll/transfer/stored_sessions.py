@@ -1,19 +1,23 @@
 """The sessions of the archive as the sources' writers need them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.query.originals import Original
 from backscroll.errors import DataNotFoundError, TransferError
 from backscroll.model.backup import BackupFolder
 from backscroll.model.change import Content
+from backscroll.model.resume import Resumable
 from backscroll.model.session import SessionSummary
 from backscroll.model.store import stores_with
+from backscroll.model.stream import RawRow
 from backscroll.model.transfer import ArchivedFile, ArchivedRows, ArchivedSession, StoredSession
 from backscroll.sources import named
-from backscroll.sources.capabilities import CompanionMoves, SessionWriter
+from backscroll.sources.capabilities import CompanionMoves, Relocation, SessionWriter
 from backscroll.transfer.safety import writable_roots
 
 _NO_FILES = BackupFolder((), lambda _: iter(()), ())
@@ -55,11 +59,7 @@ def stored_session(archive: Archive, summary: SessionSummary, roots: Collection[
             hint=f"Run 'backscroll restore-session {summary.id}' first.",
         )
     if resumable.authority:
-        raise TransferError(
-            f"{summary.ref} belongs to a folder on {resumable.authority}. Only local folders are supported.",
-            summary.id,
-            "remote",
-        )
+        raise remote_error(summary)
     root_names = writable_roots(summary, summary.source, (unit.root for unit in units), roots)
     store = next(store for store in resumable.stores if store.root in root_names and not store.is_gone)
     return StoredSession(
@@ -70,6 +70,15 @@ def stored_session(archive: Archive, summary: SessionSummary, roots: Collection[
         folder=resumable.folder,
         folders=resumable.folders,
         title=resumable.title,
+    )
+
+
+def remote_error(summary: SessionSummary) -> TransferError:
+    """Return the error for a session of a folder on another host."""
+    return TransferError(
+        f"{summary.ref} belongs to a folder on another host. Only local folders are supported.",
+        summary.id,
+        "remote",
     )
 
 
@@ -125,28 +134,110 @@ def archived_session(
         (store.root for store in resumable.stores if store.root in root_names),
         next(root for root in known if root in root_names),
     )
+    written = _distinct(_Written(archive, one) for one in files if one.root == root)
     return ArchivedSession(
         ref=summary.ref,
         id=summary.id,
         root=Path(root),
-        files=tuple(_archived_file(archive, one) for one in files if one.root == root),
+        files=tuple(one.file() for one in written),
         rows=tuple(
-            ArchivedRows(
-                one.path, one.key, partial(archive.originals.rows, one, fullest=True), _modified_at(one)
-            )
-            for one in rows
-            if one.root == root
+            one.rows() for one in _distinct(_Written(archive, one) for one in rows if one.root == root)
         ),
-        prompt_logs=tuple(_archived_file(archive, one) for one in logs if one.root == root),
+        prompt_logs=tuple(_Written(archive, one).file() for one in logs if one.root == root),
         folder=resumable.folder,
         title=resumable.title,
     )
 
 
-def _archived_file(archive: Archive, original: Original) -> ArchivedFile:
-    return ArchivedFile(
-        original.path, original.size, _content(archive, original), modified_at=_modified_at(original)
+def resumable_session(archive: Archive, summary: SessionSummary) -> Resumable:
+    """Return what a tool needs to resume a session. Files to restore have the paths that they will get."""
+    found = archive.originals.resumable(summary)
+    if not summary.is_gone:
+        return found
+    paths = written_paths(archive, summary)
+    return replace(
+        found, stores=tuple(replace(one, path=paths.get(one.path, one.path)) for one in found.stores)
     )
+
+
+def written_paths(archive: Archive, summary: SessionSummary) -> dict[str, str]:
+    """Return the paths to which a restore writes the originals of a moved session, by their old paths."""
+    originals = archive.originals
+    found = [*originals.files(summary), *originals.units_with_rows(summary.id)]
+    return {one.path: _Written(archive, one).path for one in found if one.source == summary.source}
+
+
+class _Written:
+    """An original as a restore writes it: with the folders of this machine, and of moves since."""
+
+    def __init__(self, archive: Archive, original: Original) -> None:
+        self._archive = archive
+        self._original = original
+        self._relocation = self._relocate()
+
+    @property
+    def path(self) -> str:
+        original = self._original
+        if self._relocation is None:
+            return original.path
+        path = Path(original.path).relative_to(original.root).as_posix()
+        return str(Path(original.root, *self._relocation.path(path).split("/")))
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The path and the key: one unit is stored there."""
+        return self.path, self._original.key
+
+    @property
+    def is_moved(self) -> bool:
+        return self.path != self._original.path
+
+    def file(self) -> ArchivedFile:
+        content = _content(self._archive, self._original)
+        if self._relocation is not None:
+            path = Path(self._original.path).relative_to(self._original.root).as_posix()
+            content = partial(self._relocation.new_content, path, content)
+        size, modified_at = self._original.size, _modified_at(self._original)
+        return ArchivedFile(self.path, size, content, modified_at=modified_at)
+
+    def rows(self) -> ArchivedRows:
+        return ArchivedRows(self.path, self._original.key, self._rows, _modified_at(self._original))
+
+    def _rows(self) -> Iterator[RawRow]:
+        for row in self._archived_rows():
+            if self._relocation is None:
+                yield row
+            else:
+                path = self._relocation.path(row.path) if row.path else ""
+                yield replace(self._relocation.row(row), path=path)
+
+    def _archived_rows(self) -> Iterator[RawRow]:
+        return self._archive.originals.rows(self._original, fullest=True)
+
+    def _relocate(self) -> Relocation | None:
+        """Return the relocation of a session that was moved after its tool had deleted it."""
+        original = self._original
+        maps = self._archive.originals.folder_moves(original)
+        backup = named(original.source).backup() if maps else None
+        if backup is None:
+            return None
+        path = Path(original.path).relative_to(original.root).as_posix()
+        sides = {row.path: row.value for row in self._archived_rows() if row.path and not row.table}
+
+        def read(name: str) -> Iterator[bytes]:
+            if name == path and not original.key:
+                return self._archive.originals.read_file(original)
+            return iter([sides.get(name) or b""])
+
+        old_folders = tuple(old for old, _ in maps.pairs)
+        files = BackupFolder((path, *sides), read, old_folders)
+        return backup.relocate(files, maps, original.root, Path(original.root))
+
+
+def _distinct(originals: Iterable[_Written]) -> Iterable[_Written]:
+    """Return one original for each place. One that was there is preferred to one that was moved there."""
+    ordered = sorted(originals, key=lambda one: one.is_moved, reverse=True)
+    return {one.place: one for one in ordered}.values()
 
 
 def _modified_at(original: Original) -> float | None:

@@ -143,7 +143,8 @@ class Transfers:
                 raise
             found = []
         summaries = [one for one in found if originals.in_store(one)]
-        if not summaries and not done:
+        archived = self._archived_of(found) if mode == "move" else []
+        if not summaries and not archived and not done:
             raise WorkspaceNotFoundError(
                 f"The tools have deleted all sessions of {workspace} ({pluralize(len(found), 'session')}).",
                 str(workspace),
@@ -151,16 +152,27 @@ class Transfers:
             )
         return plan_migration(
             self._stores.archive,
-            summaries,
+            [*summaries, *archived],
             folder,
             mode,
             roots=self._stores.root_paths(),
             keep_cwd=keep_cwd,
             with_running=with_running,
             check=self._check_unfinished,
+            archived=[one.ref for one in archived],
             command=command,
             done=done,
         )
+
+    def _archived_of(self, found: Iterable[SessionSummary]) -> list[SessionSummary]:
+        """Return the sessions that only the archive has. Copies that were undone are left out."""
+        listed = {one.ref for one in self._stores.archive.sessions.page(Filter(), limit=-1, offset=0)}
+        stored = self._stores.archive.originals
+        return [
+            one
+            for one in found
+            if one.is_gone and one.ref in listed and (stored.files(one) or stored.units_with_rows(one.id))
+        ]
 
     def _moved_to(self, folder: Path, changes: Iterable[Change]) -> dict[str, str]:
         """Return the sessions that changes have moved to a folder and that are still there."""
@@ -319,6 +331,8 @@ def _new_refs(changes: Iterable[Change]) -> dict[str, str]:
     """Return the new refs of the sessions that changes have moved or copied."""
     found = {}
     for change in changes:
-        ref = change.sessions[0]
-        found[ref] = change.copies[0] if change.copies else ref
+        if change.copies:
+            found[change.sessions[0]] = change.copies[0]
+        else:
+            found |= {ref: ref for ref in change.sessions}
     return found

@@ -15,6 +15,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import compress, decompress
 from backscroll.model.store import HOOK_EVENTS, store_content, store_rank
 from backscroll.model.stream import Closing, best_title, is_titled
+from backscroll.model.workspace import PathMaps, mapped_workspace
 
 MAX_TITLE_CHARS = 100
 HOOK_FACTS = ("window", "window_started_at", "hook_ended_at")
@@ -22,7 +23,7 @@ _NO_TIME = datetime.max.replace(tzinfo=UTC)
 _decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
     "select f.id, f.source, f.store, f.external_id, f.closing, f.message_count, f.preview, u.modified_at,"
-    " u.path, u.is_gone, f.status <> 'current', f.is_subagent"
+    " u.path, u.is_gone, f.status <> 'current', f.is_subagent, iif(u.is_gone, u.folder_moves, null)"
     " from fragment f join unit u on u.id = f.unit_id where length(f.closing)"
 )
 # The session of a subagent.
@@ -68,7 +69,12 @@ def subagent_fragments(db: sqlite3.Connection, session: SessionKey) -> dict[str,
 
 
 def _from_row(row: tuple[Any, ...]) -> Fragment:
-    fields = [*row[:4], _decode_closing(row[4]), *row[5:9], *map(bool, row[9:])]
+    *row_fields, moves = row
+    closing = _decode_closing(row[4])
+    if moves is not None and closing.workspace is not None:
+        maps = PathMaps(()).followed_by_each(msgspec.json.decode(moves))
+        closing = replace(closing, workspace=mapped_workspace(closing.workspace, maps))
+    fields = [*row_fields[:4], closing, *row_fields[5:9], *map(bool, row_fields[9:])]
     return Fragment(*fields)
 
 

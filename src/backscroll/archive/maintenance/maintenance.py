@@ -21,7 +21,7 @@ from backscroll.archive.maintenance.forget import (
     forgotten_sessions,
     keep_sessions,
 )
-from backscroll.archive.maintenance.relocation import NewRoot, relocate_units
+from backscroll.archive.maintenance.relocation import NewRoot, move_sessions, relocate_units
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
 from backscroll.archive.storage.delta import BodyReader
@@ -181,6 +181,14 @@ class Maintenance:
     def relocate(self, new_root: NewRoot, maps: PathMaps) -> int:
         """Change paths in a private copy for another machine; see `relocate_units`."""
         return relocate_units(self._db, new_root, maps)
+
+    def move_sessions(
+        self, sessions: Iterable[SessionKey], before: str, after: str, *, is_undo: bool = False
+    ) -> None:
+        """Move sessions that their tools have deleted to another folder, or undo such a move."""
+        with transaction(self._db):
+            move_sessions(self._db, sessions, before, after, is_undo=is_undo)
+        self._derive()
 
     def compact(self) -> CompactResult:
         """Reduce the file to its minimum size."""

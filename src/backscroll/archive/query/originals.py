@@ -134,8 +134,22 @@ class Originals:
 
     def folder_maps(self, original: Original) -> PathMaps:
         """Return the folders that a restore onto this machine replaced. The stored file has the old ones."""
-        (pairs,) = self._db.execute("select folder_maps from unit where id = ?", [original.id]).fetchone()
-        return PathMaps(msgspec.json.decode(pairs) if pairs else ())
+        pairs, _ = self._folders(original)
+        return PathMaps(pairs)
+
+    def folder_moves(self, original: Original) -> PathMaps:
+        """Return the folders between which a deleted session was moved, after `folder_maps`.
+
+        The stored file and its path have the first ones.
+        """
+        _, moves = self._folders(original)
+        return PathMaps(()).followed_by_each(moves)
+
+    def _folders(self, original: Original) -> list[list[tuple[str, str]]]:
+        row = self._db.execute(
+            "select folder_maps, folder_moves from unit where id = ?", [original.id]
+        ).fetchone()
+        return [msgspec.json.decode(pairs) if pairs else [] for pairs in row]
 
     def write_file(self, original: Original, target: Path) -> None:
         """Write one stored file, byte for byte."""

@@ -26,13 +26,13 @@ from distinct_hash d join conversations c on c.rowid =
     (select rowid from conversations where workspace_hash = d.hash limit 1)
 where c.workspace_path is not null
 """
-# Local folders with sessions that are still in a tool's store, so that the tool can resume them.
-_WORKSPACES_IN_STORE = """
+# Local folders with sessions that are in a tool's store, or of which the archive has the records.
+_WORKSPACES_TO_MOVE = """
 select c.workspace_path, c.source, count(*) from conversations c
 where c.workspace_path is not null and json_extract(c.metadata, '$.workspace_authority') is null
-    and not c.is_gone and exists (
+    and (not c.is_gone or c.visibility in ('listed', 'archived')) and exists (
         select 1 from fragment f join unit u on u.id = f.unit_id
-        where f.platform = c.platform and f.external_id = c.external_id and not u.is_gone
+        where f.platform = c.platform and f.external_id = c.external_id and u.is_gone = c.is_gone
             and u.source = c.source
             and f.store in {stores}
     )
@@ -64,9 +64,12 @@ class WorkspaceQueries:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def in_store(self) -> dict[str, dict[str, int]]:
-        """Return the folders with sessions in a tool's store: the number of sessions by source."""
-        sql = _WORKSPACES_IN_STORE.format(stores=text_list(stores_with("records")))
+    def with_movable_sessions(self) -> dict[str, dict[str, int]]:
+        """Return the folders with sessions that can be moved: the number of sessions by source.
+
+        They are in a tool's store, or the tool has deleted them.
+        """
+        sql = _WORKSPACES_TO_MOVE.format(stores=text_list(stores_with("records")))
         found: dict[str, dict[str, int]] = {}
         for path, source, count in self._db.execute(sql):
             found.setdefault(path, {})[source] = count

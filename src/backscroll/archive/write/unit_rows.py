@@ -143,7 +143,8 @@ def save_unit(
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " needs_retry = ?, checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?,"
-        " prefix_hash = ?, record_counts = ?, folder_maps = iif(?, folder_maps, null) where id = ?",
+        " prefix_hash = ?, record_counts = ?, folder_maps = iif(?, folder_maps, null),"
+        " folder_moves = null where id = ?",
         [
             unit.kind,
             unit.fingerprint,

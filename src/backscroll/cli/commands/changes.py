@@ -112,6 +112,8 @@ def plan_lines(plan: ChangePlan) -> Iterator[str]:
         yield sanitize(f"  {action:7} {line.label:14} {line.path}")
     for table in plan.tables:
         yield sanitize(f"  create  {'table':14} {table.name} in {table.database}")
+    for move in plan.moves:
+        yield sanitize(f"  move    {'archive':14} {move.session}")
     database: Path | None = None
     for row in plan.rows:
         if row.database != database:
@@ -143,6 +145,9 @@ def plan_document(plan: ChangePlan) -> dict[str, Any]:
             for row in plan.rows
         ],
         "tables": [{"table": table.name, "database": str(table.database)} for table in plan.tables],
+        "moves": [
+            {"session": move.session, "before": move.before, "after": move.after} for move in plan.moves
+        ],
         "warnings": list(plan.warnings),
     }
 

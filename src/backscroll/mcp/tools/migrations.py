@@ -227,6 +227,8 @@ def _session_lines(call: Call, one: PlannedSession, *, with_changes: bool) -> It
         for items, noun in ((changes.files, "file"), (changes.lines, "line"), (changes.rows, "row"))
         if items
     ]
+    if changes.moves:
+        counts.append("in the archive")
     name = f" · as {one.new_ref}" if one.new_ref != one.session.ref else ""
     yield f"  {one.session.ref} · {title} · {', '.join(counts)}{name}"
     if with_changes:

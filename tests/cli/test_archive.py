@@ -58,7 +58,7 @@ def test_without_a_terminal_forget_requires_yes(shell: ArchiveShell) -> None:
 def test_forget_erases_a_session_but_not_the_tools_files(shell: ArchiveShell) -> None:
     result = shell.run("archive", "forget", ONE[:6], "--yes")
     assert result.code == 0, result.err
-    assert "own files were not changed" in result.out
+    assert "Files of claude-code. Delete them:" in result.out
     assert shell.ids() == {TWO}
     assert shell.run("show", ONE).code == 1
     assert next(shell.root.rglob(f"{ONE}.jsonl")).exists()

@@ -27,6 +27,7 @@ from backscroll.errors import (
     ToolRunningError,
     UsageError,
 )
+from backscroll.history.remaining_copies import find_remaining_copies
 from backscroll.model.backup import (
     BackupDetails,
     BackupManifest,
@@ -40,6 +41,7 @@ from backscroll.model.backup import (
     RestoredSession,
     RestoreResult,
 )
+from backscroll.model.copies import RemainingCopy
 from backscroll.model.session import Filter, SessionSummary
 from backscroll.sources import named, names
 from backscroll.stores.lookup import (
@@ -239,6 +241,11 @@ class Backups:
                     raise
                 return replace(result, blocked_by=error.reason)
             return result
+
+    def remaining_copies(self, ref: str) -> list_[RemainingCopy]:
+        """Return what contains a session outside the archive. See `History.remaining_copies`."""
+        summary = find_top_session(self._stores.archive, ref)
+        return find_remaining_copies(self._stores, summary, self.list(), self.open)
 
     def _plan_sessions(self, restore: BackupRestore) -> list_[BackupSession]:
         """Plan the sessions of the backup that the options select."""

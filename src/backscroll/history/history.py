@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from backscroll.model.change import Change
     from backscroll.model.commit import BlameLine, CommitDetails, CommitSummary
+    from backscroll.model.copies import RemainingCopy
     from backscroll.model.export import Format
     from backscroll.model.mcp_client import McpClient
     from backscroll.model.search import (
@@ -352,6 +353,14 @@ class History:
         opened = History(machine=self._stores.machine)
         opened._stores = self.backups.open(path)
         return opened
+
+    def remaining_copies(self, ref: str) -> list[RemainingCopy]:
+        """Return what contains a session outside the archive: files of tools, journals, backups.
+
+        `archive_admin.forget` does not change them. Backups in another folder than `backups.folder` and
+        exported files are not known.
+        """
+        return self.backups.remaining_copies(ref)
 
     # Changes of the tools' stores. Each is recorded and can be undone.
 

@@ -93,16 +93,14 @@ def select_sessions(
 
     A subagent stands for its session. Raises `UsageError` if no session matches.
     """
-    from msgspec.structs import replace  # start-up time
-
     wanted = {_top(archive, find_session_to_change(archive, ref)).ref for ref in refs}
-    filter = replace(check_filter(filter), with_subagents=False)
+    filter = check_filter(filter)
     if filter.workspace is not None:
         find_workspace(archive, filter.workspace)  # raises WorkspaceNotFoundError
     if refs and filter == model.Filter():
         filter = model.Filter(with_unlisted=True)
     found = archive.sessions.page(filter, limit=-1, offset=0)
-    found = [one for one in found if not refs or one.ref in wanted]
+    found = [one for one in found if one.parent_ref is None and (not refs or one.ref in wanted)]
     if not found:
         raise UsageError(
             "No session matches.", hint="Run 'backscroll list' with the same options to see all."

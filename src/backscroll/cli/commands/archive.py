@@ -1,7 +1,7 @@
 """``backscroll archive``: manage the archive, the local database that keeps all sessions."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +15,16 @@ from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.errors import UsageError
+from backscroll.model.copies import RemainingCopy
 from backscroll.model.problem import Repaired
-from backscroll.model.text import pluralize, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import format_size
 from backscroll.render.session_header import session_label
 from backscroll.render.sync import events_document, events_line
 from backscroll.render.transcript import TranscriptOptions, header_lines
 
+_MAX_LEFT_LINES = 12  # of one group
+_MAX_PATH_CHARS = 500
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -147,8 +150,9 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
     """Permanently erase a session from the archive.
 
     Erases its messages, subagents, original files and search index entries. Later syncs do not read it again.
-    The tool's own files are not changed. Shows title and workspace and asks for confirmation. --yes requires
-    an id: an index can mean another session after a sync. REF: see 'backscroll show --help'.
+    The tool's own files, journals and backups are not changed; those that contain the session are listed,
+    with the next step. Shows title and workspace and asks for confirmation. --yes requires an id: an index
+    can mean another session after a sync. REF: see 'backscroll show --help'.
 
     \b
     Examples:
@@ -169,9 +173,12 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
             if not click.confirm("Permanently erase this session from the archive?", err=True):
                 click.echo("Nothing was changed.", err=True)
                 sys.exit(1)
+        left = history.remaining_copies(summary.ref)
         forgotten = history.archive_admin.forget(summary.ref)
     if as_json:
-        write_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref})
+        document = msgspec.structs.asdict(forgotten) | {"ref": summary.ref}
+        copies = [msgspec.structs.asdict(copy) | {"next": _next_step(copy)} for copy in left]
+        write_json(document | {"left": copies})
     else:
         click.echo(
             f"Erased {summary.ref} ({session_label(summary)}): {pluralize(forgotten.messages, 'message')},"
@@ -182,15 +189,48 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
             click.echo(
                 f"  {sanitize(shared)} also contains other sessions. Its original is no longer stored."
             )
-        click.echo(
-            "The tool's own files were not changed. To erase the session there, delete it in the tool."
-        )
+        click.echo("\n".join(_left_lines(left)))
     if not forgotten.is_erased:
         click.echo(
             "Some of its data may remain in unused parts of the archive file: another process is using the"
             " file, or the disk is full. The next sync erases it.",
             err=True,
         )
+
+
+def _left_lines(left: Iterable[RemainingCopy]) -> Iterator[str]:
+    """Yield what contains the session still, each group below the next step."""
+    groups: dict[str, list[RemainingCopy]] = {}
+    for copy in left:
+        groups.setdefault(_next_step(copy), []).append(copy)
+    if not groups:
+        yield "No file of a tool, journal or known backup contains the session."
+        return
+    yield "Not changed, and still with the session or a part of it:"
+    for step, copies in groups.items():
+        yield f"  {step}"
+        for copy in copies[:_MAX_LEFT_LINES]:
+            yield f"    {one_line(copy.path, _MAX_PATH_CHARS)}"
+        if len(copies) > _MAX_LEFT_LINES:
+            yield f"    … and {len(copies) - _MAX_LEFT_LINES:,} more; --json lists all"
+
+
+def _next_step(copy: RemainingCopy) -> str:
+    """Return how a remaining copy is erased, as a sentence."""
+    match copy.kind:
+        case "tool" if copy.is_shared:
+            shared = f"Files of {copy.source} with other sessions too."
+            return f"{shared} Delete the session in the tool, or its lines:"
+        case "tool":
+            return f"Files of {copy.source}. Delete them:"
+        case "journal":
+            return "Journal files that name or quote the session. Delete the entries:"
+        case "backup" if copy.is_certain:
+            create = command_hint("backup create")
+            return f"Backups with the session. Delete them after '{create}':"
+        case "backup":
+            return "Backups that cannot be read. They may contain the session:"
+    return "Damaged archives that a repair kept. They may contain the session; delete them:"
 
 
 @command.command("rebuild")

@@ -7,7 +7,7 @@ options.py           options that several commands share, commands with a query,
 output.py            standard output: text, pager, JSON documents; confirmation
 messages.py          errors and exit codes, commands named in messages, welcome and permission messages
 progress.py          progress bar with an estimate
-sync.py                   run a sync and print its result
+sync.py              run a sync and print its result
 session_picker.py    choose a session from a list
 install_command.py   how to install an optional dependency
 """

@@ -48,9 +48,10 @@ from backscroll.cli.app import app  # noqa: E402
 from backscroll.config import NamedRoot  # noqa: E402
 from backscroll.history.history import History  # noqa: E402
 from backscroll.mcp.call import Call, ServerOptions  # noqa: E402
+from backscroll.mcp.tools.arguments import parse_arguments  # noqa: E402
 from backscroll.mcp.tools.plans import PlanStore  # noqa: E402
 from backscroll.mcp.tools.registry import TOOLS  # noqa: E402
-from backscroll.mcp.tools.validation import parse_arguments, result_schema  # noqa: E402
+from backscroll.mcp.tools.results import result_schema  # noqa: E402
 from backscroll.web.api import openapi_document  # noqa: E402
 from backscroll.web.app import create_app  # noqa: E402
 from tests.reference_page import reference_page  # noqa: E402

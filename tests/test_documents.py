@@ -18,8 +18,8 @@ from backscroll.documents import MessageDocument, message_document, to_document
 from backscroll.errors import UsageError
 from backscroll.filters import FILTERS, make_filter, query_filters
 from backscroll.index.query import FILTER_NAMES, parse
+from backscroll.mcp.tools.arguments import argument_schema
 from backscroll.mcp.tools.registry import TOOLS
-from backscroll.mcp.tools.validation import argument_schema
 from backscroll.model.message import Message, Origin, TokenUsage, ToolCall
 from backscroll.model.session import Filter, SessionFacets
 from backscroll.testing.claude_code import Transcript

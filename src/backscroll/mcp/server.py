@@ -26,10 +26,10 @@ from backscroll.history.history import History
 from backscroll.mcp.call import BackgroundSync, Call, CallWorkers, InternalError, ServerOptions
 from backscroll.mcp.prompts import PROMPTS, complete, prompt_list
 from backscroll.mcp.resources import TEMPLATES, list_resources, read_resource
+from backscroll.mcp.tools.arguments import argument_schema, parse_arguments, shown_schema
 from backscroll.mcp.tools.plans import PlanStore
 from backscroll.mcp.tools.registry import WRITE_TOOLS, Tool, available_tools
-from backscroll.mcp.tools.results import ToolAnswer
-from backscroll.mcp.tools.validation import argument_schema, parse_arguments, result_schema, shown_schema
+from backscroll.mcp.tools.results import ToolAnswer, result_schema
 from backscroll.model.export import SecretLocation
 from backscroll.model.text import sanitize
 

@@ -1,9 +1,8 @@
 """The MCP tools.
 
 registry     name, description, argument and result type of every tool
-arguments    argument types with their limits
+arguments    argument types with their limits, and errors for invalid arguments
 results      result types, and quotation of history
-validation   errors for invalid arguments, and JSON schemas
 plans        plans that a tool returns before it changes files
 sessions     list_sessions, get_session, get_agent_session, export_session, list_workspaces
 search       search_sessions, recall, stats

@@ -1,4 +1,4 @@
-"""Result types of the tools, and the quotation of history in them."""
+"""Result types of the tools, their schemas, and the quotation of history in them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from backscroll.documents import MessageDocument, to_document
+from backscroll.documents import MessageDocument, schemas, to_document
 from backscroll.model.backup import FileCheck
 from backscroll.model.commit import Evidence
 from backscroll.model.search import Excerpt, RecalledSession, SearchMatch, SecondMatch
@@ -256,3 +256,25 @@ def _compact(value: Any) -> Any:
         case list() | tuple():
             return [_compact(each) for each in value]
     return value
+
+
+def result_schema(result: type[Struct]) -> dict[str, Any]:
+    """Return the JSON schema of a result. Null and empty fields are omitted, so few are required."""
+    _, definitions = schemas([result, AnswerFields], "#/$defs/{name}")
+    root, common = (definitions.pop(type_.__name__) for type_ in (result, AnswerFields))
+    required = [name for name in root["required"] if not _is_nullable(root["properties"][name])]
+    for type_, names in NAMES.items():
+        if type_.__name__ in definitions:
+            definition = definitions[type_.__name__]
+            definition["properties"] = rename(definition["properties"], names)
+    for definition in definitions.values():
+        del definition["required"]
+    root["properties"] = common["properties"] | root["properties"]
+    root["required"] = common["required"] + required
+    used = str([root, definitions])  # parts of fields that are left out are not
+    definitions = {name: schema for name, schema in definitions.items() if f"#/$defs/{name}'" in used}
+    return root | ({"$defs": definitions} if definitions else {})
+
+
+def _is_nullable(schema: Mapping[str, Any]) -> bool:
+    return any(option.get("type") == "null" for option in schema.get("anyOf", ()))

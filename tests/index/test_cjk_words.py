@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from backscroll.index.analysis import bigrams
 from backscroll.index.languages import weighted_pairs
 from backscroll.index.store import Index
-from tests.index.documents import found, message
+from tests.index.documents import found, message, write
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_every_pair_of_a_run_has_a_weight(run: str) -> None:
 def test_a_question_finds_the_session_about_its_subject(index: Index) -> None:
     others = [message("为什么我们是这样做的, 这是什么问题, 为什么会这样", session) for session in range(2, 5)]
     english = [message("a session about something else", session) for session in range(5, 50)]
-    index.write([message("回调签名校验不通过", 1), *others, *english])
+    write(index, [message("回调签名校验不通过", 1), *others, *english])
     assert found(index, "为什么回调失败")[0] == 1

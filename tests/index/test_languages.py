@@ -8,7 +8,7 @@ from backscroll.index.highlights import find_spans
 from backscroll.index.languages import LATIN_LANGUAGES, RUSSIAN, _endings, inflections
 from backscroll.index.query import Word, parse
 from backscroll.index.store import Index
-from tests.index.documents import found, message
+from tests.index.documents import found, message, write
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_stop_word_of_another_language_is_a_word_in_english() -> None:
     ],
 )
 def test_other_forms_of_a_word_are_found(index: Index, query: str, text: str) -> None:
-    index.write([message(text, 1), message("nothing of the kind", 2)])
+    write(index, [message(text, 1), message("nothing of the kind", 2)])
     assert found(index, query) == [1]
 
 
@@ -71,7 +71,7 @@ def test_other_forms_of_a_word_are_highlighted() -> None:
 
 
 def test_a_word_as_typed_is_ranked_before_its_other_forms(index: Index) -> None:
-    index.write([message("утечки памяти", 1), message("утечка памяти", 2)])
+    write(index, [message("утечки памяти", 1), message("утечка памяти", 2)])
     assert found(index, "утечка") == [2]
 
 
@@ -89,7 +89,7 @@ def test_the_first_form_of_any_word_is_the_word(word: str, language: str) -> Non
 
 
 def test_unknown_words_show_the_language_of_a_query(index: Index) -> None:
-    index.write([message("Die Schriften im Bildvergleich waren verschieden."), message("a font test", 2)])
+    write(index, [message("Die Schriften im Bildvergleich waren verschieden."), message("a font test", 2)])
     assert index.with_language(parse("bildvergleich schrift")).language == "german"
     assert index.with_language(parse("font test")).language == "english"
     assert index.with_language(parse("the schrift")).language == "english"

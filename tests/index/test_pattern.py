@@ -10,7 +10,7 @@ from backscroll.errors import UsageError
 from backscroll.index.pattern import Pattern, exact, regex, required_literals
 from backscroll.index.query import Filter, Query
 from backscroll.index.store import Index
-from tests.index.documents import DAY, NOON, message
+from tests.index.documents import DAY, NOON, message, write
 
 TEXTS = [
     "const foo_bar = (baz) => baz?.qux ?? 1;",
@@ -26,7 +26,7 @@ TEXTS = [
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Index:
     index = Index(tmp_path_factory.mktemp("texts"))
     index.rebuild()
-    index.write(message(text, n, at=NOON + n) for n, text in enumerate(TEXTS))
+    write(index, (message(text, n, at=NOON + n) for n, text in enumerate(TEXTS)))
     return index
 
 
@@ -157,8 +157,9 @@ def test_an_empty_pattern_is_a_usage_error() -> None:
 
 
 def test_candidates_are_newest_first_and_can_be_filtered(index: Index) -> None:
-    index.write(
-        message("some words", n, at=NOON - n * DAY, role="tool" if n % 2 else "user") for n in range(6)
+    write(
+        index,
+        (message("some words", n, at=NOON - n * DAY, role="tool" if n % 2 else "user") for n in range(6)),
     )
     filtered = Query().with_filters(Filter("role", "tool"))
     assert candidates(index, exact("me wor")) == [0, 1, 2, 3, 4, 5]
@@ -167,16 +168,18 @@ def test_candidates_are_newest_first_and_can_be_filtered(index: Index) -> None:
 
 
 def test_a_literal_inside_a_word_is_found_in_order(index: Index) -> None:
-    index.write(
-        [message(f"{word}", n, at=NOON - n) for n, word in enumerate(["redis", "preredis", "rediscover"])]
+    write(
+        index,
+        [message(f"{word}", n, at=NOON - n) for n, word in enumerate(["redis", "preredis", "rediscover"])],
     )
     assert candidates(index, exact("redis")) == [0, 1, 2]
 
 
 def test_the_precise_query_excludes_words_that_are_not_adjacent(index: Index) -> None:
-    index.write(message("the cache and a redis", n, at=NOON - n) for n in range(1000))
-    index.write(
-        [message("a redis.cache(", 5000, at=NOON - 5000), message("redis cached", 5001, at=NOON - 5001)]
+    write(index, (message("the cache and a redis", n, at=NOON - n) for n in range(1000)))
+    write(
+        index,
+        [message("a redis.cache(", 5000, at=NOON - 5000), message("redis cached", 5001, at=NOON - 5001)],
     )
     found = candidates(index, exact("dis.cache("))
     assert len(found) < 500
@@ -186,7 +189,7 @@ def test_the_precise_query_excludes_words_that_are_not_adjacent(index: Index) ->
 
 
 def test_a_literal_that_matches_very_many_terms_has_candidates(index: Index) -> None:
-    index.write(message(f"w{n}end cache", n, at=NOON - n) for n in range(40_000))
+    write(index, (message(f"w{n}end cache", n, at=NOON - n) for n in range(40_000)))
     assert 39_000 in candidates(index, exact("end cache"))
 
 
@@ -220,7 +223,7 @@ def test_the_joined_test_never_skips_a_text_with_a_substring_in_another_case(
     [("κόσμος", "ΚΌΣΜΟΣ"), ("STRASSE 5", "strasse"), ("Ёлка", "ёЛКА"), ("Ångström", "ÅNG")],
 )
 def test_case_is_ignored_beyond_ascii(index: Index, text: str, substring: str) -> None:
-    index.write([message(text, 1)])
+    write(index, [message(text, 1)])
     pattern = exact(substring, ignores_case=True)
     assert pattern.is_in(text)
     assert candidates(index, pattern) == [1]

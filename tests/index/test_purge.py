@@ -9,7 +9,7 @@ from backscroll.index import writer as purge
 from backscroll.index.query import parse
 from backscroll.index.schema import open_index
 from backscroll.index.store import Index
-from tests.index.documents import found, message
+from tests.index.documents import found, message, write
 
 SECRET = "zwiebelturmuhr"
 
@@ -21,10 +21,10 @@ def _count_in_files(index: Index, word: str) -> int:
 
 
 def _fill(index: Index) -> None:
-    index.write((message(f"steady {n}", session=n) for n in range(40)), watermark="mine")
-    index.write([message(f"once {SECRET}", session=50), message("steady", session=51)])
-    index.write([message(f"twice {SECRET}", session=50)], delete=[50])
-    index.write([message("steady", session=52)], delete=[50])
+    write(index, (message(f"steady {n}", session=n) for n in range(40)), watermark="mine")
+    write(index, [message(f"once {SECRET}", session=50), message("steady", session=51)])
+    write(index, [message(f"twice {SECRET}", session=50)], delete=[50])
+    write(index, [message("steady", session=52)], delete=[50])
 
 
 def test_no_word_of_a_deleted_message_remains(index: Index) -> None:
@@ -46,7 +46,7 @@ def test_a_purge_keeps_all_other_messages(index: Index) -> None:
     assert after.total == before.total == 42
     assert index.is_usable()
     assert index.watermark == "mine"
-    index.write([message("new words", session=60)], delete=[3])
+    write(index, [message("new words", session=60)], delete=[3])
     assert found(index, "new words") == [60]
     assert index.search(parse("steady"), limit=1).total == 41
 
@@ -97,7 +97,7 @@ def test_the_copy_of_a_killed_process_is_removed(index: Index, again: object) ->
 
 
 def test_a_purge_without_deletions_keeps_everything(index: Index) -> None:
-    index.write([message("steady", session=1)], watermark="mine")
+    write(index, [message("steady", session=1)], watermark="mine")
     assert index.purge_deleted()
     assert found(index, "steady") == [1]
 
@@ -121,8 +121,8 @@ def test_the_installed_tantivy_is_supported() -> None:
 
 
 def test_the_metadata_of_tantivy_has_the_format_that_the_purge_edits(index: Index) -> None:
-    index.write([message("steady", session=1), message("steady", session=2)])
-    index.write([], delete=[1])
+    write(index, [message("steady", session=1), message("steady", session=2)])
+    write(index, [], delete=[1])
     (generation,) = (path for path in index.folder.iterdir() if path.is_dir())
     meta = json.loads((generation / "meta.json").read_text())
     assert meta.keys() == {"index_settings", "segments", "schema", "opstamp"}

@@ -19,7 +19,7 @@ from backscroll.index.ranking import Hit, combine_rankings, subagents_last
 from backscroll.index.searcher import Counts
 from backscroll.index.store import Index
 from backscroll.model.search import SearchRanks
-from tests.index.documents import found, message
+from tests.index.documents import found, message, write
 
 NOISE = " ".join(f"word{number}" for number in range(5000))
 
@@ -35,25 +35,27 @@ def session_documents(texts: list[str], *, role: str = "user") -> list[dict[str,
 
 
 def test_words_spread_over_a_session_find_it(index: Index) -> None:
-    index.write(
+    write(
+        index,
         [
             message("the ferry left", 1, 0),
             message("an hour late", 1, 1),
             message("because of fog", 1, 2),
             message("the ferry was painted", 2, 0),
-        ]
+        ],
     )
     assert found(index, "ferry late fog")[0] == 1
 
 
 def test_a_huge_message_with_all_words_does_not_hide_what_was_said(index: Index) -> None:
-    index.write(
+    write(
+        index,
         [
             message(f"{NOISE} ferry late fog harbor", 1, role="system"),
             message(f"{NOISE} ferry late fog harbor", 2, role="tool"),
             message("why was the ferry late", 3, 0),
             message("fog in the harbor", 3, 1, role="assistant"),
-        ]
+        ],
     )
     assert found(index, "ferry late fog harbor")[0] == 3
     assert set(found(index, "ferry late fog harbor")) == {1, 2, 3}
@@ -62,41 +64,43 @@ def test_a_huge_message_with_all_words_does_not_hide_what_was_said(index: Index)
 def test_the_only_session_with_all_words_in_a_message_comes_first(index: Index) -> None:
     about = [message("ferry ferry", number, 0) for number in range(2, 9)]
     more = [message("tram tram", number, 1) for number in range(2, 9)]
-    index.write([message("ferry and tram and much more about other things", 1, 0), *about, *more])
+    write(index, [message("ferry and tram and much more about other things", 1, 0), *about, *more])
     assert found(index, "ferry tram")[0] == 1
 
 
 def test_a_title_ranks_before_a_file_name(index: Index) -> None:
-    index.write(
+    write(
+        index,
         [
             message("ok", 1, 0, title="Tide gauge import"),
             message("done", 2, 0, role="tool", paths=("src/tide_gauge_import.py",)),
             *(message("nothing", number) for number in range(3, 9)),
-        ]
+        ],
     )
     assert found(index, "tide gauge import")[0] == 1
 
 
 def test_and_excludes_sessions_with_only_some_of_the_words(index: Index) -> None:
-    index.write([message("ferry tram", 1), message("ferry", 2, 0), message("tram", 2, 1)])
+    write(index, [message("ferry tram", 1), message("ferry", 2, 0), message("tram", 2, 1)])
     assert found(index, "ferry tram") == [1, 2]
     assert found(index, "ferry AND tram") == [1]
 
 
 def test_a_filter_applies_to_sessions_found_as_a_whole(index: Index) -> None:
-    index.write(
+    write(
+        index,
         [
             message("ferry late", 1, 0, source="claude-code"),
             message("fog", 1, 1, source="claude-code"),
             message("ferry late", 2, 0, source="cursor"),
             message("fog", 2, 1, source="cursor"),
-        ]
+        ],
     )
     assert found(index, "ferry late fog source:cursor") == [2]
 
 
 def test_pages_continue_without_gaps_or_repetitions(index: Index) -> None:
-    index.write([message(f"ferry {'late ' * (number % 7 + 1)}", number) for number in range(130)])
+    write(index, [message(f"ferry {'late ' * (number % 7 + 1)}", number) for number in range(130)])
     pages = [
         [hit.session for hit in index.search(parse("ferry late"), limit=20, offset=offset).hits]
         for offset in range(0, 140, 20)
@@ -107,25 +111,27 @@ def test_pages_continue_without_gaps_or_repetitions(index: Index) -> None:
 
 
 def test_the_total_includes_sessions_with_spread_words(index: Index) -> None:
-    index.write(
+    write(
+        index,
         [
             *(message("ferry late", number) for number in range(1, 4)),
             message("ferry", 9),
             message("late", 9, 1),
-        ]
+        ],
     )
     page = index.search(parse("ferry late"), limit=20)
     assert page.total == len(page.hits) == 4
 
 
 def test_sessions_with_some_of_the_words_are_not_in_the_total(index: Index) -> None:
-    index.write(
+    write(
+        index,
         [
             *(message("ferry late fog", number) for number in range(1, 4)),
             message("ferry fog", 8),
             message("late", 8, 1),
             message("ferry fog and other things", 9),
-        ]
+        ],
     )
     page = index.search(parse("ferry late fog"), limit=20)
     assert {hit.session: hit.matches_all for hit in page.hits} == {
@@ -200,8 +206,8 @@ def test_a_session_that_is_much_better_in_one_ranking_comes_first() -> None:
 
 def test_a_filter_ranks_sessions_that_are_far_down_without_it(index: Index) -> None:
     others = [message("ferry fog ferry fog", number, source="cursor") for number in range(10, 140)]
-    index.write(
-        [*others, message("ferry and more", 1, 0), message("fog and more words than elsewhere", 1, 1)]
+    write(
+        index, [*others, message("ferry and more", 1, 0), message("fog and more words than elsewhere", 1, 1)]
     )
     (hit,) = index.search(parse("ferry fog source:claude-code"), limit=5).hits
     assert hit.session == 1
@@ -210,7 +216,7 @@ def test_a_filter_ranks_sessions_that_are_far_down_without_it(index: Index) -> N
 
 
 def test_synonyms_of_one_search_do_not_affect_another(index: Index) -> None:
-    index.write([message("the picture is slow", 1), message("nothing at all", 2)])
+    write(index, [message("the picture is slow", 1), message("nothing at all", 2)])
     query = parse("photo gallery")
     with_synonyms = index.search(query, limit=5, synonyms=lambda word: ("picture",))
     assert [hit.session for hit in with_synonyms.hits] == [1]

@@ -13,18 +13,18 @@ import pytest
 from backscroll.index.query import parse
 from backscroll.index.store import Index, IndexDamagedError
 from backscroll.index.writer import Writer
-from tests.index.documents import found, message
+from tests.index.documents import add, found, message, write
 
 WRITE_FOREVER = """
 import sys
 from itertools import count
 from pathlib import Path
-from backscroll.index.documents import Document
 from backscroll.index.store import Index
+from tests.index.documents import Document, write
 index = Index(Path(sys.argv[1]))
 for batch in count():
     texts = [f"batch{batch} steady" for _ in range(20)]
-    assert index.write(
+    assert write(index,
         (Document(session=batch, position=n, role="user", source="s", workspace_hash="h", text=text)
          for n, text in enumerate(texts)),
         delete=[batch - 50] if batch >= 50 else [], watermark=str(batch),
@@ -71,28 +71,28 @@ def test_only_the_owner_can_read_the_folder(index: Index) -> None:
 def test_a_commit_is_visible_to_other_readers(index: Index) -> None:
     other = Index(index.folder)
     assert found(other, "cache") == []
-    index.write([message("cache")])
+    write(index, [message("cache")])
     assert found(index, "cache") == found(other, "cache") == [1]
 
 
 def test_a_session_can_be_replaced_in_one_commit(index: Index) -> None:
-    index.write([message("old cache", 1), message("cache", 2)])
-    index.write([message("new cache", 1)], delete=[1])
+    write(index, [message("old cache", 1), message("cache", 2)])
+    write(index, [message("new cache", 1)], delete=[1])
     assert sorted(found(index, "cache")) == [1, 2]
     assert found(index, "old") == []
 
 
 def test_deleting_sessions_deletes_all_their_messages(index: Index) -> None:
-    index.write(message("cache", session, n) for session in range(40) for n in range(10))
-    index.write([], delete=range(39))
+    write(index, (message("cache", session, n) for session in range(40) for n in range(10)))
+    write(index, [], delete=range(39))
     assert index.search(parse("cache"), limit=1, by="message").total == 10
 
 
 def test_the_watermark_is_the_one_of_the_last_commit(index: Index) -> None:
-    index.write([message("a")], watermark="first")
-    index.write([message("b")])
+    write(index, [message("a")], watermark="first")
+    write(index, [message("b")])
     assert Index(index.folder).watermark == "first"
-    index.write([], watermark="second")
+    write(index, [], watermark="second")
     assert Index(index.folder).watermark == "second"
 
 
@@ -101,18 +101,18 @@ def test_a_second_writer_fails_at_once(index: Index) -> None:
     with index.writer() as writer:
         assert writer is not None
         before = time.perf_counter()
-        assert other.write([message("cache")]) is False
+        assert write(other, [message("cache")]) is False
         assert time.perf_counter() - before < 1
-    assert other.write([message("cache")]) is True
+    assert write(other, [message("cache")]) is True
 
 
 def test_one_writer_can_commit_several_times(index: Index) -> None:
     with index.writer() as writer:
         assert writer is not None
-        writer.add([message("one", 1)])
+        add(writer, [message("one", 1)])
         writer.commit("1")
         assert found(index, "one") == [1]
-        writer.add([message("two", 2)])
+        add(writer, [message("two", 2)])
         writer.commit("2")
     assert found(index, "two") == [2]
 
@@ -123,14 +123,14 @@ def test_uncommitted_changes_are_dropped(index: Index) -> None:
         raise KeyError("no archive")
 
     with pytest.raises(KeyError):
-        index.write(documents())  # type: ignore[arg-type]
+        write(index, documents())  # type: ignore[arg-type]
     assert found(index, "cache") == []
-    assert index.write([message("cache")])
+    assert write(index, [message("cache")])
 
 
 def test_many_small_commits_are_merged_into_few_segments(index: Index) -> None:
     for number in range(40):
-        index.write([message("cache", number)])
+        write(index, [message("cache", number)])
     segments = list(next(path for path in index.folder.iterdir() if path.is_dir()).glob("*.term"))
     assert len(segments) < 20
     assert index.search(parse("cache"), limit=1).total == 40
@@ -146,12 +146,12 @@ def test_lone_surrogates_are_accepted_in_every_field(index: Index) -> None:
         "paths": (surrogate,),
         "title": surrogate,
     }
-    assert index.write([message(f"cache {surrogate}", **more)])
+    assert write(index, [message(f"cache {surrogate}", **more)])
     assert found(index, f'cache "{surrogate}" tool:{surrogate}') == [1]
 
 
 def test_a_rebuild_starts_empty_and_keeps_readers_working(index: Index) -> None:
-    index.write([message("cache")], watermark="7")
+    write(index, [message("cache")], watermark="7")
     other = Index(index.folder)
     assert found(other, "cache") == [1]
     index.rebuild()
@@ -162,7 +162,7 @@ def test_a_rebuild_starts_empty_and_keeps_readers_working(index: Index) -> None:
 
 
 def test_an_index_of_another_version_is_not_used(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    index.write([message("cache")])
+    write(index, [message("cache")])
     monkeypatch.setattr("backscroll.index.store.VERSION", 99)
     assert not Index(index.folder).is_usable()
 
@@ -189,7 +189,7 @@ def test_any_damaged_file_is_detected_and_can_be_rebuilt(tmp_path: Path, kind: s
     first.rebuild()
     for number in range(len(files(first)) + 12):
         first.rebuild()
-        first.write([message("the cache of E1234", n, paths=("a/b.py",)) for n in range(30)])
+        write(first, [message("the cache of E1234", n, paths=("a/b.py",)) for n in range(30)])
         paths = files(first)
         if number >= len(paths):
             break
@@ -227,7 +227,7 @@ def test_a_killed_writer_leaves_the_last_commit(index: Index) -> None:
         kept = range(max(0, last - 49), last + 1)
         assert after.search(parse("steady"), limit=1).total == len(kept)
         assert after.search(parse(f"batch{last}"), limit=1, by="message").total == 20
-        assert after.write([message("cache")]), "the lock of a dead process is released"
+        assert write(after, [message("cache")]), "the lock of a dead process is released"
 
 
 def test_a_full_disk_raises_an_os_error(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

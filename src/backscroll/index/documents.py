@@ -53,17 +53,6 @@ class IndexSession(Struct, frozen=True, kw_only=True, gc=False):
     workspace_name: str | None = None
 
 
-class Document(IndexMessage, frozen=True, kw_only=True, gc=False):
-    """A message together with its session."""
-
-    session: int
-    source: str
-    title: str | None = None  # set on the first message of a session only
-    workspace_hash: str
-    workspace_name: str | None = None
-    is_copy: bool = False  # another session contained the message first; not indexed
-
-
 class EncodedMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A message without the attributes of its session."""
 

@@ -8,9 +8,9 @@ by one rename.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ from backscroll.index.searcher import FacetCounter, HitPage, Snapshot, TooManyTe
 from backscroll.model.search import SearchBy
 
 if TYPE_CHECKING:
-    from backscroll.index.documents import Document
     from backscroll.index.pattern import Pattern
     from backscroll.index.writer import Writer
     from backscroll.readers.temp_folder import TempFolder
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _CURRENT = "current"
 _COPY = "copy"  # an unfinished generation
-_SMALL_BATCH = 100  # messages up to which a small heap is enough
 _MAX_PAGE_SIZE = 1000
 _FAST_CANDIDATES = 192  # candidates to read before a more precise query pays
 _FileStamp = tuple[int, int]  # modification time and inode
@@ -134,23 +132,6 @@ class Index:
         except IndexDamagedError:
             return None
         return metadata.watermark if metadata is not None else None
-
-    def write(
-        self, documents: Iterable[Document], *, delete: Iterable[int] = (), watermark: str | None = None
-    ) -> bool:
-        """Delete sessions, then add messages, in one commit. Return False if another process is writing.
-
-        Without a watermark, the one of the last commit stays.
-        """
-        rest = iter(documents)
-        first = list(islice(rest, _SMALL_BATCH))
-        with self.writer(is_small=len(first) < _SMALL_BATCH) as writer:
-            if writer is None:
-                return False
-            writer.delete_sessions(delete)
-            writer.add(chain(first, rest))
-            writer.commit(watermark if watermark is not None else self.watermark)
-        return True
 
     @contextmanager
     def writer(self, *, is_small: bool = False) -> Iterator[Writer | None]:

@@ -4,14 +4,13 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import tantivy
 
-from backscroll.index.documents import Document, EncodedMessage, IndexSession, encode_message, encode_session
+from backscroll.index.documents import EncodedMessage, IndexSession, encode_session
 from backscroll.index.schema import METADATA_TAG, SESSION_TAG, IndexMetadata, open_index, schema
 
 MAX_QUEUED_CHARS = 3_000_000  # in the queue each takes two to four bytes
@@ -67,13 +66,6 @@ class Writer:
         self._writer.delete_documents_by_query(
             _from_position(session, position, tantivy.Query.term_query(schema(), "tags", SESSION_TAG))
         )
-
-    def add(self, documents: Iterable[Document]) -> None:
-        """Add messages of any sessions."""
-        own = (document for document in documents if not document.is_copy)
-        for _, group in groupby(own, key=lambda document: document.session):
-            messages = list(group)
-            self.add_session(_session_of(messages[0]), map(encode_message, messages))
 
     def add_session(
         self,
@@ -140,16 +132,6 @@ def _os_errors() -> Iterator[None]:
 
 def _write_error(error: ValueError) -> OSError:
     return OSError(f"cannot write to the index: {error}")
-
-
-def _session_of(document: Document) -> IndexSession:
-    return IndexSession(
-        session=document.session,
-        source=document.source,
-        title=document.title,
-        workspace_hash=document.workspace_hash,
-        workspace_name=document.workspace_name,
-    )
 
 
 class _Throttle:

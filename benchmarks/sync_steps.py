@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backscroll.archive.archive import Archive
+from backscroll.index.documents import DocumentSpool, SpooledDocuments
 from backscroll.index.store import Index
 from backscroll.sources import named
-from backscroll.stores.index_documents import DocumentSpool, SpooledDocuments
 from backscroll.stores.indexer import Indexer, update
 from benchmarks.generated_histories import MB
 

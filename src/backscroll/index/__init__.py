@@ -2,7 +2,7 @@
 
     store.py       `Index`: open, rebuild, write, search
     schema.py      fields, tokenizers and version
-    documents.py   a message and its session as documents
+    documents.py   a message and its session as documents; the spool of reader processes
     writer.py      `Writer`: add, delete, commit; purge deleted messages
     analysis.py    tokenization and normalization of text
     languages.py   detection, stop words, inflections; endings in endings.txt

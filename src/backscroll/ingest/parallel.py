@@ -22,10 +22,10 @@ from msgspec import Struct
 
 from backscroll.archive.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
+from backscroll.index.documents import DocumentSpool
 from backscroll.model.store import Unit
 from backscroll.sources import named
 from backscroll.sources.protocols import close, raw_rows
-from backscroll.stores.index_documents import DocumentSpool
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

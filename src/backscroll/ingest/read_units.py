@@ -12,6 +12,7 @@ from sqlite3 import IntegrityError
 from backscroll.archive.archive import Archive
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.unit_rows import KnownUnit
+from backscroll.index.documents import SpooledDocuments
 from backscroll.index.store import Index, IndexDamagedError
 from backscroll.ingest import parallel
 from backscroll.ingest.parallel import Batch, Shard, malloc_trim
@@ -22,7 +23,6 @@ from backscroll.model.sync import SyncReport
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 from backscroll.sources.protocols import PathLookup, raw_rows
-from backscroll.stores.index_documents import SpooledDocuments
 from backscroll.stores.indexer import Indexer
 
 FIRST_PAGE_SESSIONS = 20  # read before the workers start, which takes half a second

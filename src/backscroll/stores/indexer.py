@@ -12,12 +12,20 @@ from msgspec.structs import replace
 from backscroll.archive.archive import Archive
 from backscroll.archive.sync_state import IndexJob
 from backscroll.errors import ArchiveError
-from backscroll.index.documents import EncodedMessage, IndexSession, encode_message, prose_in, window_start
+from backscroll.index.documents import (
+    EncodedMessage,
+    IndexSession,
+    SpooledDocuments,
+    annotations_document,
+    encode_message,
+    message_document,
+    prose_in,
+    window_start,
+)
 from backscroll.index.store import Index, IndexDamagedError
 from backscroll.model.message import ANNOTATIONS_POSITION, Message
 from backscroll.model.session import SessionSummary
 from backscroll.model.workspace import UNKNOWN_WORKSPACE
-from backscroll.stores.index_documents import SpooledDocuments, annotations_document, message_document
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

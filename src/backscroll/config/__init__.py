@@ -134,7 +134,7 @@ def settings(home: Path, machine: Machine) -> Settings:
 
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from error
     exclude = values.pop("exclude", [])
     if not isinstance(exclude, list) or not all(isinstance(pattern, str) and pattern for pattern in exclude):

@@ -1,8 +1,7 @@
-"""The folder of backups: list and prune them, check the place of a new one, and publish it."""
+"""The folder of backups: list and delete them, check the place of a new one, and publish it."""
 
 import os
 import shutil
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,17 +51,6 @@ def list_backups(folder: Path) -> list[BackupSummary]:
 
 def _age(summary: BackupSummary) -> float:
     return -summary.manifest.created_at.timestamp() if summary.manifest is not None else 0.0
-
-
-def prunable_backups(backups: Sequence[BackupSummary], keep: int) -> list[BackupSummary]:
-    """Return the backups that may be deleted: all but the newest ones, and the bases that those need.
-
-    Files that cannot be read as backups are never returned.
-    """
-    readable = [backup for backup in backups if backup.manifest is not None]
-    kept = readable[:keep]
-    needed = {base.id for backup in kept if backup.manifest for base in backup.manifest.bases}
-    return [backup for backup in readable[keep:] if backup.manifest and backup.manifest.id not in needed]
 
 
 def delete_backup(backup: BackupSummary) -> None:

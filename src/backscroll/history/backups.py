@@ -1,6 +1,8 @@
 """Create, check and list backups."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,21 +16,21 @@ from backscroll.backup.folder import (
     delete_backup,
     list_backups,
     new_backup_path,
-    prunable_backups,
     read_manifest,
 )
 from backscroll.backup.reader import extract_archive, read_details, verify_backup
 from backscroll.backup.restore import BackupRestore
 from backscroll.backup.restore_plan import RestoreOptions
+from backscroll.backup.retention import LATEST, latest_path, nightly_base, plan_prune
 from backscroll.config import given_maps
 from backscroll.errors import (
     RestoreError,
     SessionNotFoundError,
     ToolRunningError,
-    UsageError,
 )
 from backscroll.history.remaining_copies import find_remaining_copies
 from backscroll.model.backup import (
+    NIGHTLY_RULES,
     BackupDetails,
     BackupManifest,
     BackupPlan,
@@ -36,6 +38,9 @@ from backscroll.model.backup import (
     BackupStats,
     BackupSummary,
     BackupValidation,
+    BackupVerdict,
+    KeepRules,
+    NightlyResult,
     Prefer,
     ProgressCallback,
     RestoredSession,
@@ -138,11 +143,13 @@ class Backups:
         with_secrets: bool = False,
     ) -> BackupRequest:
         selection = self._selection(filter_, refs)
-        base, places = _absolute(base), self._places
-        folder = _absolute(folder) or (base.parent if base is not None else places.folder)
+        places, target = self._places, _absolute(path)
+        folder = _absolute(folder) or (target.parent if target is not None else None)
+        base = self._base(base, folder or places.folder)
+        folder = folder or (base.parent if base is not None else places.folder)
         return BackupRequest(
             target=Target(
-                _absolute(path) or new_backup_path(folder),
+                target or new_backup_path(folder),
                 places,
                 is_named=path is not None,
                 force=force,
@@ -154,6 +161,12 @@ class Backups:
             base=base,
             with_secrets=with_secrets,
         )
+
+    def _base(self, base: AnyPath | None, folder: Path) -> Path | None:
+        """Return the base of a new backup in a folder. ``latest`` is the newest one that is complete."""
+        if base is None or Path(base).name != LATEST or Path(base).exists():
+            return _absolute(base)
+        return latest_path(folder if str(base) == LATEST else Path(base).parent.absolute(), is_base=True)
 
     def _stats(self, selection: Selection | None) -> BackupStats:
         sessions: Sequence[SessionSummary] = selection.sessions if selection is not None else ()
@@ -190,7 +203,7 @@ class Backups:
         )
         log = self._stores.change_log
         log.recover()
-        with BackupRestore(Path(path).absolute(), options, progress) as restore:
+        with BackupRestore(self.find(path), options, progress) as restore:
             planned = self._plan_sessions(restore)
             restore.check_processes()
             check_backup_processes(planned)
@@ -230,7 +243,7 @@ class Backups:
         options = self._restore_options(
             source, sessions, path_map, prefer or ("backup" if force else "machine"), with_config=with_config
         )
-        with BackupRestore(Path(path).absolute(), options, progress) as restore:
+        with BackupRestore(self.find(path), options, progress) as restore:
             planned = self._plan_sessions(restore)
             result = self._result(restore, planned)
             try:
@@ -359,34 +372,79 @@ class Backups:
 
     def validate(self, path: AnyPath, progress: ProgressCallback | None = None) -> BackupValidation:
         """Read a whole backup and compare it with its manifest."""
-        return verify_backup(Path(path).absolute(), self._stores.archive_path.parent, progress)
+        return verify_backup(self.find(path), self._stores.archive_path.parent, progress)
 
     def manifest(self, path: AnyPath) -> BackupManifest:
         """Return the table of contents of a backup. Raises `InvalidBackupError`."""
-        return read_manifest(Path(path).absolute())
+        return read_manifest(self.find(path))
 
     def details(self, path: AnyPath) -> BackupDetails:
         """Return the settings and the change log in a backup. Raises `InvalidBackupError`."""
-        return read_details(Path(path).absolute())
+        return read_details(self.find(path))
 
     def open(self, path: AnyPath) -> Stores:
         """Extract the archive of a backup and return it with an index of its own."""
-        folder = extract_archive(Path(path).absolute(), self._stores.backup_cache)
+        folder = extract_archive(self.find(path), self._stores.backup_cache)
         return Stores((), folder, self._stores.machine, is_detached=True)
 
-    def prunable(self, keep: int, folder: Path | None = None) -> list_[BackupSummary]:
+    def plan_prune(self, rules: KeepRules, folder: AnyPath | None = None) -> list_[BackupVerdict]:
+        """Return every backup in a folder with whether the rules keep it, and why, newest first."""
+        return plan_prune(self._absolute_folder(folder), rules)
+
+    def prunable(self, keep: int, folder: AnyPath | None = None) -> list_[BackupSummary]:
         """Return the backups in a folder that are neither among the newest nor needed by one of those."""
-        if keep < 1:
-            raise UsageError("At least one backup must be kept.")
-        return prunable_backups(self.list(folder), keep)
+        return [one.backup for one in self.plan_prune(KeepRules(last=keep), folder) if not one.is_kept]
+
+    def nightly(
+        self,
+        folder: AnyPath | None = None,
+        rules: KeepRules = NIGHTLY_RULES,
+        *,
+        create_folder: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> NightlyResult:
+        """Create a backup, incremental to the latest in the folder, verify it, and delete old ones.
+
+        Only backups with generated names are counted and deleted. Nothing is deleted if the new backup is
+        invalid. Every 30 days, the backup is not incremental, so that old ones can be deleted.
+        """
+        folder = self._absolute_folder(folder)
+        base = nightly_base(folder, datetime.now(UTC)) if folder.is_dir() else None
+        created = self.create(folder=folder, base=base, create_folder=create_folder, progress=progress)
+        validation = self.validate(created.backup_path, progress)
+        if validation.status == "invalid":
+            return NightlyResult(created=created, validation=validation)
+        verdicts = plan_prune(folder, rules, only_generated=True)
+        for one in verdicts:
+            if not one.is_kept:
+                self.delete(one.backup)
+        return NightlyResult(created=created, validation=validation, verdicts=tuple(verdicts))
+
+    def log_nightly(self, line: str) -> None:
+        """Append a line to ``nightly.log`` beside the archive, for a program that nobody watches."""
+        with (
+            suppress(OSError),  # the disk is full, or the folder of the archive is missing
+            self._stores.archive_path.with_name("nightly.log").open("a", encoding="utf-8") as file,
+        ):
+            file.write(f"{line}\n")
 
     def delete(self, backup: BackupSummary) -> None:
         """Delete a backup. Raises `BackupError`."""
         delete_backup(backup)
 
-    def list(self, folder: Path | None = None) -> list[BackupSummary]:
+    def list(self, folder: AnyPath | None = None) -> list[BackupSummary]:
         """Return the backups in a folder, newest first."""
-        return list_backups((folder or self.folder).absolute())
+        return list_backups(self._absolute_folder(folder))
+
+    def _absolute_folder(self, folder: AnyPath | None) -> Path:
+        return _absolute(folder) or self.folder
+
+    def find(self, path: AnyPath) -> Path:
+        """Return the file of a backup. ``latest`` is the newest one in its folder."""
+        found = Path(path)
+        if found.name != LATEST or found.exists():
+            return found.absolute()
+        return latest_path(self.folder if str(found) == LATEST else found.parent.absolute())
 
 
 def _absolute(path: AnyPath | None) -> Path | None:

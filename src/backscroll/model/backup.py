@@ -185,6 +185,35 @@ class BackupSummary(Struct, frozen=True):
     problem: str | None = None
 
 
+class KeepRules(Struct, frozen=True, kw_only=True):
+    """How many backups are kept: the newest ones, and the newest of each day, week and month."""
+
+    last: int = 0
+    daily: int = 0
+    weekly: int = 0
+    monthly: int = 0
+
+
+NIGHTLY_RULES = KeepRules(daily=7, weekly=4, monthly=12)
+
+# Which rule keeps a backup. "base": another kept one needs it. The others are kept without being counted.
+KeepReason = Literal[
+    "last", "daily", "weekly", "monthly", "base", "incomplete", "damaged", "filtered", "named", "unreadable"
+]
+
+
+class BackupVerdict(Struct, frozen=True, kw_only=True):
+    """Whether a backup is kept when a folder is pruned, and why."""
+
+    backup: BackupSummary
+    reasons: tuple[KeepReason, ...]  # empty if it is deleted
+    needed_by: tuple[str, ...] = ()  # names of kept incremental backups
+
+    @property
+    def is_kept(self) -> bool:
+        return bool(self.reasons)
+
+
 class FileCheck(Struct, frozen=True):
     """Result of the check of one file in a backup."""
 
@@ -200,6 +229,18 @@ class BackupValidation(Struct, frozen=True):
     files: tuple[FileCheck, ...]
     problems: tuple[str, ...] = ()  # sentences about the backup as a whole
     manifest: BackupManifest | None = None  # None if it cannot be read
+
+
+class NightlyResult(Struct, frozen=True, kw_only=True):
+    """What a nightly backup did."""
+
+    created: BackupResult
+    validation: BackupValidation
+    verdicts: tuple[BackupVerdict, ...] = ()  # empty if the new backup is invalid: then nothing is deleted
+
+    @property
+    def deleted(self) -> tuple[str, ...]:
+        return tuple(one.backup.path for one in self.verdicts if not one.is_kept)
 
 
 class BackupProgress(NamedTuple):

@@ -13,6 +13,9 @@ from backscroll.model.backup import (
     BackupManifest,
     BackupSummary,
     BackupValidation,
+    BackupVerdict,
+    KeepReason,
+    NightlyResult,
     RestoredFile,
     RestoreResult,
 )
@@ -121,6 +124,77 @@ def list_lines(backups: Sequence[BackupSummary]) -> Iterator[str]:
             f"  {pluralize(stats.session_count, 'session')}{'  incremental' if backup.manifest.bases else ''}"
             f"{'  filtered' if backup.manifest.is_filtered else ''}"
         )
+
+
+_REASONS: dict[KeepReason, str] = {
+    "incomplete": "no complete one is newer",
+    "damaged": "not counted: damaged, or its base is",
+    "filtered": "not counted: selected sessions only",
+    "named": "not counted: named by you",
+    "unreadable": "not counted: cannot be read as a backup",
+}
+
+
+def verdict_lines(verdicts: Sequence[BackupVerdict]) -> Iterator[str]:
+    """Return one line per backup: kept and why, or deleted."""
+    names = [one_line(verdict.backup.path, MAX_PATH_CHARS) for verdict in verdicts]
+    width = max(map(len, names), default=0)
+    for verdict, name in zip(verdicts, names, strict=True):
+        manifest = verdict.backup.manifest
+        at = f"{_time(manifest.created_at) if manifest is not None else '':16}"
+        reasons = [_REASONS.get(reason, reason) for reason in verdict.reasons if reason != "base"]
+        if verdict.needed_by:
+            others = len(verdict.needed_by) - 1
+            more = f" and {others} more" if others else ""
+            reasons.append(f"needed by {one_line(verdict.needed_by[0], MAX_PATH_CHARS)}{more}")
+        action = "keep" if verdict.is_kept else "delete"
+        yield f"{action:<6}  {at}  {name:<{width}}  {', '.join(reasons)}".rstrip()
+
+
+def verdicts_document(verdicts: Sequence[BackupVerdict], *, is_dry_run: bool = False) -> dict[str, Any]:
+    """Return what is kept and deleted as a JSON document."""
+    kept = [
+        {"path": one.backup.path, "reasons": one.reasons, "needed_by": one.needed_by}
+        for one in verdicts
+        if one.is_kept
+    ]
+    removed = [one.backup.path for one in verdicts if not one.is_kept]
+    return {"kept": kept, "removable": removed, "deleted": [] if is_dry_run else removed}
+
+
+def nightly_line(result: NightlyResult) -> str:
+    """Return what a nightly backup did in one line."""
+    manifest, validation = result.created.manifest, result.validation
+    new = sum(file.backup_id is None for file in manifest.files)
+    parts = [
+        f"{one_line(result.created.backup_path, MAX_PATH_CHARS)}: "
+        f"{pluralize(manifest.stats.session_count, 'session')},"
+        f" {new:,} of {pluralize(len(manifest.files), 'file')} written, {_size(manifest.stats.file_size)}",
+        _VERDICTS[validation.status].lower(),
+    ]
+    if manifest.skipped:
+        parts.append(f"{pluralize(len(manifest.skipped), 'file')} not included")
+    if validation.status == "invalid":
+        parts.append("no backup was deleted")
+    else:
+        deleted = len(result.deleted)
+        parts.append(f"{len(result.verdicts) - deleted:,} kept, {deleted:,} deleted")
+    return f"{_time(datetime.now(UTC))}  {'; '.join(parts)}"
+
+
+def failure_line(error: Exception) -> str:
+    """Return why a nightly backup failed in one line."""
+    return f"{_time(datetime.now(UTC))}  failed: {one_line(str(error), MAX_PATH_CHARS)}"
+
+
+def nightly_document(result: NightlyResult) -> dict[str, Any]:
+    """Return what a nightly backup did as a JSON document."""
+    return {
+        "backup_path": result.created.backup_path,
+        "status": result.validation.status,
+        "manifest": manifest_document(result.created.manifest, with_files=False),
+        **verdicts_document(result.verdicts),
+    }
 
 
 def validation_lines(validation: BackupValidation) -> Iterator[str]:

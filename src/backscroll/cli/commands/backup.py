@@ -1,7 +1,7 @@
 """``backscroll backup``: create, check, list and restore backups."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,9 @@ from backscroll.cli.options import (
 from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
-from backscroll.errors import UsageError
+from backscroll.errors import BackscrollError, UsageError
 from backscroll.filters import make_filter
+from backscroll.model.backup import NIGHTLY_RULES, KeepRules
 from backscroll.model.text import one_line, pluralize
 from backscroll.render import backups as render
 
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
 
 
 _EXIT_CODES = {"valid": 0, "warnings": 3, "invalid": 1}
+_KEEP_LABELS = {
+    "last": "the newest N backups",
+    "daily": "the newest backup of each of the last N days",
+    "weekly": "the newest backup of each of the last N weeks",
+    "monthly": "the newest backup of each of the last N months",
+}
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _file_argument = click.argument("file", type=click.Path(path_type=Path))
 
@@ -62,7 +69,8 @@ def command() -> None:
     "--base",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write only files that changed since this backup. Restoring needs both files.",
+    help="Write only files that changed since this backup, or since the 'latest' one in the folder."
+    " Restoring needs both files.",
 )
 @click.option(
     "--session",
@@ -106,7 +114,7 @@ def create(
     Examples:
       backscroll backup create
       backscroll backup create -o /mnt/disk/history.zip
-      backscroll backup create --base backups/backscroll-20261117-090000.zip
+      backscroll backup create --base latest
       backscroll backup create --workspace ferry --since 2026-10 -o ferry.zip
     """
     if output is not None and folder is not None:
@@ -144,15 +152,17 @@ def create(
 def verify(setup: Setup, file: Path, as_json: bool) -> None:
     """Check every file of a backup.
 
-    Decompresses all files and compares their sizes and hashes with the manifest. Exit code 0: valid; 3: valid
-    with warnings; 1: invalid.
+    Decompresses all files and compares their sizes and hashes with the manifest. 'latest' is the newest
+    backup, and DIR/latest the newest one in a folder. Exit code 0: valid; 3: valid with warnings; 1: invalid.
     """
     with setup.history() as history, _progress() as progress:
-        validation = history.validate_backup(file, progress)
+        path = history.backups.find(file)
+        validation = history.validate_backup(path, progress)
     if as_json:
         write_json(render.validation_document(validation))
     else:
-        click.echo("\n".join(render.validation_lines(validation)))
+        lines = render.validation_lines(validation)
+        click.echo("\n".join([str(path), *lines] if path != file.absolute() else lines))
     sys.exit(_EXIT_CODES[validation.status])
 
 
@@ -176,29 +186,121 @@ def list_(setup: Setup, folder: Path | None, as_json: bool) -> None:
         click.echo(f"No backups in {folder}.", err=True)
 
 
+def _keep_options(default: KeepRules) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the options of `KeepRules`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for name, label in reversed(_KEEP_LABELS.items()):
+            number = getattr(default, name)
+            names = [f"--keep-{name}", *(["--keep"] if name == "last" else []), f"keep_{name}"]
+            text = f"Keep {label}.{f' Default: {number}.' if number else ''}"
+            option = click.option(*names, type=click.IntRange(min=0), default=number, metavar="N", help=text)
+            function = option(function)
+        return function
+
+    return decorate
+
+
 @command.command("prune")
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--keep", type=int, required=True, metavar="N", help="Number of backups to keep.")
+@_keep_options(KeepRules())
+@click.option("--dry-run", is_flag=True, help="Print what would be kept and deleted; delete nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @_json_option
 @click.pass_obj
-def prune(setup: Setup, folder: Path | None, keep: int, yes: bool, as_json: bool) -> None:
-    """Delete all but the newest backups in a folder.
+def prune(
+    setup: Setup,
+    /,
+    folder: Path | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    **keep: int,
+) -> None:
+    """Delete old backups in a folder.
 
-    The base of an incremental backup that is kept is never deleted. Files that are not backups are not
-    touched.
+    Prints what is kept and why, and what is deleted, and asks for confirmation. Days, weeks and months
+    without a backup do not count. A backup is kept if one of the options keeps it.
+
+    Only complete and valid backups count. Damaged ones and those of selected sessions are kept, and so is the
+    base of an incremental backup that is kept. Incomplete ones are deleted if there is a newer complete one.
+
+    \b
+    Examples:
+      backscroll backup prune --keep-last 5 --dry-run
+      backscroll backup prune /mnt/disk/backups --keep-daily 7 --keep-weekly 4 --keep-monthly 12
     """
+    rules = _keep_rules(keep)
     with setup.history() as history:
-        found = history.backups.prunable(keep, folder)
-        if found and not yes:
-            click.echo("\n".join(render.list_lines(found)), err=True)
-            _confirm(f"Delete {pluralize(len(found), 'backup')}?", yes=yes)
-        for backup in found:
-            history.backups.delete(backup)
+        verdicts = history.backups.plan_prune(rules, folder)
+        removed = [one.backup for one in verdicts if not one.is_kept]
+        if not as_json and verdicts:
+            click.echo("\n".join(render.verdict_lines(verdicts)))
+        if removed and not dry_run:
+            _confirm(f"Delete {pluralize(len(removed), 'backup')}?", yes=yes)
+            for backup in removed:
+                history.backups.delete(backup)
     if as_json:
-        write_json({"deleted": [backup.path for backup in found]})
+        write_json(render.verdicts_document(verdicts, is_dry_run=dry_run))
+    elif not removed:
+        click.echo("Nothing to delete.")
+    elif dry_run:
+        click.echo("Nothing was deleted (dry run).")
     else:
-        click.echo("\n".join([*(f"Deleted {backup.path}" for backup in found)]) or "Nothing to delete.")
+        click.echo(f"Deleted {pluralize(len(removed), 'backup')}.")
+
+
+def _keep_rules(values: dict[str, int]) -> KeepRules:
+    return KeepRules(**{name.removeprefix("keep_"): value for name, value in values.items()})
+
+
+@command.command("nightly")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of the backups. Default: the setting backup_dir, else 'backups' beside the archive.",
+)
+@_keep_options(NIGHTLY_RULES)
+@click.option("--create", "create_folder", is_flag=True, help="Create the folder if it is missing.")
+@no_sync_option
+@_json_option
+@click.pass_obj
+def nightly(setup: Setup, /, folder: Path | None, create_folder: bool, as_json: bool, **keep: int) -> None:
+    """Create a backup, verify it, and delete old ones, without a question.
+
+    For cron, systemd and launchd. The backup is incremental to the latest in the folder; every 30 days, it is
+    not. Prints one line, and appends it to nightly.log in the folder of the archive. Only backups that are
+    named backscroll-DATE-TIME.zip are counted and deleted, as by 'backscroll backup prune'.
+
+    Exit code 0: created and valid; 3: something is not included; 1: it failed or is invalid, and nothing was
+    deleted.
+
+    \b
+    Examples:
+      backscroll backup nightly --dir /mnt/disk/backups
+      backscroll backup nightly --dir /mnt/disk/backups --keep-daily 14
+    """
+    rules = _keep_rules(keep)
+    with setup.history() as history:
+        backups = history.backups
+        try:
+            if not setup.no_sync:
+                setup.no_wait = False
+                sync_before_reading(history)
+            with _progress() as progress:
+                result = backups.nightly(folder, rules, create_folder=create_folder, progress=progress)
+        except BackscrollError as error:
+            backups.log_nightly(render.failure_line(error))
+            raise
+        line = render.nightly_line(result)
+        backups.log_nightly(line)
+    if as_json:
+        write_json(render.nightly_document(result))
+    else:
+        click.echo(line)
+    sys.exit(_EXIT_CODES[result.validation.status])
 
 
 @command.command("show")

@@ -227,6 +227,28 @@ def test_the_subagent_of_the_original_is_listed_after_a_copy(machine: Machine, f
     assert (copy.parent_ref, copy.message_count) == (copied.new_ref, before.message_count)
 
 
+@pytest.mark.parametrize("version", ["2.0.60", "2.1.288"])
+def test_the_original_with_subagents_moves_to_the_folder_of_its_copy(machine: Machine, version: str) -> None:
+    session = Transcript(session_id=ONE, cwd=str(machine.old), version=version)
+    session.user("Rename it").delegate("Find the quay", "It is there.").assistant("Done.").write(machine.root)
+    machine.history.sync()
+    contents = machine.contents(ONE)
+    (original,) = subagents(machine)
+    copied = machine.history.migrate_session(ONE, machine.new).sessions[0]
+    assert machine.contents(copied.new_ref) == contents
+    moved = machine.history.migrate_session(ONE, machine.new, mode="move")
+    assert (moved.success_count, moved.errors) == (1, ())
+    for ref in (ONE, copied.new_ref):
+        (agent_id,) = machine.history.find(ref).agent_ids
+        agent = machine.history.get_agent_session(f"{ref}/{agent_id}")
+        assert [one.content for one in agent.messages] == ["Find the quay", "It is there."]
+        is_new = version < "2.1" and ref != ONE
+        assert (agent.agent_id == original.id) == (not is_new)
+    for _ in range(2):
+        machine.history.undo_change()
+    assert [one.id for one in subagents(machine)] == [original.id]
+
+
 def subagents(machine: Machine) -> list[SessionSummary]:
     listed = machine.history.list_sessions(Filter(with_subagents=True)).data
     return [one for one in listed if one.parent_ref is not None]
@@ -471,13 +493,13 @@ def test_forgetting_a_session_erases_its_undone_copies(machine: Machine) -> None
     assert machine.history.search_sessions("rename please").data == ()
 
 
-def test_a_workspace_of_deleted_sessions_is_not_migrated(machine: Machine) -> None:
+def test_a_workspace_of_deleted_sessions_is_not_copied(machine: Machine) -> None:
     machine.write_session()
     machine.history.sync()
     shutil.rmtree(machine.root / "projects")
     machine.history.sync()
     with pytest.raises(WorkspaceNotFoundError, match=r"deleted all sessions of .* \(1 session\)"):
-        machine.history.migrate_workspace(machine.old, machine.new, mode="move")
+        machine.history.migrate_workspace(machine.old, machine.new, mode="copy")
 
 
 def test_undo_refuses_if_the_moved_session_was_continued(machine: Machine) -> None:

@@ -5,13 +5,14 @@ results and signatures are never edited.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from uuid import UUID, uuid5
 
 from backscroll.model.workspace import PathMaps
 from backscroll.sources.claude_code.locations import is_id
 from backscroll.sources.json_edits import (
+    Field,
     Members,
     edit_bytes,
     edit_object,
@@ -69,6 +70,7 @@ _UUID_MEMBERS = (
     "summarizedTurnPromptUuids",
     "compactMetadata",
 )
+_AGENT_MEMBERS = ("toolUseResult", "data")  # objects with an agentId: of a result, and of progress
 _SESSION_MEMBERS = ("sessionId", "parentSessionId")
 # Teams and plan files belong to the original. The tool's own forks remove these members, too.
 _REMOVED_MEMBERS = ("teamName", "agentName", "slug")
@@ -87,12 +89,16 @@ class Fork:
     """Copies the lines of a session under a new id. The same line always gives the same copy.
 
     As in the tool's own forks, each line gets a new uuid and names the line that it was copied from, so that
-    readers count a copied response once.
+    readers count a copied response once. ``agent_ids`` are the new ids of subagents. They are replaced in
+    members that only the tool reads, not in the result of a call as the model saw it.
     """
 
-    def __init__(self, old_id: str, new_id: str, paths: PathMaps | None) -> None:
+    def __init__(
+        self, old_id: str, new_id: str, paths: PathMaps | None, agent_ids: Mapping[str, str]
+    ) -> None:
         self._old_id = old_id
         self._new_id = new_id
+        self._agent_ids = agent_ids
         self._namespace = UUID(new_id)
         self._paths = paths
 
@@ -119,11 +125,31 @@ class Fork:
         for name in _SESSION_MEMBERS:
             if name in fields and fields[name].value == self._old_id:
                 changes[name] = encode_text(self._new_id)
+        if self._agent_ids:
+            changes |= self._agents(text, fields)
         changes |= {name: None for name in _REMOVED_MEMBERS if name in fields and "uuid" in fields}
         if "uuid" in fields:
             origin = {"sessionId": self._old_id, "messageUuid": fields["uuid"].value}
             changes["forkedFrom"] = json.dumps(origin, separators=(",", ":"))
         return edit_object(text, fields, changes)
+
+    def _agents(self, text: str, fields: Mapping[str, Field]) -> dict[str, str | None]:
+        """Return the new ids of subagents in a line, its result and its progress."""
+        changes: dict[str, str | None] = {}
+        field = fields.get("agentId")
+        if field is not None and (new_id := self._new_agent(field.value)) is not None:
+            changes["agentId"] = encode_text(new_id)
+        for name in _AGENT_MEMBERS:
+            field = fields.get(name)
+            if field is None or not isinstance(field.value, dict):
+                continue
+            if (new_id := self._new_agent(field.value.get("agentId"))) is not None:
+                inner = text[field.start : field.end]
+                changes[name] = edit_object(inner, fields_of(inner), {"agentId": encode_text(new_id)})
+        return changes
+
+    def _new_agent(self, value: object) -> str | None:
+        return self._agent_ids.get(value) if isinstance(value, str) else None
 
     def _snapshot(self, text: str) -> str:
         fields = fields_of(text)

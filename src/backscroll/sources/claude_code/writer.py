@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4, uuid5
 
 import msgspec
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from backscroll.sources.claude_code.locations import PROMPT_LOG, SESSION_INDEX, 
 from backscroll.sources.claude_code.moved_lines import Fork, with_new_folders
 from backscroll.sources.claude_code.resume import blocking_processes as blocking_processes
 from backscroll.sources.claude_code.retention import retention_days
+from backscroll.sources.claude_code.transcript.subagents import agent_id_of
 from backscroll.sources.claude_code.workspace import (
     load_object,
     matches,
@@ -51,6 +52,8 @@ _Lines = Callable[[Iterable[bytes]], Iterable[bytes]]
 _SECONDS_PER_DAY = 24 * 60 * 60
 _LABELS = {SUBAGENTS: "subagent", "tool-results": "tool result", "workflows": "workflow"}
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
+_AGENT_PREFIX = "agent-"
+_AGENT_ID_CHARS = 8  # of a subagent in a file next to the transcript
 _OVERLAP_BYTES = 64  # longer than a match, which may begin in one block and end in the next
 
 
@@ -236,26 +239,26 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
     folder = _free_folder(session, target, transcript, new_id)
     paths = _folder_map(session, target)
     is_rewritten = paths is not None and not keep_cwd
-    fork = Fork(session.id, new_id, paths if is_rewritten else None)
+    paths_of_session = [transcript, *_side_files(session, transcript)]
+    agent_ids = _new_agent_ids(paths_of_session, transcript, new_id)
+    fork = Fork(session.id, new_id, paths if is_rewritten else None, agent_ids)
     project = path_on_disk(target)
     added = [] if is_rewritten else [_relocated(project, new_id)]
     if session.title is not None:
         added.append(
             _state_line(type="custom-title", customTitle=f"{session.title} (fork)", sessionId=new_id)
         )
-    warnings = list(_warnings(session, paths))
     created: list[FileChange] = []
-    for path in (transcript, *_side_files(session, transcript)):
+    for path in paths_of_session:
         parts = path.relative_to(transcript.parent).parts
-        is_flat = len(parts) == 1
-        new_path = folder.joinpath(new_id, *parts[1:]) if not is_flat else folder / path.name
+        new_path = folder.joinpath(new_id, *parts[1:])
         edit: _Lines = fork.lines
         if path == transcript:
             new_path = folder / f"{new_id}.jsonl"
             edit = partial(_with_lines, fork.lines, added)
-        elif is_flat and new_path.exists():
-            warnings.append(f"{new_path} exists, so this subagent is not copied.")
-            continue
+        elif len(parts) == 1:
+            new_path = folder / f"{_AGENT_PREFIX}{agent_ids[agent_id_of(path)]}{path.suffix}"
+            check_free(new_path)
         created.append(_rewritten(path, new_path, edit, _label_of(path, transcript)))
     created += _file_history(session, new_id)
     indexes = _index_changes(transcript, folder / f"{new_id}.jsonl", project, is_move=False)
@@ -264,9 +267,18 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
         what=f"Copy {session.ref} to {project}",
         sessions=(session.ref, f"{prefix}{new_id}"),
         files=(*created, *indexes),
-        warnings=tuple(warnings),
+        warnings=_warnings(session, paths),
     )
-    return SessionPlan(plan, new_id)
+    return SessionPlan(plan, new_id, tuple(agent_ids.values()))
+
+
+def _new_agent_ids(paths: Iterable[Path], transcript: Path, new_id: str) -> dict[str, str]:
+    """Return new ids of the subagents whose files are next to the transcript, where ids must be unique.
+
+    Those below the side folder keep their ids: the tool finds them by the ids in the conversation.
+    """
+    old_ids = [agent_id_of(path) for path in paths if path != transcript and path.parent == transcript.parent]
+    return {old: uuid5(UUID(new_id), old).hex[:_AGENT_ID_CHARS] for old in old_ids}
 
 
 def _file_history(session: StoredSession, new_id: str) -> Iterator[FileChange]:
@@ -326,7 +338,7 @@ def _side_files(session: StoredSession, transcript: Path) -> Iterator[Path]:
         yield from (Path(current, name) for name in sorted(names))
     for one in sorted(session.paths):
         path = Path(one)
-        if path.parent == transcript.parent and path.name.startswith("agent-") and path.is_file():
+        if path.parent == transcript.parent and path.name.startswith(_AGENT_PREFIX) and path.is_file():
             yield path
 
 

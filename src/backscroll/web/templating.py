@@ -23,8 +23,6 @@ from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import (
     compact_number,
     format_age,
-    format_cost,
-    format_duration,
     format_percent,
     format_remaining,
     format_size,
@@ -68,8 +66,6 @@ def _environment() -> Environment:
     environment.filters |= {
         "age": _age,
         "compact": compact_number,
-        "cost": format_cost,
-        "duration": format_duration,
         "line": _line,
         "number": lambda number: f"{number:,}",
         "percent": format_percent,

@@ -94,7 +94,6 @@ def session_page(history: History, request: Request) -> Response:
         reported_usd=history.transcript.reported_cost(summary),
         is_live=(summary.platform, summary.id) in history.live_sessions(),
         earlier=max(0, window.start - WINDOW_MESSAGES),
-        query_text="",
     )
 
 

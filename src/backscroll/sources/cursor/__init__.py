@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 from backscroll.model.store import HOOK_EVENTS, HOOK_USAGE, SESSION, StoreKind, Unit, UnitKind
 from backscroll.readers.files import change_token
 from backscroll.sources.cursor import locations
-from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     LOG,
     UNREADABLE,
@@ -144,9 +143,13 @@ class Cursor(Source, ChangeMarkers, Closeable, ImageFiles, RawRecords, RawRows, 
         return self._reader(Path(unit.root)).raw_records(unit)
 
     def row_keys(self, place: str) -> tuple[str, ...]:
+        from backscroll.sources.cursor_graph import row_keys  # start-up: not needed to list units
+
         return row_keys(place)
 
     def result_call_ids(self, record: bytes) -> list[str]:
+        from backscroll.sources.cursor_graph import result_call_ids
+
         return result_call_ids(record)
 
     def image_file(self, root: Path, attached_path: str) -> Path | None:

@@ -9,8 +9,9 @@ from backscroll.config import Machine
 from backscroll.readers.files import is_denied, is_utf8, lacks_database
 
 SOURCE = "cursor"
-GLOBAL_DATABASE = "User/globalStorage/state.vscdb"
-SEARCH_DATABASE = "User/globalStorage/conversation-search.db"
+_GLOBAL_STORAGE, _WORKSPACE_STORAGE = "User/globalStorage", "User/workspaceStorage"
+GLOBAL_DATABASE = f"{_GLOBAL_STORAGE}/state.vscdb"
+SEARCH_DATABASE = f"{_GLOBAL_STORAGE}/conversation-search.db"
 TITLES_KIND = "titles"  # unit kind of a database with titles of sessions, but no sessions
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
@@ -58,7 +59,7 @@ def search_database(root: Path) -> Path:
 
 def tracking_database(root: Path) -> Path | None:
     home = agent_home(root)
-    return home / "ai-tracking" / "ai-code-tracking.db" if home else None
+    return home / "ai-tracking/ai-code-tracking.db" if home else None
 
 
 def side_databases(root: Path) -> list[Path]:
@@ -68,7 +69,7 @@ def side_databases(root: Path) -> list[Path]:
 
 def watched_paths(root: Path) -> list[Path]:
     """Return the folders that Cursor writes to during a session."""
-    return [root / "User" / "globalStorage", root / "User" / "workspaceStorage"]
+    return [root / _GLOBAL_STORAGE, root / _WORKSPACE_STORAGE]
 
 
 def unreadable_folders(root: Path) -> list[Path]:
@@ -91,7 +92,7 @@ def outside_storages(root: Path) -> list[Path]:
 
 def _storage_folders(root: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(root / "User" / "workspaceStorage") as found:
+        with os.scandir(root / _WORKSPACE_STORAGE) as found:
             folders = (entry for entry in found if entry.is_dir() and is_utf8(entry.name))
             return sorted(folders, key=lambda entry: entry.name)
     except OSError:

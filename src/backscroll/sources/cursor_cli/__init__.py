@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from backscroll.model.store import SESSION, StoreKind, UnitKind
 from backscroll.sources.cursor_cli import locations
-from backscroll.sources.cursor_graph import result_call_ids, row_keys
 from backscroll.sources.protocols import (
     LOG,
     UNREADABLE,
@@ -115,9 +114,13 @@ class CursorCli(Source, Closeable, PathLookup, RawRecords, RawRows, RecordLookup
         return self._reader(unit.root).raw_records(unit)
 
     def row_keys(self, place: str) -> tuple[str, ...]:
+        from backscroll.sources.cursor_graph import row_keys  # start-up: not needed to list units
+
         return row_keys(place)
 
     def result_call_ids(self, record: bytes) -> list[str]:
+        from backscroll.sources.cursor_graph import result_call_ids
+
         return result_call_ids(record)
 
     def close(self) -> None:

@@ -1,15 +1,20 @@
 """Build the command that resumes a session, and find the process that has it open."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
 from backscroll.model.transfer import BlockingProcess
 from backscroll.readers import lenient_json
+from backscroll.readers.processes import command_lines, files_open_for_writing
 from backscroll.sources.claude_code.workspace import matches, project_folder
 
 _CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
+_PROGRAM = "claude"
+_PACKAGE = "/claude-code/"  # in the path of its script
+_RUNTIMES = frozenset({"node", "bun", "deno"})
+_ID_OPTIONS = frozenset({"--resume", "-r", "--session-id"})
 _INSTALL_HINT = "Install it with 'npm install -g @anthropic-ai/claude-code', or add its folder to PATH."
 
 
@@ -52,45 +57,73 @@ def _environ(root: Path, machine: Machine) -> dict[str, str]:
 
 
 def open_process(root: Path, session_id: str) -> int | None:
-    """Return the process that has a session open; None if unknown. Versions from 2.1.139 store it."""
-    for path in sorted((root / "sessions").glob("*.json")):
+    """Return the process that has a session open; None if no process is known."""
+    return _open_processes(root, [session_id]).get(session_id)
+
+
+def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
+    """Return the processes that have sessions open."""
+    return [
+        BlockingProcess(
+            pid, f"Process {pid} has the session {session_id} open. Exit Claude Code there and try again."
+        )
+        for session_id, pid in _open_processes(root, session_ids).items()
+    ]
+
+
+def _open_processes(root: Path, session_ids: Collection[str]) -> dict[str, int]:
+    """Return the process of each session that is open.
+
+    It is in the tool's registry, from 2.1.139, or has a file of the session open for writing. The tool opens
+    the transcript for each line only, so that earlier versions are found by their own command line.
+    """
+    if not session_ids:
+        return {}
+    found = dict(_resumed_sessions())
+    for pid, path in files_open_for_writing(root):
+        found |= {part.partition(".")[0]: pid for part in path.parts}
+    found |= dict(_registered_sessions(root))
+    return {session_id: found[session_id] for session_id in session_ids if session_id in found}
+
+
+def _registered_sessions(root: Path) -> Iterator[tuple[str, int]]:
+    for path in sorted((root / "sessions").glob("*.json"), reverse=True):
         try:
             entry = lenient_json.load(path.read_bytes())
         except (OSError, *lenient_json.FAILURES):
             continue
-        if not isinstance(entry, dict) or entry.get("sessionId") != session_id:
+        if not isinstance(entry, dict) or not isinstance(entry.get("sessionId"), str):
             continue
         pid = entry.get("pid")
         if isinstance(pid, int) and _process_start_time(pid) in (None, str(entry.get("procStart"))):
-            return pid
-    return None
+            yield entry["sessionId"], pid
 
 
-def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
-    """Return the processes that have sessions open, by the tool's registry, else by their command lines."""
-    if not session_ids:
-        return []
-    resumed = _resumed_sessions()
-    found: list[BlockingProcess] = []
-    for session_id in session_ids:
-        pid = open_process(root, session_id) or resumed.get(session_id)
-        if pid is not None:
-            reason = f"Process {pid} has the session {session_id} open. Exit Claude Code there and try again."
-            found.append(BlockingProcess(pid, reason))
-    return found
-
-
-def _resumed_sessions() -> dict[str, int]:
-    """Return the ids in the command lines of ``claude --resume``: before 2.1.139 there is no registry."""
-    found: dict[str, int] = {}
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            arguments = path.read_bytes().decode("utf-8", "replace").split("\0")
-        except OSError:
+def _resumed_sessions() -> Iterator[tuple[str, int]]:
+    """Yield the ids in the command lines of Claude Code. A fork only reads the session that it names."""
+    for pid, command in command_lines():
+        arguments = _tool_arguments(command)
+        if "--fork-session" in arguments:
             continue
-        if {"--resume", "-r"} & set(arguments):
-            found |= dict.fromkeys(arguments, int(path.parent.name))
-    return found
+        for number, argument in enumerate(arguments):
+            name, equals, value = argument.partition("=")
+            if name in _ID_OPTIONS and not equals:
+                value = "".join(arguments[number + 1 : number + 2])
+            elif name not in _ID_OPTIONS:
+                value = argument[2:] if argument.startswith("-r") else ""
+            if value:
+                yield value.rpartition("/")[2].removesuffix(".jsonl"), pid
+
+
+def _tool_arguments(command: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of Claude Code, also if Node.js or Bun runs it; none of another program."""
+    for number, word in enumerate(command[:2]):
+        name = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+        if name == _PROGRAM or _PACKAGE in word:
+            return command[number + 1 :]
+        if name not in _RUNTIMES:
+            break
+    return ()
 
 
 def _process_start_time(pid: int) -> str | None:

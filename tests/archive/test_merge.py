@@ -44,6 +44,26 @@ def test_an_archive_merged_into_an_empty_one_shows_the_same(sample: SampleHistor
             assert state(two) == state(one)
 
 
+@pytest.mark.parametrize("sample", HISTORIES, ids=str)
+def test_an_archive_merged_into_a_used_one_shows_the_same(sample: SampleHistory, tmp_path: Path) -> None:
+    """The ids of its fragments change, and the bodies of resumed sessions name those of their bases."""
+    Transcript(seed=77).user("used before").assistant("Yes.").write(tmp_path / "used")
+    roots = [NamedRoot(sample.source_name, sample.write(tmp_path / "root"))]
+    used = [NamedRoot("claude-code", tmp_path / "used")]
+    with (
+        History(roots=roots, home=tmp_path / "one") as one,
+        History(roots=used, home=tmp_path / "two") as two,
+    ):
+        one.sync()
+        two.sync()
+        before = state(two)
+        one._stores.archive.maintenance.copy(tmp_path / "copy.db")
+        merged(two, tmp_path / "copy.db", tmp_path / "scratch.db")
+        assert [found for found in state(two) if found not in before] == state(one)
+        assert [found for found in state(two) if found in before] == before
+        assert two._stores.archive.maintenance.verify() == []
+
+
 def test_every_original_survives_a_merge(tmp_path: Path) -> None:
     write = HISTORIES[0].write(tmp_path / "root")
     roots = [NamedRoot(HISTORIES[0].source_name, write)]

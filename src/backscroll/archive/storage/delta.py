@@ -184,6 +184,14 @@ def _encode_delta_chunk(data: bytes, base: bytes, *, fragment_id: int, first: in
     return _CHUNK_HEADER.pack(_DELTA, fragment_id, first, last) + _compress_delta(data, base, _REPEAT_OPTIONS)
 
 
+def with_moved_base(body: bytes, offset: int) -> bytes:
+    """Return the body of a chunk after ``offset`` was added to all fragment ids: its header has one."""
+    if not body.startswith(_DELTA):
+        return body
+    marker, fragment_id, first, last = _CHUNK_HEADER.unpack_from(body)
+    return _CHUNK_HEADER.pack(marker, fragment_id + offset, first, last) + body[_CHUNK_HEADER.size :]
+
+
 def _encode_delta_segment(data: bytes, base: bytes, *, version: int, offset: int) -> bytes:
     """Compress a segment against ``base``, a range of another file."""
     return _SEGMENT_HEADER.pack(_DELTA, version, offset, len(base)) + _compress_delta(

@@ -14,6 +14,7 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget
 from backscroll.archive.query.originals import Original
 from backscroll.archive.storage import raw_files
+from backscroll.archive.storage.delta import with_moved_base
 from backscroll.archive.storage.raw_files import SEGMENT_BYTES, RawDeltaBase
 from backscroll.archive.storage.raw_rows import store_rows
 from backscroll.archive.storage.strings import StringTable
@@ -489,6 +490,7 @@ def merge_archive(db: sqlite3.Connection, other: Path) -> None:
     A unit that both have, such as a prompt log, keeps its originals; what the other one read from it is
     added. The caller opens no transaction, and derives sessions afterwards.
     """
+    db.create_function("with_moved_base", 2, with_moved_base, deterministic=True)
     with _attached(db, [other]) as names:
         (name,) = names
         db.execute("begin immediate")
@@ -527,6 +529,8 @@ def _merge_table(db: sqlite3.Connection, table: str, shard: _Shard) -> None:
     for name in ("unit_id", "delta_base_unit_id"):
         changed[name] = new_unit.format(name)
     changed["delta_base_fragment_id"] = f"delta_base_fragment_id + {shard.fragments}"
+    if table == "message_chunk":
+        changed["body"] = f"with_moved_base(body, {shard.fragments})"
     if table == "fragment":
         changed |= {"is_derived": "0", "compared_count": "0"}
     values = ", ".join(changed.get(name, f'"{name}"') for name in columns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
@@ -113,6 +114,14 @@ def _keep_in_setup(ctx: click.Context, param: click.Parameter, value: bool) -> N
     setattr(ctx.obj, param.name or "", value)
 
 
+repository_option = click.option(
+    "--repo",
+    "repository",
+    type=click.Path(path_type=Path),
+    default=".",
+    metavar="DIR",
+    help="Repository: any folder in a checkout, or a bare clone. Default: the current folder.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 keep_secrets_option = click.option(
     "--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords with placeholders."

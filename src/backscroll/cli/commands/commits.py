@@ -8,7 +8,13 @@ from typing import Literal
 
 import click
 
-from backscroll.cli.options import DateParam, page_options, read_options, sync_before_reading
+from backscroll.cli.options import (
+    DateParam,
+    page_options,
+    read_options,
+    repository_option,
+    sync_before_reading,
+)
 from backscroll.cli.output import Color, color_option, detect_screen, write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
@@ -21,14 +27,6 @@ from backscroll.render import commits as render
 from backscroll.render.session_table import page_footer
 
 _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
-repository_option = click.option(
-    "--repo",
-    "repository",
-    type=click.Path(path_type=Path),
-    default=".",
-    metavar="DIR",
-    help="Repository: any folder in a checkout, or a bare clone. Default: the current folder.",
-)
 
 
 @click.command("commits")

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from backscroll.cli.app import CommandGroup
-from backscroll.cli.commands.commits import repository_option
-from backscroll.cli.options import DateParam, json_option, read_options, sync_before_reading
+from backscroll.cli.options import (
+    DateParam,
+    json_option,
+    read_options,
+    repository_option,
+    sync_before_reading,
+)
 from backscroll.cli.output import write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup

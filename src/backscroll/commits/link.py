@@ -381,6 +381,9 @@ def _idle_time(session: SessionWork, commit: Commit, window_start: int) -> tuple
     return idle, _time_strength(idle, is_in_window=last >= window_start * 1000)
 
 
+# Evidence: commit calls
+
+
 class _CallMatch(NamedTuple):
     """A call of `git commit` that made a commit."""
 
@@ -572,6 +575,9 @@ def _is_before(call: CommitCall, committed_at: int) -> bool:
     return call.at is not None and committed_at - _MAX_SUBJECT_MS <= call.at <= committed_at + SLACK_MS
 
 
+# Evidence: changed files
+
+
 class _Touch(NamedTuple):
     at: int  # milliseconds
     session: int
@@ -650,6 +656,9 @@ def _commit_period(graph: CommitGraph, commit: Commit) -> tuple[int, int]:
     """Return the time in which changes of files are evidence, in milliseconds."""
     until = commit.authored_at * 1000 + SLACK_MS
     return min(graph.window_start(commit) * 1000, until - _DAY_MS), until
+
+
+# Evidence: code that a tool tracks itself
 
 
 class _TrackingMatch(NamedTuple):

@@ -71,7 +71,6 @@ _CODE = re.compile(r"(`+)(?:(?!\1).)+\1", re.DOTALL)
 _HEADING = re.compile(r"^#{1,3}(?=\s)", re.MULTILINE)
 _HTML = re.compile(r"<(?=[A-Za-z/!?])")
 
-# What is quoted
 _MAX_POINTS: dict[SectionName, int] = {
     "synopsis": 6,
     "accomplishments": 6,
@@ -308,6 +307,9 @@ def _commit_section(material: Material, zone: tzinfo | None) -> str:
     return bullet_list(items)
 
 
+# Markdown
+
+
 def entry_text(entry: JournalEntry, zone: tzinfo | None) -> str:
     """Return an entry with its headings."""
     heading = f"## {entry.at.astimezone(zone):%H:%M} {escape_html(' '.join(entry.subject.split()))}"
@@ -361,6 +363,9 @@ def quote_block(quote: Quote, day: date, zone: tzinfo | None) -> str:
 def bullet_list(items: Iterable[str]) -> str:
     """Return a Markdown list."""
     return "\n".join(f"- {item}" for item in items)
+
+
+# What is quoted
 
 
 class _Point(Struct, frozen=True):

@@ -99,7 +99,7 @@ def session_page(history: History, request: Request) -> Response:
 
 def window_part(history: History, request: Request) -> Response:
     """Return messages without the rest of the page: those from a position on, or those before one."""
-    summary = session_of(history, request)
+    summary = _session_of(history, request)
     start, before = _position_in(request, "from") or 0, _position_in(request, "before")
     end = _position_in(request, "to")
     everything = request.query_params.get("all", "") not in ("", "0")
@@ -120,14 +120,14 @@ def minimap_part(history: History, request: Request) -> Response:
 
 def prompts_page(history: History, request: Request) -> Response:
     """Return the list of prompts, as a page or as a part of the session's page."""
-    summary = session_of(history, request)
+    summary = _session_of(history, request)
     if "part" in request.query_params:
         return HTMLResponse(_render_prompts(history, summary, summary.ref))
     prompts = _read_prompts(history, summary)
     return render(request, "prompts_page.html", summary=summary, prompts=prompts, ref=summary.ref)
 
 
-def session_of(history: History, request: Request) -> SessionSummary:
+def _session_of(history: History, request: Request) -> SessionSummary:
     """Return the session that a request names."""
     return history.find(decode_ref(request.path_params["ref"]))
 
@@ -407,9 +407,12 @@ def _return_url(path: str) -> str:
     return path if is_own else ""
 
 
+# Records, images and exports
+
+
 def record_page(history: History, request: Request) -> Response:
     """Return the line or row that a message was parsed from, and where it was read."""
-    summary = session_of(history, request)
+    summary = _session_of(history, request)
     position = history.transcript.find_message(summary, request.path_params["message"])
     message = history.transcript.message_at(summary, position)
     if message is None:
@@ -431,7 +434,7 @@ def record_page(history: History, request: Request) -> Response:
 
 def highlighted_message(history: History, request: Request) -> Response:
     """Return a message with highlighted code. The page of a session loads it when a call is opened."""
-    summary = session_of(history, request)
+    summary = _session_of(history, request)
     position = history.transcript.find_message(summary, request.path_params["message"])
     return HTMLResponse(read_highlighted(history, summary, position))
 
@@ -451,7 +454,7 @@ def _formatted(record: bytes | None) -> tuple[str | None, str, int]:
 
 def image_file(history: History, request: Request) -> Response:
     """Return an image of a message."""
-    summary = session_of(history, request)
+    summary = _session_of(history, request)
     position = history.transcript.find_message(summary, request.path_params["message"])
     images = history.transcript.images(summary, position)
     number = request.path_params["number"]
@@ -496,7 +499,12 @@ async def export_file(request: Request) -> Response:
 
 
 def _export(history: History, request: Request) -> tuple[SessionSummary, Format, Generator[bytes]]:
-    summary, format_ = _exported_session(history, request)
+    """Return the session, the format, and the text in chunks. Raises `UsageError` for another format."""
+    given = request.path_params["format"]
+    format_ = next((one for one in FORMATS if one == given), None)
+    if format_ is None:
+        raise UsageError(f"{given!r} is not a format. Use one of: {', '.join(FORMATS)}.")
+    summary = _session_of(history, request)
     return summary, format_, _chunks(history.exports.stream(summary, format_))
 
 
@@ -512,11 +520,3 @@ def _chunks(texts: Iterable[str]) -> Generator[bytes]:
             size = EXPORT_CHUNK_BYTES
     if pending:
         yield bytes(pending)
-
-
-def _exported_session(history: History, request: Request) -> tuple[SessionSummary, Format]:
-    given = request.path_params["format"]
-    for format_ in FORMATS:
-        if format_ == given:
-            return session_of(history, request), format_
-    raise UsageError(f"{given!r} is not a format. Use one of: {', '.join(FORMATS)}.")

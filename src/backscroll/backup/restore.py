@@ -113,9 +113,7 @@ class BackupRestore:
         return frozenset(
             one.target
             for one in self.plan.files
-            if one.action in ("create", "replace")
-            or one.lines
-            or (one.action == "unchanged" and one.file.kind == "file" and not one.file.is_shared)
+            if one.action in ("create", "replace") or one.lines or one.is_equal
         )
 
     def check_processes(self) -> None:

@@ -94,6 +94,7 @@ class PlannedFile(Struct, frozen=True):
     current_hash: str | None = None  # of the file at the target
     reason: str | None = None
     lines: tuple[LineChange, ...] = ()  # to append
+    is_equal: bool = False  # the one at the target has this content
 
     def to_result(self) -> RestoredFile:
         return RestoredFile(
@@ -453,8 +454,9 @@ def _compare(one: PlannedFile, digest: str, options: RestoreOptions) -> PlannedF
         return replace(one, action="kept", reason=str(error))
     if current is None:
         return one
-    is_kept = one.file.kind == "database"  # its sessions are added one by one
-    if current == digest or is_kept:
+    if current == digest:
+        return replace(one, action="unchanged", current_hash=current, is_equal=True)
+    if one.file.kind == "database":  # its sessions are added one by one
         return replace(one, action="unchanged", current_hash=current)
     if one.file.kind == "archive":  # the one at the target is empty
         return replace(one, action="replace", current_hash=current)

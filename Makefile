@@ -84,7 +84,7 @@ soak: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=soak $(PYTEST) -m "soak or hypothesis" $(FOLDERS) || test $$? = 5
 	@$(if $(FOLDERS),true,KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness \
 		tests/backup/test_killed_restore.py tests/hooks/test_spool.py tests/transfer/test_killed_migration.py \
-		tests/transfer/test_killed_workspace.py)
+		tests/transfer/test_killed_workspace.py tests/transfer/test_killed_restore_sessions.py)
 
 # The screenshots and diagrams in docs/pictures, from the demo history.
 pictures: $(VENV)/.tested

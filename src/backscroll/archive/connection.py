@@ -4,6 +4,7 @@ Times in internal tables are integer milliseconds since 1970-01-01 UTC.
 """
 
 import os
+import shutil
 import sqlite3
 import sys
 import time
@@ -245,7 +246,15 @@ _PROGRAMMING_ERRORS = (
     sqlite3.SQLITE_MISUSE,
     sqlite3.SQLITE_RANGE,
 )
+_MIN_FREE_BYTES = 100_000  # shared memory of SQLite takes 32 KB
 _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _MIN_FREE_BYTES
+    except OSError:
+        return False
 
 
 def to_archive_error(error: BaseException, path: Path) -> ArchiveError:
@@ -257,6 +266,8 @@ def to_archive_error(error: BaseException, path: Path) -> ArchiveError:
     if isinstance(error, OSError):
         return ArchiveError(f"The archive {path} cannot be opened: {error.strerror or error}.", path)
     code = _primary_code(error)
+    if code == sqlite3.SQLITE_IOERR and _is_full(path.parent):  # there is no space for shared memory
+        return ArchiveError(_MESSAGES[sqlite3.SQLITE_FULL].format(path=path), path)
     message = _MESSAGES.get(code, "The archive {path} cannot be opened: {error}.")
     return ArchiveError(
         message.format(path=path, error=error),

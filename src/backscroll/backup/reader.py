@@ -41,7 +41,7 @@ from backscroll.backup.container import (
     parse_comment,
 )
 from backscroll.changes.change_record import ChangeRecord
-from backscroll.errors import ArchiveError, InvalidBackupError
+from backscroll.errors import ArchiveError, DestinationError, InvalidBackupError
 from backscroll.model.backup import (
     BackupBase,
     BackupDetails,
@@ -198,12 +198,17 @@ class BackupReader:
             raise FileDamagedError("has other content than listed (SHA-256 differs)")
 
     def extract(self, file: BackupFile, target: Path) -> Path:
-        """Write a file to a private one and return it. Raises `FileDamagedError`."""
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.touch(mode=0o600)
-        with target.open("wb") as written:
-            for block in self.blocks(file):
-                written.write(block)
+        """Write a file to a private one and return it. Raises `FileDamagedError` or `DestinationError`."""
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            target.touch(mode=0o600)
+            with target.open("wb") as written:
+                for block in self.blocks(file):
+                    written.write(block)
+        except OSError as error:
+            raise DestinationError(
+                f"{target.parent} cannot be written: {error.strerror}. Nothing was changed.", target.parent
+            ) from error
         return target
 
     def has_valid_seal(self) -> bool:

@@ -416,17 +416,24 @@ def _check_space(plan: ChangePlan, folder: Path) -> None:
         device = place.stat().st_dev
         needed[device] = (place, needed.get(device, (place, 0))[1] + size)
 
+    add(folder, 0)  # the archive is there, too: it is updated after the change
     for change in plan.files:
         if change.content is not None:
             add(change.path.parent, change.size)
         if change.before is not None:
             add(folder, change.path.stat().st_size)
+    for row in plan.rows:
+        before, after = rows.size_of(row.before), rows.size_of(row.after)
+        add(row.database.parent, max(0, after - before))
+        add(folder, before + after)
     for place, size in needed.values():
         free = shutil.disk_usage(place).free
         if free < size + _SPARE_BYTES:
             needed_mb = (size + _SPARE_BYTES) / 1e6
             raise DestinationError(
-                f"{place} has {free / 1e6:,.0f} MB of free space; {needed_mb:,.0f} MB are needed.", place
+                f"{place} has {free / 1e6:,.0f} MB of free space; {needed_mb:,.0f} MB are needed."
+                " Nothing was changed. Free some space and try again.",
+                place,
             )
 
 

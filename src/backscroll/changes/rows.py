@@ -6,7 +6,12 @@ from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from backscroll.errors import ChangeConflictError, DatabaseLockedError, DatabaseUnreadableError
+from backscroll.errors import (
+    ChangeConflictError,
+    DatabaseLockedError,
+    DatabaseUnreadableError,
+    DestinationError,
+)
 from backscroll.model.change import NewTable, RowChange, Value
 
 MOVE_BACK_HINT = "Run 'backscroll migrate' to move a session back with what was added to it."
@@ -109,6 +114,11 @@ def content_hash(database: Path) -> str | None:
         return None
 
 
+def size_of(columns: Mapping[str, Value] | None) -> int:
+    """Return about how many bytes the columns of a row need."""
+    return sum(len(value) for value in (columns or {}).values() if isinstance(value, str | bytes))
+
+
 def _read(db: sqlite3.Connection, row: RowChange) -> dict[str, Value] | None:
     """Return the columns of the current row that the change names; None if there is no row or table."""
     if not _has_table(db, row.table):
@@ -138,7 +148,8 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         yield
         db.execute("commit")
     except BaseException:
-        db.execute("rollback")
+        if db.in_transaction:  # a full disk has ended it already
+            db.execute("rollback")
         raise
     db.execute("pragma wal_checkpoint(passive)")
 
@@ -155,6 +166,12 @@ def _connection(database: Path) -> Iterator[sqlite3.Connection]:
         if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise DatabaseLockedError(
                 f"{database} is locked by another process. Close the tool and try again.", database
+            ) from error
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise DestinationError(
+                f"{database} cannot be written: the disk is full. Nothing was changed."
+                " Free some space and try again.",
+                database,
             ) from error
         raise DatabaseUnreadableError(f"{database} cannot be written: {error}.", database) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ from backscroll.changes.plan_check import check_plan
 from backscroll.errors import (
     BackscrollError,
     ChangeConflictError,
+    DatabaseLockedError,
     DatabaseUnreadableError,
     DataNotFoundError,
     DestinationError,
@@ -263,6 +264,8 @@ def plan_backup_session(restore: "BackupRestore", summary: SessionSummary) -> Ba
         changes = _without(plan, restore.created)
         _check_owned(changes, summary.source, root)
         check_plan(changes)
+    except DatabaseLockedError:
+        raise
     except (
         ChangeConflictError,
         UnknownStoreVersionError,

@@ -249,6 +249,30 @@ def test_the_original_with_subagents_moves_to_the_folder_of_its_copy(machine: Ma
     assert [one.id for one in subagents(machine)] == [original.id]
 
 
+def test_a_copied_subagent_without_a_file_counts_once(machine: Machine) -> None:
+    session = Transcript(session_id=ONE, cwd=str(machine.old), version="2.1.40").user("Go")
+    session.delegate_with_progress("Look", "Seen.", [tool_calls.bash("ls", "tz.py")])
+    session.assistant("Done.").write(machine.root)
+    machine.history.sync()
+    figures = machine.figures()
+    assert figures["subagent_messages"]
+    machine.history.migrate_session(ONE, machine.new)
+    assert machine.figures() == figures
+
+
+def test_a_copy_has_the_prompts_that_are_only_in_the_queue(machine: Machine) -> None:
+    session = Transcript(session_id=ONE, cwd=str(machine.old), version="2.1.40").user("Go")
+    session.queue("enqueue", "Also the winter table")
+    session.run(tool_calls.bash("ls", "tz.py"))
+    session.queue("remove")
+    session.assistant("Done.").write(machine.root)
+    machine.history.sync()
+    contents, figures = machine.contents(ONE), machine.figures()
+    assert ("user", "Also the winter table") in contents
+    copied = machine.history.migrate_session(ONE, machine.new).sessions[0]
+    assert (machine.contents(copied.new_ref), machine.figures()) == (contents, figures)
+
+
 def subagents(machine: Machine) -> list[SessionSummary]:
     listed = machine.history.list_sessions(Filter(with_subagents=True)).data
     return [one for one in listed if one.parent_ref is not None]

@@ -88,6 +88,30 @@ class Machine:
             found[ref] = summary.title, folder, summary.total_tokens, messages
         return found
 
+    def content(self, ref: str, folder: str | None) -> dict[str, Any]:
+        """Return what must be equal in a copy and after a move: title, times, and all of every message.
+
+        The new folder in tool calls is replaced by the old one: Cursor's links work after a move.
+        """
+        session = self.history.get_session(ref)
+        messages = [one for one in session.messages if one.is_active]
+        calls = [repr((one.tool.params, one.tool.result)) for one in messages if one.tool is not None]
+        return {
+            "title": session.summary.title,
+            "created_at": session.summary.created_at,
+            "messages": [
+                (
+                    one.role,
+                    one.content,
+                    one.timestamp,
+                    one.model,
+                    one.tool and (one.tool.name, one.tool.status),
+                )
+                for one in messages
+            ],
+            "calls": [one.replace(str(self.new), folder or "") for one in calls],
+        }
+
     def files(self) -> dict[str, object]:
         """Return all files, the databases of the editor as rows. Shared memory is left out."""
         found: dict[str, object] = {}
@@ -126,7 +150,13 @@ def test_copies_and_moves_change_no_statistics_and_undo_restores_everything(mach
     files, sessions, statistics = machine.files(), machine.sessions(), machine.statistics()
     counts = machine.counts()
     listed = {one.ref for one in machine.history.all_sessions()}
+    folders = {ref: machine.history.find(ref).workspace_path for ref in machine.refs()}
+    contents = {ref: machine.content(ref, folder) for ref, folder in folders.items()}
     copied = machine.migrate("copy")
+    for one in copied.sessions:
+        copy = machine.content(one.new_ref, folders[one.ref])
+        copy["title"] = (copy["title"] or "").removesuffix(" (fork)") or None
+        assert copy == contents[one.ref], one.ref
     assert machine.statistics() == statistics
     after = machine.sessions()
     assert {ref: after[ref] for ref in sessions} == sessions
@@ -136,6 +166,8 @@ def test_copies_and_moves_change_no_statistics_and_undo_restores_everything(mach
     assert {one.ref for one in machine.history.all_sessions()} == listed
     assert machine.counts() == counts
     moved = machine.migrate("move")
+    for one in moved.sessions:
+        assert machine.content(one.ref, folders[one.ref]) == contents[one.ref], one.ref
     assert machine.statistics() == statistics
     assert set(machine.refs()) == set(sessions)
     assert {machine.history.find(one.ref).workspace_path for one in moved.sessions} <= {str(machine.new)}

@@ -94,7 +94,7 @@ def content_of(messages: Iterable[Message]) -> Content:
     return {
         (message.role, message.content, message.tool.name if message.tool is not None else "")
         for message in messages
-        if message.role in _COMPARED_ROLES and message.kind != "queued"  # not copied with a session
+        if message.role in _COMPARED_ROLES
     }
 
 

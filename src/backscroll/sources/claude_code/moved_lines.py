@@ -47,6 +47,7 @@ _COPIED_STATES = frozenset(
         "mode",
         "permission-mode",
         "pr-link",
+        "queue-operation",
         "relocated",
         "result",
         "started",
@@ -131,6 +132,8 @@ class Fork:
         if "uuid" in fields:
             origin = {"sessionId": self._old_id, "messageUuid": fields["uuid"].value}
             changes["forkedFrom"] = json.dumps(origin, separators=(",", ":"))
+        elif kind == "queue-operation":  # a prompt that is in no other line; the reader counts it once
+            changes["forkedFrom"] = json.dumps({"sessionId": self._old_id}, separators=(",", ":"))
         return edit_object(text, fields, changes)
 
     def _agents(self, text: str, fields: Mapping[str, Field]) -> dict[str, str | None]:

@@ -36,6 +36,7 @@ class QueuedPrompt(Struct):
     at: datetime | None
     origin: Origin
     attachments: tuple[Attachment, ...] = ()
+    copied_from: str | None = None  # the session that a fork copied it from
 
 
 class Queue(Struct):
@@ -186,7 +187,8 @@ def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, tran
     if operation == "enqueue" and text.strip():
         at = timestamps.from_value(record.get("timestamp"))
         _, attachments = parse_prompt(content)
-        transcript.state.queue.enqueue(QueuedPrompt(f"queued-{id_}", text, at, origin, attachments))
+        prompt = QueuedPrompt(f"queued-{id_}", text, at, origin, attachments, _copied_from(record))
+        transcript.state.queue.enqueue(prompt)
         return True
     queue = transcript.state.queue
     if operation == "enqueue":
@@ -194,16 +196,16 @@ def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, tran
     elif operation == "dequeue":
         queue.dequeue()
     elif operation == "remove" and (text.strip() or content is None):
-        prompt = queue.remove(text or None)
-        if prompt is not None:
-            emit_queued_prompt(prompt, transcript)
+        removed = queue.remove(text or None)
+        if removed is not None:
+            emit_queued_prompt(removed, transcript)
     elif operation == "remove":
         queue.remove_notification()
     elif operation == "popAll":
         at = timestamps.from_value(record.get("timestamp"))
         for message_id, words in queue.withdraw(text):  # emitted by a read that ended before this line
             transcript.replace_emitted([message_id])
-            prompt = QueuedPrompt(f"withdrawn-{message_id}", words, at, origin)
+            prompt = QueuedPrompt(f"withdrawn-{message_id}", words, at, origin, (), _copied_from(record))
             emit_queued_prompt(prompt, transcript, role="system", kind="withdrawn")
     return False
 
@@ -225,8 +227,15 @@ def emit_queued_prompt(
             agent_id=transcript.agent_id,
             is_sidechain=transcript.agent_id is not None,
             attachments=prompt.attachments,
+            copied_from=prompt.copied_from,
         )
     )
+
+
+def _copied_from(record: dict[str, Any]) -> str | None:
+    origin = record.get("forkedFrom")
+    session_id = origin.get("sessionId") if isinstance(origin, dict) else None
+    return session_id if isinstance(session_id, str) else None
 
 
 # The content of a prompt

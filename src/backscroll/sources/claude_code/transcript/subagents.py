@@ -378,7 +378,7 @@ class ProgressAgents:
             return True  # repeated
         message.parent_uuid = tree.ids[-1] if tree.ids else None
         message.is_sidechain = True
-        for name in ("session_id", "cwd", "version", "git_branch"):
+        for name in ("session_id", "cwd", "version", "git_branch", "forked_from"):
             setattr(message, name, getattr(value, name))
         if message.timestamp is None:
             message.timestamp = value.timestamp

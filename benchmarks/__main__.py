@@ -27,6 +27,7 @@ BENCHMARKS = (
     "recall_quality",
     "retrieval_quality",
     "commit_links",
+    "blame_lines",
     "commit_speed",
     "token_cost",
     "mcp_latency",

@@ -7,14 +7,14 @@ repository is written with ``git fast-import``, so that 10,000 commits take seco
 
 import heapq
 import subprocess
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 from backscroll.testing.claude_code import Transcript, tool_calls
-from benchmarks.simulated_code import CodeWriter, format_lines
+from benchmarks.simulated_code import CodeWriter, Line, format_lines
 
 _START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 _WORK_HOURS = 11
@@ -44,6 +44,13 @@ class Options:
     parallel: float = 0.0  # sessions that start together with another one, in the same area
     long_sessions: float = 0.05  # sessions with many tasks
     large_file: float = 0.0  # changes of one file of 2,000 lines
+    missing: float = 0.0  # sessions whose transcript was deleted
+    subagents: float = 0.0  # edits that a subagent makes
+    lost_subagents: float = 0.0  # of these: the transcript of the subagent was deleted
+    boilerplate: float = 0.0  # functions of lines that many files repeat
+    modelled: float = 0.0  # new files of sessions that repeat most of an older file
+    typed_files: float = 0.0  # commits of the user that add a long file of frequent lines
+    relocated: float = 0.0  # commits of the user that move code to another file
     first_number: int = 0  # of the sessions
 
 
@@ -60,6 +67,7 @@ class SimulatedCommit:
     active_ids: frozenset[str] = frozenset()  # of these, active in the two hours before
     printed: list[tuple["_Session", str]] = field(default_factory=list)
     sha: str = ""
+    marks: set[int] = field(default_factory=set)  # of the commits that it contains
 
 
 class SimulatedProject:
@@ -70,12 +78,19 @@ class SimulatedProject:
         self.folder = folder
         self.random = Random(options.seed)
         self.code = CodeWriter(self.random)
-        self.files: dict[str, list[str]] = {}
+        self.files: dict[str, list[str]] = {}  # of `Line`
         self.committed: dict[str, list[str]] = {}
         self.changed_by: dict[str, set[str]] = {}  # uncommitted files, with the sessions that changed them
         self.commits: list[SimulatedCommit] = []
         self.sessions: list[_Session] = []
         self.last_active: dict[str, list[datetime]] = {}
+
+    def put(self, path: str, lines: list[str], writer: str | None, *, is_recorded: bool = True) -> None:
+        """Change a file. New lines have the given writer: a session, or None for the user."""
+        self.files[path] = [
+            line if isinstance(line, Line) else Line.written(line, writer, is_recorded=is_recorded)
+            for line in lines
+        ]
 
     def commit(
         self, at: datetime, message: str, paths: Iterable[str], *, only: str | None = None
@@ -89,10 +104,15 @@ class SimulatedProject:
                 continue
             files[path] = None if lines is None else "\n".join(lines) + "\n"
             sessions |= self.changed_by.pop(path, set())
+            before = {*map(id, self.committed.get(path, []))}
             if lines is None:
                 self.committed.pop(path, None)
             else:
                 self.committed[path] = list(lines)
+                for line in lines:
+                    if id(line) not in before:
+                        assert isinstance(line, Line)
+                        line.commits.add(len(self.commits) + 1)
         if not files:
             return None
         if only is not None:
@@ -105,6 +125,7 @@ class SimulatedProject:
         found = SimulatedCommit(
             len(self.commits) + 1, at, at, message, files, frozenset(sessions), frozenset(active)
         )
+        found.marks.add(found.mark)
         self.commits.append(found)
         return found
 
@@ -116,7 +137,8 @@ class SimulatedProject:
         self._squash()
         self._import(folder or self.folder)
         for session in self.sessions:
-            session.save(root)
+            if not session.is_missing:
+                session.save(root)
 
     def _squash(self) -> None:
         """Join some commits of a session with its next one, if no other commit is between them."""
@@ -134,6 +156,7 @@ class SimulatedProject:
                 last.message = f"{last.message}\n\n* {last.message.splitlines()[0]}\n\n* {commit.message}"
                 last.active_ids |= commit.active_ids
                 commit.sha = "squashed"
+                last.marks |= commit.marks
                 last.printed += commit.printed
                 continue
             kept.append(commit)
@@ -190,6 +213,8 @@ class _Session:
         self.printed: dict[str, str] = {}
         self.own_paths: dict[str, None] = {}
         self.area = self.random.choice(project.code.areas)
+        missing = project.options.missing
+        self.is_missing = bool(missing) and self.random.random() < missing
 
     def _choose_folder(self) -> Path:
         folder = self.project.folder
@@ -220,7 +245,7 @@ class _Session:
                 self.project_tweak()
             if random.random() < options.formatted:
                 for path in self.own_paths.keys() & self.project.files.keys():
-                    self.project.files[path] = format_lines(self.project.files[path])
+                    self.project.files[path] = [*_formatted(self.project.files[path])]
             subject = self.project.code.subject(self.area)
             if is_committing:
                 now = yield now + timedelta(seconds=random.randint(5, 60))
@@ -244,7 +269,7 @@ class _Session:
         paths = [path for path in self.own_paths if path in self.project.files]
         if paths:
             path = self.random.choice(paths)
-            self.project.files[path] = self.project.code.tweak(self.project.files[path])
+            self.project.put(path, self.project.code.tweak(self.project.files[path]), None)
 
     def _edit(self, now: datetime) -> None:
         project = self.project
@@ -253,22 +278,31 @@ class _Session:
             self._move(now, self.random.choice(paths))
             return
         path, before, after = project.code.change(project.files, self.area, self.random)
-        project.files[path] = after
         project.changed_by.setdefault(path, set()).add(self.id)
         self.own_paths[path] = None
         file = str(self.checkout / path)
         old, new = "\n".join(before) + "\n" if before else "", "\n".join(after) + "\n"
+        is_recorded = True
+        kind = "call"
         if self.random.random() < project.options.opaque:
             command = self.random.choice(["make generate", "npx codemod rename-rate", "python tools/bump.py"])
-            self._add(now, "call", tool_calls.bash(command, "done"))
+            call = tool_calls.bash(command, "done")
+            is_recorded = False
         elif self.random.random() < project.options.scripts:
-            self._add(now, "call", self._script(path, before, after))
+            call = self._script(path, before, after)
+            is_recorded = not str(call.input["command"]).startswith("sed")
         elif not before:
-            self._add(now, "call", tool_calls.write(file, new))
+            call = tool_calls.write(file, new)
         elif len(after) < 400 and self.random.random() < 0.1:
-            self._add(now, "call", tool_calls.write(file, new, original=old))
+            call = tool_calls.write(file, new, original=old)
         else:
-            self._add(now, "call", tool_calls.edit(file, *_smallest_change(before, after), original=old))
+            call = tool_calls.edit(file, *_smallest_change(before, after), original=old)
+        if project.options.subagents and self.random.random() < project.options.subagents:
+            is_lost = self.random.random() < project.options.lost_subagents
+            kind = "lost subagent" if is_lost else "subagent"
+            is_recorded = is_recorded and not is_lost
+        self._add(now, kind, call)
+        project.put(path, after, self.id, is_recorded=is_recorded)
 
     def _move(self, now: datetime, path: str) -> None:
         stem, dot, suffix = path.rpartition(".")
@@ -330,6 +364,11 @@ class _Session:
             transcript.wait(max(0.0, (at - transcript.now).total_seconds()))
             if kind == "prompt":
                 transcript.user(str(value))
+            elif "subagent" in kind:
+                assert isinstance(value, tool_calls.Call)
+                transcript.delegate("Change the file", "Done.", calls=[value])
+                if kind == "lost subagent":
+                    transcript.agents.pop()
             elif isinstance(value, tool_calls.Call):
                 transcript.run(value)
             elif isinstance(value, tuple):
@@ -341,6 +380,17 @@ class _Session:
                 transcript.wait(max(0.0, (done_at - transcript.now).total_seconds()))
                 transcript.result(transcript.tool_ids[-1], call.content, tool_use_result=call.tool_use_result)
         transcript.write(root)
+
+
+def run_git(folder: Path, *arguments: str) -> str:
+    """Return the output of git in a simulated repository."""
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=True).stdout.decode()
+
+
+def _formatted(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        assert isinstance(line, Line)
+        yield from map(line.reformatted, format_lines([line]))
 
 
 def _smallest_change(before: list[str], after: list[str]) -> tuple[str, str]:
@@ -360,9 +410,11 @@ def simulate(options: Options, folder: Path) -> SimulatedProject:
     """Run all sessions and the user in time order."""
     project = SimulatedProject(options, folder)
     project.code.large_file_share = options.large_file
+    project.code.boilerplate_share = options.boilerplate
+    project.code.modelled_share = options.modelled
     random = project.random
     for path, lines in project.code.first_files():
-        project.files[path] = lines
+        project.put(path, lines, None)
     project.commit(_START - timedelta(days=1), "Start", list(project.files))
     queue: list[tuple[datetime, int, _Steps | None]] = []
     last_at = _START
@@ -406,6 +458,30 @@ def _user_commit(project: SimulatedProject, at: datetime) -> None:
         path, _, after = project.code.change(clean, area, random, is_user=True)
         if path in project.changed_by:
             continue
-        project.files[path] = after
+        project.put(path, after, None)
         paths.append(path)
+    if project.options.typed_files and random.random() < project.options.typed_files:
+        path, lines = project.code.typed_file(project.files)
+        project.put(path, lines, None)
+        paths.append(path)
+    if project.options.relocated and random.random() < project.options.relocated:
+        paths += _relocate(project)
     project.commit(at, project.code.subject(random.choice(project.code.areas)), paths)
+
+
+def _relocate(project: SimulatedProject) -> list[str]:
+    """Move code from one file to another, as the user does. Return the paths."""
+    clean = [
+        path
+        for path, lines in project.files.items()
+        if path.startswith("src/") and path not in project.changed_by and len(lines) > 40
+    ]
+    if len(clean) < 2:
+        return []
+    source, target = project.random.sample(clean, 2)
+    if project.random.random() < 0.5:
+        target = f"{source.rpartition('/')[0]}/part{len(project.commits)}.py"
+    rest, moved = project.code.relocated(project.files[source])
+    project.put(source, rest, None)
+    project.put(target, [*project.files.get(target, []), *moved], None)
+    return [source, target]

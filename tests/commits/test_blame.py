@@ -11,7 +11,9 @@ from backscroll.archive.archive import Archive
 from backscroll.commits import content
 from backscroll.commits.lines import hash_lines
 from backscroll.commits.scan import SessionWork, load_sessions, update_scans
+from backscroll.commits.survival import replay_commits
 from backscroll.errors import CommitNotFoundError, RepositoryError, UsageError
+from backscroll.git.repository import open_repository
 from backscroll.model.commit import BlameLine
 from backscroll.testing.claude_code import tool_calls
 from tests.commits.conftest import START, Workplace
@@ -323,3 +325,116 @@ def _named(
         line: [(sessions[writer.session].ref, writer._replace(session=0)) for writer in found]
         for line, found in writers.items()
     }
+
+
+FREQUENT = (
+    "import os\nimport sys\nfrom pathlib import Path\nlogger = logging.getLogger(__name__)\n"
+    "def client(app):\n    with app.test_client() as client:\n        yield client\n"
+    "    try:\n        return json.loads(path.read_text())\n    except ValueError:\n        return None\n"
+)
+
+
+def test_a_long_file_of_frequent_lines_whose_writer_is_unknown_has_no_session(workplace: Workplace) -> None:
+    for number, name in enumerate(["orders", "prices", "berths", "routes"]):
+        session = workplace.session(number)
+        session.write(f"src/{name}.py", f"{FREQUENT}{name}_limit = {number}\n")
+        session.commit(f"Add {name}")
+    last = workplace.session(4)
+    last.write("src/pages.py", f"{FREQUENT}page_limit = 9\n")
+    parts = FREQUENT.splitlines(keepends=True)
+    typed = "".join(parts[number % len(parts)] for number in range(0, 300, 7))
+    workplace.checkout.write("tests/test_everything.py", typed)
+    last.commit("Add pages and tests")
+    assert {line.session_ref for line in blame(workplace, "tests/test_everything.py")} == {None}
+    assert {line.session_ref for line in blame(workplace, "src/pages.py")} == {last.ref}
+    with closing(Archive(workplace.home / "archive.db")) as archive:
+        replay = replay_commits(archive, open_repository(workplace.checkout.folder), ref="HEAD")
+    assert set(replay.files["tests/test_everything.py"]) == {None}
+
+
+def test_a_line_that_a_session_wrote_to_another_file_before_is_not_its_line(workplace: Workplace) -> None:
+    session = workplace.session(0)
+    session.write("src/prices.py", "base_price_of_the_ticket = 100\nvat_rate_of_the_season = 0.25\n")
+    workplace.checkout.commit("Start", START - timedelta(days=1))
+    workplace.checkout.write("src/prices.py", "nothing_left = True\n")
+    workplace.checkout.commit("By hand", START + timedelta(hours=1))
+    lines = "base_price_of_the_ticket = 100\nvat_rate_of_the_season = 0.25\n"
+    workplace.checkout.write("src/other.py", lines)
+    workplace.checkout.commit("Typed", START + timedelta(days=20))
+    assert {line.session_ref for line in blame(workplace, "src/other.py")} == {None}
+    assert survival_of(workplace, "src/other.py") == {None}
+
+
+def survival_of(workplace: Workplace, path: str) -> set[str | None]:
+    with closing(Archive(workplace.home / "archive.db")) as archive:
+        replay = replay_commits(archive, open_repository(workplace.checkout.folder), ref="HEAD")
+    found = replay.files[path]
+    return {replay.sessions[line[0].session].ref if line is not None else None for line in found}
+
+
+def test_a_new_file_like_an_older_one_belongs_to_the_session_that_wrote_it(
+    workplace: Workplace, code: Code
+) -> None:
+    first, second = workplace.session(0), workplace.session(50)
+    first.write("src/prices.py", code("price", 6))
+    first.commit("Add prices")
+    second.write("src/costs.py", code("price", 6) + "cost_limit = 3\n")
+    sha = second.commit("Add costs")
+    lines = [line for line in blame(workplace, "src/costs.py") if line.text]
+    assert {(line.sha, line.session_ref) for line in lines} == {(sha, second.ref)}
+    assert {line.session_ref for line in blame(workplace, "src/prices.py") if line.text} == {first.ref}
+
+
+def test_code_that_the_user_moves_keeps_its_session(workplace: Workplace, code: Code) -> None:
+    first, second = workplace.session(0), workplace.session(50)
+    first.write("src/prices.py", code("price", 6))
+    sha = first.commit("Add prices")
+    second.write("src/costs.py", "cost_limit = 3\n")
+    second.commit("Add costs")
+    functions = code("price", 6).split("\n\n\n")
+    workplace.checkout.write("src/prices.py", "\n\n\n".join(functions[:3]))
+    workplace.checkout.write("src/costs.py", "cost_limit = 3\n" + "\n\n\n".join(functions[3:]))
+    workplace.checkout.commit("Move", START + timedelta(days=5))
+    lines = [line for line in blame(workplace, "src/costs.py") if line.text]
+    assert [line.session_ref for line in lines] == [second.ref] + [first.ref] * 6
+    assert {line.sha for line in lines[1:]} == {sha}
+    assert survival_of(workplace, "src/costs.py") == {first.ref, second.ref, None}
+
+
+def test_a_later_edit_does_not_own_the_lines_around_it(workplace: Workplace) -> None:
+    text = "".join(f"price_of_the_{name} = 1\n" for name in ("berth", "route", "ticket"))
+    workplace.checkout.write("src/prices.py", text)
+    workplace.checkout.commit("By hand", START - timedelta(days=1))
+    session = workplace.session(0)
+    new = text.replace("route = 1", "route = 2")
+    script = f"p = 'src/prices.py'\ns = open(p).read()\ns = s.replace('''{text}''', '''{new}''')\n"
+    session.shell(f"python3 - <<'EOF'\n{script}open(p, 'w').write(s)\nEOF")
+    workplace.checkout.write("src/prices.py", new)
+    session.commit("Change the route")
+    assert [line.session_ref for line in blame(workplace, "src/prices.py")] == [None, session.ref, None]
+
+
+def test_a_script_that_names_its_file_changes_that_file(workplace: Workplace) -> None:
+    workplace.checkout.write("src/prices.py", "base = 1\n")
+    workplace.checkout.commit("Start", START - timedelta(days=1))
+    session = workplace.session(0)
+    session.shell(
+        "python3 - <<'EOF'\np = 'src/prices.py'\ns = open(p).read()\n"
+        "s = s.replace('''base = 1''', '''base = 1\nrate = 2\n''')\nopen(p, 'w').write(s)\nEOF"
+    )
+    workplace.checkout.write("src/prices.py", "base = 1\nrate = 2\n")
+    workplace.checkout.commit("By the user, hours later", START + timedelta(hours=7))
+    assert [line.session_ref for line in blame(workplace, "src/prices.py")] == [None, session.ref]
+
+
+def test_the_path_before_a_rename_in_the_same_commit_is_the_same_file(
+    workplace: Workplace, code: Code
+) -> None:
+    session = workplace.session(0)
+    session.write("src/prices.py", code("price", 6))
+    session.commit("Add prices")
+    text = code("price", 6) + "season_limit = 9\n"
+    session.write("src/prices.py", text)
+    workplace.checkout.run("mv", "src/prices.py", "src/costs.py")
+    workplace.checkout.commit("Rename, a day later", START + timedelta(days=1))
+    assert blame(workplace, "src/costs.py")[-1].session_ref == session.ref

@@ -6,13 +6,20 @@ from pathlib import Path
 import pytest
 
 from backscroll.errors import RepositoryError
-from backscroll.git.log import blame
-from backscroll.git.repository import open_repository
+from backscroll.git.log import BlamedLine
+from backscroll.git.log import blame as trace
+from backscroll.git.repository import Repository, open_repository
 from tests.builders.git_repository import GitRepository
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 FUNCTION = "def total(prices):\n    amount = sum(prices)\n    return round(amount, 2)\n"
+
+
+def blame(
+    repository: Repository, file: Path, lines: tuple[int, int] | None = None, *, revision: str | None = None
+) -> list[BlamedLine]:
+    return [each.origin for each in trace(repository, file, lines, revision=revision)]
 
 
 def test_each_line_has_its_commit_and_changes_in_the_checkout_have_none(checkout: GitRepository) -> None:
@@ -40,6 +47,8 @@ def test_moved_and_indented_lines_keep_their_commit(checkout: GitRepository) -> 
     lines = blame(open_repository(checkout.folder), Path("new.py"))
     assert [line.sha for line in lines] == [second, first, first, first]
     assert lines[1].path == "old.py"
+    traced = trace(open_repository(checkout.folder), Path("new.py"))
+    assert {(each.added.sha, each.added.path) for each in traced} == {(second, "new.py")}
 
 
 def test_a_missing_file_is_an_error(checkout: GitRepository) -> None:

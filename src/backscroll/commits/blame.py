@@ -6,11 +6,11 @@ have no hash, such as a brace, or that a formatter wrapped.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cached_property
-from math import log2
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,22 +30,24 @@ from backscroll.commits.commit_graph import (
 from backscroll.commits.content import (
     MIN_SUPPORT,
     SLACK_MS,
+    AddedLine,
+    EditMatcher,
     PathIndex,
     Writer,
     find_writers,
     select_fragments,
 )
 from backscroll.commits.lines import (
+    MIN_LINE_CHARS,
     EditText,
     code_lines,
     hash_each,
-    line_weight,
     normalize_lines,
     without_commas,
 )
 from backscroll.commits.paths import base_name, normalize
 from backscroll.commits.scan import SessionWork, edit_texts, load_sessions, update_scans
-from backscroll.git.log import BlamedLine, Commit, blame, list_file_commits, read_commits
+from backscroll.git.log import BlamedLine, Commit, TracedLine, blame, list_file_commits, read_commits
 from backscroll.git.process import decode
 from backscroll.git.repository import Repository
 from backscroll.model.commit import BlameLine
@@ -53,7 +55,6 @@ from backscroll.model.message import TYPED_KINDS, Message
 from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 
-_MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
 _MIN_WRAPPED_CHARS = 12  # of lines that a formatter wrapped or joined, without white space
 _MAX_WRAPPED_LINES = 40
 _MAX_EDITS = 2_000  # whose text is read
@@ -94,12 +95,13 @@ def blame_file(
     progress: Progress | None = None,
 ) -> list[BlameLine]:
     """Return the lines of a file with commit, session and prompt. See `backscroll.git.log`."""
-    blamed = blame(repository, file, lines, revision=revision)
+    traced = blame(repository, file, lines, revision=revision)
     update_scans(archive, progress)
     first_edit = archive.edit_scans.first_edit_at()
     since = first_edit // 1000 - _SLACK_SECONDS if first_edit is not None else _NEVER
     known = archive.commit_cache.known(COMMIT_VERSION)
     with ThreadPoolExecutor(max_workers=1) as executor:  # git works while the sessions are loaded
+        blamed = [line for each in traced for line in (each.origin, each.added)]
         reading = executor.submit(_read_history, repository, blamed, revision, known, since)
         sessions, writers = _find_writers(archive, blamed)
         history = reading.result()
@@ -112,7 +114,11 @@ def blame_file(
         partial=history.changes,
         progress=progress,
     )
-    edits = _attribute_lines(archive, graph, blamed, sessions, writers)
+    paths = PathIndex(CheckoutIndex(archive, repository), repository, sessions)
+    matcher = EditMatcher(writers, paths)
+    blamed = _choose_commits(graph, traced, writers, matcher)
+    edits = _LineMatcher(graph, blamed, writers, matcher).match()
+    _TextMatcher(archive, graph, blamed, sessions, paths, writers).complete(edits)
     prompts = _find_prompts(archive, sessions, {edit for edit in edits if edit is not None})
     return [
         _line(line, graph.commits.get(line.sha or ""), prompts.get(edit, _NO_PROMPT) if edit else _NO_PROMPT)
@@ -147,15 +153,20 @@ def _read_history(
 ) -> _History:
     """Return the commits of the files. The changes of ``known`` commits are not read."""
     shas = {line.sha for line in lines if line.sha is not None}
+    head = (
+        read_commits(repository, ["HEAD"])
+        if repository.has_commits and None in {line.sha for line in lines}
+        else []
+    )
     if not shas:
-        return _History([], [], {})
+        return _History([], head, {})
     paths = sorted({line.path for line in lines})
     commits = list_file_commits(repository, paths, ref=revision or "HEAD")
     commits += read_commits(repository, sorted(shas - {commit.sha for commit in commits}))
     parents = {commit.parents[0] for commit in commits if commit.sha in shas and commit.parents}
     return _History(
         commits,
-        read_commits(repository, sorted(parents - {commit.sha for commit in commits})),
+        [*head, *read_commits(repository, sorted(parents - {commit.sha for commit in commits}))],
         read_partial_changes(repository, commits, paths, known=known, since=since),
     )
 
@@ -172,22 +183,84 @@ def _line(line: BlamedLine, commit: Commit | None, prompt: _EditPrompt) -> Blame
     )
 
 
-def _attribute_lines(
-    archive: Archive,
+def _choose_commits(
     graph: CommitGraph,
-    lines: Sequence[BlamedLine],
-    sessions: Sequence[SessionWork],
-    writers: dict[int, list[Writer]],
-) -> list[_EditKey | None]:
-    """Return the edit that wrote each line. None if no session wrote it.
+    traced: Sequence[TracedLine],
+    writers: Mapping[int, Sequence[Writer]],
+    matcher: EditMatcher,
+) -> list[BlamedLine]:
+    """Return the lines with the commit that each one comes from.
 
-    ``graph`` contains the commits of the lines and all commits that change the same files. ``writers`` are
-    the edits that add each line, by hash.
+    Git takes new lines for a copy if older files contain them too. A line is new if a session wrote it to
+    the file after the last commit that changed the file. Lines that many files contain are new, too.
     """
-    paths = PathIndex(CheckoutIndex(archive, graph.repository), graph.repository, sessions)
-    found = _LineMatcher(graph, lines, writers, paths).match()
-    _TextMatcher(archive, graph, lines, sessions, paths).complete(found)
+    hashes = _line_hashes([each.added for each in traced])
+    times = _file_times(graph)
+
+    def is_new(place: int) -> bool | None:
+        origin, added = traced[place]
+        hashed = hashes[place]
+        if origin.sha == added.sha:
+            return True
+        if hashed is None or hashed not in writers:
+            return None
+        line = _added_line(graph, added, hashed)
+        until = _authored_at(graph, added)
+        paths = [path for path in (line.path, line.old_path) if path is not None]
+        earlier = [at for path in paths for at in times[path] if at < until]
+        start = min(_window_start(graph, added), max(earlier, default=0))
+        return any(
+            start <= writer.at <= until + SLACK_MS and matcher.is_same_path(writer, line)
+            for writer in writers[hashed]
+        )
+
+    new: list[bool] = []
+    for _, same_commit in groupby(range(len(traced)), key=lambda place: traced[place].added.sha):
+        new += _without_gaps([is_new(place) for place in same_commit])
+    found: list[BlamedLine] = []
+    for (is_added, _, _), run in groupby(
+        range(len(traced)),
+        key=lambda place: (new[place], traced[place].origin.sha, traced[place].origin.path),
+    ):
+        places = [*run]
+        rarity = sum(matcher.rarity(hashed) for place in places if (hashed := hashes[place]) is not None)
+        is_frequent = rarity < MIN_SUPPORT
+        found += [
+            traced[place].added if is_added or is_frequent else traced[place].origin for place in places
+        ]
     return found
+
+
+def _without_gaps(values: Sequence[bool | None]) -> list[bool]:
+    """Return the values, each unknown one replaced: true if the next known ones on both sides are."""
+    found: list[bool] = []
+    for value, group in groupby(values):
+        count = len([*group])
+        if value is None:
+            after = next((each for each in values[len(found) + count :] if each is not None), None)
+            sides = [each for each in (found[-1] if found else None, after) if each is not None]
+            value = bool(sides) and all(sides)
+        found += [value] * count
+    return found
+
+
+def _file_times(graph: CommitGraph) -> dict[str, list[int]]:
+    """Return the times of the commits that change each file, in milliseconds."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for sha in graph.with_lines:
+        if sha in graph.commits:
+            for file in graph.files(sha):
+                found[file.path].append(graph.commits[sha].authored_at * 1000)
+    return found
+
+
+def _added_line(graph: CommitGraph, line: BlamedLine, hashed: int) -> AddedLine:
+    old_path = graph.old_path(line.sha, line.path) if line.sha is not None else None
+    return AddedLine(hashed, line.path, old_path)
+
+
+def _authored_at(graph: CommitGraph, line: BlamedLine) -> int:
+    return graph.commits[line.sha].authored_at * 1000 if line.sha is not None else _NEVER
 
 
 def _line_hashes(lines: Sequence[BlamedLine]) -> list[int | None]:
@@ -203,11 +276,11 @@ class _LineMatcher:
         graph: CommitGraph,
         lines: Sequence[BlamedLine],
         writers: dict[int, list[Writer]],
-        paths: PathIndex,
+        matcher: EditMatcher,
     ) -> None:
         self._graph = graph
         self._lines = lines
-        self._paths = paths
+        self._matcher = matcher
         self._hashes = _line_hashes(lines)
         self._writers = writers
         self._commit_times = self._find_commits({line.path for line in lines})
@@ -216,7 +289,7 @@ class _LineMatcher:
         self._first_times: dict[int, int] = {}  # of the commits of each line
         for line, hashed in zip(lines, self._hashes, strict=True):
             if hashed in self._writers:
-                authored_at = self._authored_at(line)
+                authored_at = _authored_at(self._graph, line)
                 self._first_times[hashed] = min(authored_at, self._first_times.get(hashed, authored_at))
 
     def _find_commits(self, paths: Collection[str]) -> dict[int, list[tuple[int, str]]]:
@@ -235,63 +308,45 @@ class _LineMatcher:
 
     def match(self) -> list[_EditKey | None]:
         """Return the edit of each line, None if it is not known."""
-        candidates = [self._candidates(number) for number in range(len(self._lines))]
-        support: dict[tuple[str | None, int], float] = defaultdict(float)
-        for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True):
-            sessions = self._paths.best_sessions(writers, line.path)
-            for session in sessions:
-                assert hashed is not None
-                support[line.sha, session] += line_weight(hashed) / (1 + log2(len(sessions)))
-        return [
-            self._choose(line, hashed, writers, support)
-            for line, hashed, writers in zip(self._lines, self._hashes, candidates, strict=True)
-        ]
-
-    def _choose(
-        self,
-        line: BlamedLine,
-        hashed: int | None,
-        writers: Iterable[Writer],
-        support: dict[tuple[str | None, int], float],
-    ) -> _EditKey | None:
-        """Return the last edit of the best matching file."""
-        start = _window_start(self._graph, line)
-        best: tuple[int, int] | None = None
-        found: Writer | None = None
-        for writer in writers:
-            assert hashed is not None
-            rank = self._paths.rank(writer.session, writer.path, line.path)
-            supported = support[line.sha, writer.session]
-            if rank == PathIndex.FOREIGN:
-                continue
-            if rank >= PathIndex.SAME_CLONE:
-                is_accepted = (
-                    writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or supported >= MIN_SUPPORT
+        by_commit: dict[str | None, list[int]] = defaultdict(list)
+        for number, hashed in enumerate(self._hashes):
+            if hashed in self._writers:
+                by_commit[self._lines[number].sha].append(number)
+        found: list[_EditKey | None] = [None] * len(self._lines)
+        for numbers in by_commit.values():
+            start = _window_start(self._graph, self._lines[numbers[0]])
+            lines = [
+                (
+                    _added_line(self._graph, self._lines[number], self._hashes[number] or 0),
+                    self._candidates(number),
                 )
-            else:
-                is_script = not writer.path and writer.at >= start and self._paths.is_local(writer.session)
-                needed = MIN_SUPPORT if is_script else self._paths.min_support(writer.session, rank)
-                is_accepted = supported >= needed
-            if is_accepted and (best is None or (rank, writer.at) >= best):
-                best, found = (rank, writer.at), writer
-        return _EditKey(found.session, found.fragment_id, found.position) if found is not None else None
+                for number in numbers
+            ]
+            support = self._matcher.support(lines)
+            for number, (line, writers) in zip(numbers, lines, strict=True):
+                writer = self._matcher.choose(line, writers, support, start)
+                if writer is not None:
+                    found[number] = _EditKey(writer.session, writer.fragment_id, writer.position)
+        return found
 
     def _candidates(self, number: int) -> list[Writer]:
         """Return the edits that can have written a line: before its commit, and not for an earlier one."""
         line, hashed = self._lines[number], self._hashes[number]
         if hashed is None or hashed not in self._writers:
             return []
-        authored_at = self._authored_at(line)
+        authored_at = _authored_at(self._graph, line)
         before = self._before(hashed, authored_at)
         if not before and line.sha is not None:  # an amended commit keeps the time of its author
             before = self._before(hashed, self._graph.commits[line.sha].committed_at * 1000)
         if (hashed, line.sha) not in self._unused:
             self._unused[hashed, line.sha] = self._without_committed(hashed, authored_at, before)
-        unused = self._unused[hashed, line.sha]
-        if unused or self._first_times[hashed] < authored_at:
+        added = _added_line(self._graph, line, hashed)
+        start = _window_start(self._graph, line)
+        unused = self._matcher.candidates(added, self._unused[hashed, line.sha], start, authored_at)
+        if unused or self._first_times[hashed] < authored_at or self._matcher.is_frequent(hashed):
             return unused
         # No other line of the file comes from the earlier commit: this commit only moved or reformatted it.
-        return [writer for writer in before if self._is_same_path(writer, line)]
+        return [writer for writer in before if self._matcher.is_same_path(writer, added)]
 
     def _before(self, hashed: int, until: int) -> list[Writer]:
         writers = self._writers[hashed]
@@ -317,12 +372,6 @@ class _LineMatcher:
             self._names[path] = base_name(path)
         return self._names[path]
 
-    def _is_same_path(self, writer: Writer, line: BlamedLine) -> bool:
-        return self._paths.rank(writer.session, writer.path, line.path) >= PathIndex.SAME_PATH
-
-    def _authored_at(self, line: BlamedLine) -> int:
-        return self._graph.commits[line.sha].authored_at * 1000 if line.sha is not None else _NEVER
-
 
 def _code(lines: Sequence[BlamedLine]) -> Sequence[bytes]:
     return code_lines(lines[0].path, [line.text for line in lines]) if lines else []
@@ -330,7 +379,9 @@ def _code(lines: Sequence[BlamedLine]) -> Sequence[bytes]:
 
 def _window_start(graph: CommitGraph, line: BlamedLine) -> int:
     """Return the time since which edits can belong to the line's commit, in milliseconds."""
-    return graph.window_start(graph.commits[line.sha]) * 1000 if line.sha is not None else 0
+    if line.sha is not None:
+        return graph.window_start(graph.commits[line.sha]) * 1000
+    return max((commit.authored_at * 1000 for commit in graph.commits.values()), default=0)
 
 
 class _TextMatcher:
@@ -343,6 +394,7 @@ class _TextMatcher:
         lines: Sequence[BlamedLine],
         sessions: Sequence[SessionWork],
         paths: PathIndex,
+        writers: Mapping[int, Sequence[Writer]],
     ) -> None:
         self._archive = archive
         self._graph = graph
@@ -351,6 +403,8 @@ class _TextMatcher:
         self._paths = paths
         self._normalized = normalize_lines(b"\n".join(_code(lines)))
         self._texts: dict[_EditKey, EditText] = {}
+        self._is_known = [hashed in writers for hashed in _line_hashes(lines)]  # by `_LineMatcher`
+        self._times: dict[_EditKey, int] = {}  # in milliseconds
         self._in_times: dict[str | None, list[_EditKey]] = {}
         commits = (graph.commits[line.sha] for line in lines if line.sha is not None)
         self._last_commit_at = max((commit.authored_at * 1000 for commit in commits), default=0)
@@ -358,6 +412,7 @@ class _TextMatcher:
     def complete(self, found: list[_EditKey | None]) -> None:
         """Add the edits of lines that are next to found ones, short, or wrapped."""
         edits = self._edits_of_file({key.session for key in found if key is not None})
+        self._times = {key: at for at, key in edits}
         keys = dict.fromkeys([*filter(None, found), *(key for _, key in reversed(edits))])
         needed = self._needed(found, edits)
         self._texts = self._read([key for key in [*keys][:_MAX_EDITS] if key in needed])
@@ -385,10 +440,13 @@ class _TextMatcher:
             key = found[number + step]
             if found[number] is not None or key is None:
                 continue
-            if self._lines[number].sha != self._lines[number + step].sha or key not in self._texts:
+            if key not in self._texts or not self._is_before(key, number):
                 continue
             pair = self._normalized[number], self._normalized[number + step]
-            if not pair[0] or (pair if step > 0 else pair[::-1]) in self._texts[key].pairs:
+            is_same_commit = self._lines[number].sha == self._lines[number + step].sha
+            if (not pair[0] and is_same_commit) or (pair if step > 0 else pair[::-1]) in self._texts[
+                key
+            ].pairs:
                 found[number] = key
 
     def _match_gap(
@@ -398,7 +456,12 @@ class _TextMatcher:
         number = first
         while number <= last:
             neighbours = [found[near] for near in (number - 1, last + 1) if 0 <= near < len(found)]
-            keys = dict.fromkeys([*filter(None, neighbours), *self._in_time(self._lines[number], edits)])
+            earlier = [
+                key
+                for key in neighbours
+                if key is not None and not self._is_known[number] and self._is_before(key, number)
+            ]
+            keys = dict.fromkeys([*earlier, *self._in_time(self._lines[number], edits)])
             count, key = 0, None
             for each in keys:
                 matching = self._matching_count(number, last, self._texts[each]) if each in self._texts else 0
@@ -406,6 +469,10 @@ class _TextMatcher:
                     count, key = matching, each
             found[number : number + count] = [key] * count
             number += max(1, count)
+
+    def _is_before(self, key: _EditKey, number: int) -> bool:
+        """Return False if an edit is later than a line: it repeats the lines around its change."""
+        return self._times.get(key, 0) <= _authored_at(self._graph, self._lines[number]) + SLACK_MS
 
     def _in_time(self, line: BlamedLine, edits: Sequence[tuple[int, _EditKey]]) -> list[_EditKey]:
         """Return the edits between the line's commit and its parent, newest first."""
@@ -425,7 +492,8 @@ class _TextMatcher:
         joined = b""
         for number in range(first, min(last + 1, first + _MAX_WRAPPED_LINES)):
             joined += without_commas(self._normalized[number])
-            if self._lines[number].sha != self._lines[first].sha or joined not in text.joined:
+            is_other = self._lines[number].sha != self._lines[first].sha
+            if (is_other and len(self._normalized[number]) >= MIN_LINE_CHARS) or joined not in text.joined:
                 break
             if len(joined) >= _MIN_WRAPPED_CHARS and text.contains(joined):
                 count = number - first + 1
@@ -456,7 +524,7 @@ class _TextMatcher:
         for key in keys:
             message = messages.get((key.fragment_id, key.position))
             if message is not None and message.tool is not None:
-                found[key] = EditText(text for _, text, _ in edit_texts(message.tool))
+                found[key] = EditText(each.text for each in edit_texts(message.tool))
         return found
 
 

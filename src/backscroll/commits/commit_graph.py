@@ -19,6 +19,7 @@ _BATCH = 200  # commits per transaction
 _MAX_GRAPH_COMMITS = 20_000  # a larger history has no ancestor sets: they need the square of it in bits
 _FIRST_WINDOW_SECONDS = 24 * 3600  # before the first commit
 _UNKNOWN_WINDOW_SECONDS = 30 * 60  # before a commit without a known earlier parent
+_NEVER = 1 << 60  # later than any time
 _MERGED_BRANCH = re.compile(
     r"^Merge (?:remote-tracking )?(?:branch '([^']+)'|pull request #\d+ from [^/\s]+/(\S+))"
 )
@@ -55,6 +56,7 @@ class CommitGraph:
         self._ancestors = self._ancestor_sets(commits) if len(commits) <= _MAX_GRAPH_COMMITS else None
         self._listed = commits
         self._files: dict[str, list[CommittedFile]] = {}
+        self._renames: dict[str, dict[str, str]] = {}  # of commits: new to old path
 
     @property
     def with_lines(self) -> Iterable[str]:
@@ -73,6 +75,13 @@ class CommitGraph:
             stored = self._stored.get(sha)
             self._files[sha] = _decoder.decode(stored[0]) if stored is not None else []
         return self._files[sha]
+
+    def old_path(self, sha: str, path: str) -> str | None:
+        """Return the path that a commit renames to another one, None if it does not."""
+        if sha not in self._renames:
+            files = self.files(sha)
+            self._renames[sha] = {file.path: file.old_path for file in files if file.old_path is not None}
+        return self._renames[sha].get(path)
 
     def lines(self, sha: str) -> "array[int]":
         """Return the hashes of the lines that a commit adds, file by file."""
@@ -96,11 +105,9 @@ class CommitGraph:
     def window_start(self, commit: Commit) -> int:
         """Return the time since which work can belong to a commit: that of its parent, in seconds."""
         if not commit.parents:
-            return commit.authored_at - _FIRST_WINDOW_SECONDS
+            return window_start(commit.authored_at, None)
         parent = self.commits.get(commit.parents[0])
-        if parent is None or parent.authored_at >= commit.authored_at:  # not in the clone, or rebased
-            return commit.authored_at - _UNKNOWN_WINDOW_SECONDS
-        return parent.authored_at
+        return window_start(commit.authored_at, parent.authored_at if parent is not None else _NEVER)
 
     def branches(self, commit: Commit) -> set[str]:
         """Return the branches that a commit was made on or merged from, as far as they are known."""
@@ -142,6 +149,15 @@ class CommitGraph:
                 names.setdefault(by_position[lowest.bit_length() - 1], set()).add(match[1] or match[2])
                 merged ^= lowest
         return names
+
+
+def window_start(authored_at: int, parent_at: int | None) -> int:
+    """Return the time since which work can belong to a commit, in seconds. ``parent_at`` is of its parent."""
+    if parent_at is None:
+        return authored_at - _FIRST_WINDOW_SECONDS
+    if parent_at >= authored_at:  # not in the clone, or rebased
+        return authored_at - _UNKNOWN_WINDOW_SECONDS
+    return parent_at
 
 
 def read_graph(

@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, compress
 from math import log2
 from typing import NamedTuple
@@ -27,6 +27,9 @@ _SAME_PATH, _SAME_NAME, _UNKNOWN_PATH, _OTHER_PATH = 1.0, 0.8, 0.7, 0.5
 _AFTER_AUTHOR_TIME = 0.8  # an amended commit keeps the time of its author
 MIN_SUPPORT = 1.0  # weight of the lines from one session, in the same commit
 _MIN_OTHER_PATH_SUPPORT = 2.0  # the same, if the session wrote them to another file
+_MAX_FILES = 2  # a line that is written to more files says nothing about another file
+_MIN_WEIGHT = 0.5  # of a line that was written before the parent commit, unless others support it
+_OTHER_PATH_MS = 2 * 3600 * 1000  # before a commit, in which edits of other paths count
 _MIN_UNKNOWN_SUPPORT, _MIN_UNKNOWN_OTHER_PATH_SUPPORT = 3.0, 4.0  # of a session in an unknown folder
 
 
@@ -262,14 +265,6 @@ class PathIndex:
             self._ranks[key] = self._rank(session, edited, tracked)
         return self._ranks[key]
 
-    def best_sessions(self, writers: Sequence[Writer], tracked: str) -> set[int]:
-        """Return the sessions whose path matches a file best. Their lines support each other."""
-        ranks = [self.rank(writer.session, writer.path, tracked) for writer in writers]
-        best = max(ranks, default=self.FOREIGN)
-        if best == self.FOREIGN:
-            return set()
-        return {writer.session for writer, rank in zip(writers, ranks, strict=True) if rank == best}
-
     def min_support(self, session: int, rank: int) -> float:
         """Return the weight of the lines that a session must have in a commit, if the file is not the same.
 
@@ -297,3 +292,91 @@ class PathIndex:
         if root is not None and "/" in tracked:  # every project has a README
             return self.SAME_PATH
         return self.SAME_NAME if base_name(edited) == base_name(tracked) else self.OTHER_PATH
+
+
+class AddedLine(NamedTuple):
+    """A line that a commit adds."""
+
+    hashed: int
+    path: str
+    old_path: str | None  # if the commit renames the file
+
+
+class EditMatcher:
+    """Finds the edit behind each line that a commit adds, for `blame` and `survival`."""
+
+    def __init__(self, writers: Mapping[int, Sequence[Writer]], paths: PathIndex) -> None:
+        self._writers = writers
+        self._paths = paths
+        self._file_counts: dict[int, int] = {}
+
+    def rank(self, writer: Writer, line: AddedLine) -> int:
+        """Return how well the path of an edit matches the file, also by its name before the commit."""
+        rank = self._paths.rank(writer.session, writer.path, line.path)
+        if line.old_path is not None and rank < PathIndex.SAME_FILE:
+            rank = max(rank, self._paths.rank(writer.session, writer.path, line.old_path))
+        return rank
+
+    def is_same_path(self, writer: Writer, line: AddedLine) -> bool:
+        return self.rank(writer, line) >= PathIndex.SAME_PATH
+
+    def rarity(self, hashed: int) -> float:
+        """Return the weight of a line: less for short lines, and for lines that are written to many files."""
+        return line_weight(hashed) / (1 + log2(max(1, self._file_count(hashed))))
+
+    def _file_count(self, hashed: int) -> int:
+        """Return to how many files a line was written."""
+        if hashed not in self._file_counts:
+            paths = {writer.path for writer in self._writers.get(hashed, ())} - {""}
+            # The same file in another checkout ends with the same folder and name.
+            self._file_counts[hashed] = len({"/".join(path.rsplit("/", 2)[-2:]) for path in paths})
+        return self._file_counts[hashed]
+
+    def candidates(self, line: AddedLine, writers: Iterable[Writer], start: int, until: int) -> list[Writer]:
+        """Return the edits that can have written a line.
+
+        An edit of another path counts only since the parent commit, or in the two hours before the commit:
+        many files contain equal lines.
+        """
+        start = min(start, until - _OTHER_PATH_MS)
+        return [writer for writer in writers if writer.at >= start or self.is_same_path(writer, line)]
+
+    def support(self, lines: Iterable[tuple[AddedLine, Sequence[Writer]]]) -> dict[int, float]:
+        """Return the weight of the lines in one commit that each session can have written."""
+        found: dict[int, float] = defaultdict(float)
+        for line, writers in lines:
+            ranks = [self.rank(writer, line) for writer in writers]
+            best = max(ranks, default=PathIndex.FOREIGN)
+            if best == PathIndex.FOREIGN or (best < PathIndex.SAME_PATH and self.is_frequent(line.hashed)):
+                continue
+            sessions = {writer.session for writer, rank in zip(writers, ranks, strict=True) if rank == best}
+            for session in sessions:
+                found[session] += self.rarity(line.hashed) / (1 + log2(len(sessions)))
+        return found
+
+    def choose(
+        self, line: AddedLine, writers: Iterable[Writer], support: Mapping[int, float], start: int
+    ) -> Writer | None:
+        """Return the last edit of the best matching file; None if the lines of its session are too few."""
+        best: tuple[int, int] | None = None
+        found: Writer | None = None
+        for writer in writers:
+            rank = self.rank(writer, line)
+            if (best is None or (rank, writer.at) >= best) and self._is_accepted(
+                writer, line.hashed, rank, support.get(writer.session, 0.0), start
+            ):
+                best, found = (rank, writer.at), writer
+        return found
+
+    def is_frequent(self, hashed: int) -> bool:
+        return self._file_count(hashed) > _MAX_FILES
+
+    def _is_accepted(self, writer: Writer, hashed: int, rank: int, support: float, start: int) -> bool:
+        if rank == PathIndex.FOREIGN:
+            return False
+        if rank >= PathIndex.SAME_CLONE:
+            return writer.at >= start or line_weight(hashed) >= _MIN_WEIGHT or support >= MIN_SUPPORT
+        if rank < PathIndex.SAME_PATH and self.is_frequent(hashed):
+            return False
+        is_script = not writer.path and writer.at >= start and self._paths.is_local(writer.session)
+        return support >= (MIN_SUPPORT if is_script else self._paths.min_support(writer.session, rank))

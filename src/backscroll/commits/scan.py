@@ -47,6 +47,7 @@ class ScannedEdit(Struct, frozen=True, array_like=True, gc=False):
     path: str  # empty if it is not known
     line_count: int  # added lines with a hash, also repeated ones
     is_shell: bool  # the content of the change is not known
+    is_script: bool = False  # only some of the lines are those of the file
 
 
 class CommitCall(Struct, frozen=True, array_like=True, gc=False):
@@ -268,9 +269,9 @@ def _scan_messages(
             and (named := named_hashes(tool.result or ""))
         ):
             scan.calls.append(CommitCall(position, at, at + _MAX_SUBAGENT_MS, (), named, is_report=True))
-        for path, text, is_shell in edit_texts(tool):
+        for path, text, is_shell, is_script in edit_texts(tool):
             lines = hash_text(text)
-            scan.edits.append(ScannedEdit(position, at, path, len(lines), is_shell))
+            scan.edits.append(ScannedEdit(position, at, path, len(lines), is_shell, is_script))
             hashes.extend(lines)
             if lines and len(text) <= _MAX_MESSAGE_BYTES:
                 files[path] = text
@@ -292,27 +293,37 @@ def _scan_messages(
 
 def message_edits(tool: ToolCall) -> Iterator[tuple[str, "array[int]", bool]]:
     """Yield path, hashes of added lines and whether only the path is known, of the changes of a call."""
-    for path, text, is_shell in edit_texts(tool):
+    for path, text, is_shell, _ in edit_texts(tool):
         yield path, hash_lines([text]), is_shell
 
 
-def edit_texts(tool: ToolCall) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield path, added text and whether only the path is known, of the changes of a call."""
+class EditedFile(NamedTuple):
+    """A change of a file by a call."""
+
+    path: str
+    text: bytes  # that it adds
+    is_shell: bool  # only the path is known
+    is_script: bool = False  # only some of the lines are those of the file
+
+
+def edit_texts(tool: ToolCall) -> Iterator[EditedFile]:
+    """Yield the changes of a call."""
     if tool.status in ("failed", "cancelled") or tool.decision == "rejected":
         return
     for edit in tool.edits:
         text = "\n".join(line for hunk in edit.hunks for line in _added(hunk)).encode("utf-8", "replace")
-        yield edit.path, text, not text.strip() and not any(hunk.removed for hunk in edit.hunks)
+        is_unknown = not text.strip() and not any(hunk.removed for hunk in edit.hunks)
+        yield EditedFile(edit.path, text, is_unknown)
     command = "" if tool.edits else _command(tool)
     if not command:
         return
     written = set()
-    for path, content in shell.written_texts(command):
+    for path, content, is_script in shell.written_texts(command):
         written.add(path)
-        yield path, content.encode("utf-8", "replace"), False
+        yield EditedFile(path, content.encode("utf-8", "replace"), False, is_script)
     for path in shell.changed_paths(command):
         if path not in written:
-            yield path, b"", True
+            yield EditedFile(path, b"", True)
 
 
 def _added(hunk: Hunk) -> Iterable[str]:

@@ -50,6 +50,14 @@ _NAMED_HASH = re.compile(r"(?<![\w-])(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])")
 _MAX_NAMED_HASHES = 100
 _REDIRECT = re.compile(r"(?:>>?\s*|\btee\s+(?:-a\s+)?)(['\"]?)([^\s'\"|&;<>()]+)\1")
 _TRIPLE_QUOTE = re.compile("'''|\"\"\"")
+_QUOTED_TEXT = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"", re.DOTALL)
+# The path of a file that a script opens, or keeps in a variable.
+_OPENED = re.compile(
+    r"(?:\b(?:open|Path|(?:read|write)File(?:Sync)?|File\.(?:read|write))\(\s*"
+    r"|^[ \t]*(?:const |let |var )?\w+ = (?:Path\()?)"
+    r"[rf]?['\"]([\w@+~:./\\-]*\w\.\w{1,10})['\"]",
+    re.MULTILINE,
+)
 _PATCH_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(.+?)\s*$", re.MULTILINE)
 # Commands that change files which they name.
 _CHANGING = re.compile(
@@ -193,6 +201,7 @@ class ShellWrite(NamedTuple):
 
     path: str  # empty if it is not known
     text: str
+    is_script: bool = False  # the text is a program that changes the file
 
 
 def written_texts(command: str) -> Iterator[ShellWrite]:
@@ -211,8 +220,16 @@ def written_texts(command: str) -> Iterator[ShellWrite]:
             yield ShellWrite(redirect[2], body)
         else:  # a script can contain the text in strings
             yield ShellWrite(
-                "", body + "\n" + _TRIPLE_QUOTE.sub("\n", body) if _TRIPLE_QUOTE.search(body) else body
+                _opened_file(body),
+                body + "\n" + _TRIPLE_QUOTE.sub("\n", body) if _TRIPLE_QUOTE.search(body) else body,
+                is_script=True,
             )
+
+
+def _opened_file(script: str) -> str:
+    """Return the path that a script opens, empty if it opens several ones or none is known."""
+    names = set(_OPENED.findall(_QUOTED_TEXT.sub("", script)))
+    return names.pop() if len(names) == 1 else ""
 
 
 def _patched_files(patch: str) -> Iterator[ShellWrite]:

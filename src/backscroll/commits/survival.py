@@ -8,14 +8,23 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from math import log2
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from backscroll.archive.archive import Archive
 from backscroll.commits.checkouts import CheckoutIndex, Relation
-from backscroll.commits.content import MAX_WRITERS, SLACK_MS, PathIndex, Writer, find_writers
-from backscroll.commits.lines import code_lines, hash_each, line_weight
+from backscroll.commits.commit_graph import window_start
+from backscroll.commits.content import (
+    MAX_WRITERS,
+    SLACK_MS,
+    AddedLine,
+    EditMatcher,
+    PathIndex,
+    Writer,
+    find_writers,
+)
+from backscroll.commits.lines import code_lines, hash_each
 from backscroll.commits.paths import base_name, implied_root, normalize, repository_names
 from backscroll.commits.scan import FragmentWork, ScannedEdit, SessionWork, load_sessions, update_scans
 from backscroll.git.diff import CommitHunks, read_hunks
@@ -33,6 +42,14 @@ class _Hunk(Struct, frozen=True, gc=False):
     added: "array[int]"
 
 
+class _Pending(NamedTuple):
+    """A new line whose edit is to be found."""
+
+    lines: list[_Line | None]
+    place: int
+    line: AddedLine
+
+
 class _File(Struct, frozen=True):
     path: str
     old_path: str | None
@@ -41,7 +58,9 @@ class _File(Struct, frozen=True):
 
 
 class _Commit(Struct, frozen=True):
-    until: int  # milliseconds: time of the author or of the commit, the later one
+    start: int  # milliseconds: since when work can belong to the commit; 0 for a merge
+    authored_at: int
+    until: int  # time of the author or of the commit, the later one
     files: tuple[_File, ...]
 
 
@@ -71,25 +90,40 @@ def find_survival(
 
     Only edits on or after ``since`` count, and only those in the given fragments.
     """
-    update_scans(archive, progress)
-    selected = set(fragment_ids) if fragment_ids is not None else None
-    sessions = [_selected(session, selected) for session in load_sessions(archive)]
-    is_empty = ref == "HEAD" and not repository.has_commits
-    commits = [] if is_empty else [_hashed(commit) for commit in read_hunks(repository, ref)]
-    checkouts = CheckoutIndex(archive, repository)
-    replay = _Replay(PathIndex(checkouts, repository, sessions), commits, sessions)
-    for done, commit in enumerate(commits, start=1):
-        replay.apply(commit)
-        if progress is not None and not done % 500:
-            progress(done, len(commits))
-    found = _written(_RepositoryFiles(checkouts, repository, commits), sessions)
-    _count(found, sessions, replay.committed.elements(), "committed")
-    _count(found, sessions, replay.alive(), "alive")
+    replay = replay_commits(archive, repository, ref=ref, fragment_ids=fragment_ids, progress=progress)
+    files = _RepositoryFiles(replay.checkouts, repository, replay.commits)
+    found = _written(files, replay.sessions)
+    _count(found, replay.sessions, replay.committed.elements(), "committed")
+    _count(found, replay.sessions, replay.alive(), "alive")
     start = since.timestamp() * 1000 if since is not None else 0
     return [each for each in found.values() if each.written and (not start or (each.at or 0) >= start)]
 
 
-def _hashed(commit: CommitHunks) -> _Commit:
+def replay_commits(
+    archive: Archive,
+    repository: Repository,
+    *,
+    ref: str,
+    fragment_ids: Iterable[int] | None = None,
+    progress: Progress | None = None,
+) -> "Replay":
+    """Return the files of a commit with the edit behind each line. See `find_survival`."""
+    update_scans(archive, progress)
+    selected = set(fragment_ids) if fragment_ids is not None else None
+    sessions = [_selected(session, selected) for session in load_sessions(archive)]
+    is_empty = ref == "HEAD" and not repository.has_commits
+    commits: list[_Commit] = []
+    for hunks in () if is_empty else read_hunks(repository, ref):
+        commits.append(_hashed(hunks, commits[-1].authored_at // 1000 if commits else None))
+    replay = Replay(CheckoutIndex(archive, repository), repository, commits, sessions)
+    for done, commit in enumerate(commits, start=1):
+        replay.apply(commit)
+        if progress is not None and not done % 500:
+            progress(done, len(commits))
+    return replay
+
+
+def _hashed(commit: CommitHunks, parent_at: int | None) -> _Commit:
     files = tuple(
         _File(
             file.path,
@@ -106,7 +140,12 @@ def _hashed(commit: CommitHunks) -> _Commit:
         )
         for file in commit.files
     )
-    return _Commit(max(commit.authored_at, commit.committed_at) * 1000 + SLACK_MS, files)
+    return _Commit(
+        0 if commit.is_merge else window_start(commit.authored_at, parent_at) * 1000,
+        commit.authored_at * 1000,
+        max(commit.authored_at, commit.committed_at) * 1000 + SLACK_MS,
+        files,
+    )
 
 
 def _selected(session: SessionWork, fragment_ids: set[int] | None) -> SessionWork:
@@ -133,7 +172,7 @@ def _written(
     for session in sessions:
         for fragment in session.fragments:
             for edit in fragment.edits:
-                if edit.line_count and files.contains(edit.path, session):
+                if edit.line_count and not edit.is_script and files.contains(edit.path, session):
                     _entry(found, session, fragment, edit).written += edit.line_count
     return found
 
@@ -210,12 +249,20 @@ def _repeated_lines(sessions: Sequence[SessionWork]) -> dict[tuple[int, int, str
     return found
 
 
-class _Replay:
+class Replay:
     """Files of the repository, with the writer of each line."""
 
-    def __init__(self, paths: PathIndex, commits: Iterable[_Commit], sessions: Sequence[SessionWork]) -> None:
-        self._paths = paths
-        self._files: dict[str, list[_Line | None]] = {}
+    def __init__(
+        self,
+        checkouts: CheckoutIndex,
+        repository: Repository,
+        commits: Sequence[_Commit],
+        sessions: Sequence[SessionWork],
+    ) -> None:
+        self.checkouts = checkouts
+        self.commits = commits
+        self.sessions = sessions
+        self.files: dict[str, list[_Line | None]] = {}
         self.committed: Counter[_Line] = Counter()
         self._by_name: dict[int, dict[str, list[Writer]]] = {}
         wanted: set[int] = set()
@@ -227,43 +274,41 @@ class _Replay:
                     wanted.update(hunk.added)
         self._writers = find_writers(wanted - {0}, sessions, names)
         self._repeated = _repeated_lines(sessions)
+        self._matcher = EditMatcher(self._writers, PathIndex(checkouts, repository, sessions))
 
     def alive(self) -> Iterator[_Line]:
         """Yield the writers of all lines that exist."""
-        return (line for lines in self._files.values() for line in lines if line is not None)
+        return (line for lines in self.files.values() for line in lines if line is not None)
 
     def apply(self, commit: _Commit) -> None:
         """Replace the lines that a commit changes."""
         removed: dict[int, list[_Line]] = defaultdict(list)
-        pending: list[tuple[list[_Line | None], int, str, int]] = []
+        pending: list[_Pending] = []
         for file in commit.files:
-            lines = self._files.setdefault(file.path, [])
+            lines = self.files.setdefault(file.path, [])
             if file.old_path is not None:
-                lines = self._files[file.path] = self._files.pop(file.old_path, [])
+                lines = self.files[file.path] = self.files.pop(file.old_path, [])
             self._replace(file, lines, removed, pending)
             if file.is_deleted:
-                self._files.pop(file.path, None)
-        candidates = [self._candidates(path, hashed, removed, commit) for _, _, path, hashed in pending]
-        support: Counter[int] = Counter()
-        for (_, _, path, hashed), writers in zip(pending, candidates, strict=True):
-            authors = self._paths.best_sessions(writers, path)
-            for session in authors:
-                support[session] += round(100 * line_weight(hashed) / (1 + log2(len(authors))))
-        for (lines, index, path, hashed), writers in zip(pending, candidates, strict=True):
-            if removed[hashed]:  # moved or reformatted by this commit
-                lines[index] = removed[hashed].pop()
-                continue
-            writer = self._choose((each for each in writers if self._is_left(each, hashed)), path, support)
+                self.files.pop(file.path, None)
+        candidates = [(each.line, self._candidates(each.line, removed, commit)) for each in pending]
+        support = self._matcher.support(candidates)
+        for each, (line, writers) in zip(pending, candidates, strict=True):
+            hashed = line.hashed
+            left = (writer for writer in writers if self._is_left(writer, hashed))
+            writer = self._matcher.choose(line, left, support, commit.start)
             if writer is not None:
-                lines[index] = writer, hashed
+                each.lines[each.place] = writer, hashed
                 self.committed[writer, hashed] += 1
+            elif removed[hashed]:  # moved or reformatted by this commit
+                each.lines[each.place] = removed[hashed].pop()
 
     def _replace(
         self,
         file: _File,
         lines: list[_Line | None],
         removed: dict[int, list[_Line]],
-        pending: list[tuple[list[_Line | None], int, str, int]],
+        pending: "list[_Pending]",
     ) -> None:
         """Replace the lines of one file. New lines are added to ``pending``, by their position."""
         for hunk in file.hunks:  # positions of the new file, so that earlier hunks are already applied
@@ -275,26 +320,30 @@ class _Replay:
                     removed[line[1]].append(line)
             lines[hunk.start : end] = [None] * len(hunk.added)
             pending += [
-                (lines, hunk.start + offset, file.path, hashed)
+                _Pending(lines, hunk.start + offset, AddedLine(hashed, file.path, file.old_path))
                 for offset, hashed in enumerate(hunk.added)
                 if hashed in self._writers
             ]
 
-    def _candidates(
-        self, path: str, hashed: int, removed: dict[int, list[_Line]], commit: _Commit
-    ) -> list[Writer]:
+    def _candidates(self, line: AddedLine, removed: dict[int, list[_Line]], commit: _Commit) -> list[Writer]:
         """Return the edits that wrote a line before the commit, and that no earlier commit contains.
 
         Of a common line, only the last ones that changed a file of the same name.
         """
-        if removed.get(hashed):
-            return []
+        hashed = line.hashed
         writers = self._writers[hashed]
         if len(writers) > MAX_WRITERS:
-            writers = self._common_writers(hashed).get(base_name(path), [])
+            writers = self._common_writers(hashed).get(base_name(line.path), [])
             end = bisect_right(writers, (commit.until, 1 << 60))
             writers = writers[max(0, end - MAX_WRITERS) : end]
-        return [writer for writer in writers if writer.at <= commit.until and self._is_left(writer, hashed)]
+        left = [writer for writer in writers if writer.at <= commit.until and self._is_left(writer, hashed)]
+        if removed.get(hashed):  # unless a session wrote it again
+            return [
+                writer
+                for writer in left
+                if writer.at >= commit.start and self._matcher.is_same_path(writer, line)
+            ]
+        return self._matcher.candidates(line, left, commit.start, commit.authored_at)
 
     def _is_left(self, writer: Writer, hashed: int) -> bool:
         """Return whether an edit added a line more often than commits contain it."""
@@ -309,19 +358,3 @@ class _Replay:
             for writer in self._writers[hashed]:
                 found[base_name(writer.path)].append(writer)
         return self._by_name[hashed]
-
-    def _choose(self, writers: Iterable[Writer], path: str, support: Counter[int]) -> Writer | None:
-        """Return the last edit of the best matching file."""
-        best: tuple[int, int] | None = None
-        found: Writer | None = None
-        for writer in writers:
-            rank = self._paths.rank(writer.session, writer.path, path)
-            if rank == PathIndex.FOREIGN:
-                continue
-            if rank < PathIndex.SAME_CLONE:
-                needed = self._paths.min_support(writer.session, rank)
-                if support[writer.session] < 100 * needed:
-                    continue
-            if best is None or (rank, writer.at) >= best:
-                best, found = (rank, writer.at), writer
-        return found

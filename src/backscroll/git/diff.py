@@ -137,6 +137,7 @@ class CommitHunks(Struct, frozen=True):
     sha: str
     authored_at: int  # seconds since 1970
     committed_at: int
+    is_merge: bool
     files: list[FileHunks]
 
 
@@ -145,7 +146,7 @@ def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
     lines = stream_git(
         repository.folder,
         *("log", "--first-parent", "-m", "--reverse", "--topo-order", "-p", "-U0", "-M", "--no-color"),
-        *("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--format=%x01commit %H %at %ct"),
+        *("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--format=%x01commit %H %at %ct %p"),
         *(ref, "--"),
         lines=(),
     )
@@ -165,8 +166,8 @@ def read_hunks(repository: Repository, ref: str) -> Iterator[CommitHunks]:
         elif line.startswith(_COMMIT_MARK):
             if current is not None:
                 yield current
-            sha, authored_at, committed_at = line[len(_COMMIT_MARK) :].split()
-            current = CommitHunks(sha.decode(), int(authored_at), int(committed_at), [])
+            sha, authored_at, committed_at, *parents = line[len(_COMMIT_MARK) :].split()
+            current = CommitHunks(sha.decode(), int(authored_at), int(committed_at), len(parents) > 1, [])
         elif current is None:
             continue
         elif line.startswith(b"diff --git "):

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from os.path import normpath
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -181,10 +184,17 @@ class BlamedLine(Struct, frozen=True):
     path: str  # file that contained the line in that commit, relative to the root
 
 
+class TracedLine(NamedTuple):
+    """One line of a file, with two answers to which commit it comes from."""
+
+    origin: BlamedLine  # follows lines that were moved or copied, also from other files
+    added: BlamedLine  # the commit that added the line to the file
+
+
 def blame(
     repository: Repository, file: Path, lines: tuple[int, int] | None = None, *, revision: str | None = None
-) -> list[BlamedLine]:
-    """Return the lines of a file with their commits. Follows moved and copied lines, ignores indentation.
+) -> list[TracedLine]:
+    """Return the lines of a file with their commits. Ignores indentation.
 
     ``file`` is absolute or relative to the root of the checkout. Without a revision, the file is read from
     the checkout, with changes that are not committed. Raises `RepositoryError`, or `UsageError` if the lines
@@ -201,14 +211,17 @@ def blame(
         return []
     if revision is None and not _is_committed(repository, path):
         texts = content.removesuffix(b"\n").split(b"\n")[first - 1 : last]
-        return [BlamedLine(number, text, None, path) for number, text in enumerate(texts, start=first)]
+        blamed = [BlamedLine(number, text, None, path) for number, text in enumerate(texts, start=first)]
+        return [TracedLine(line, line) for line in blamed]
     compared = (last - first + 1) * _count_files(repository, revision)
     copies = ["-C", "-C"] if compared <= _MAX_COMPARED_LINES else ["-C"]
-    # An empty value in the configuration does not clear the list of ignored commits, this option does.
-    arguments = ["blame", "--no-ignore-revs-file", "-M", *copies, "-w", "--line-porcelain", "--no-progress"]
-    arguments.append(f"-L{first},{last}")
-    arguments += [revision] if revision is not None else []
-    return _parse_blame(run_git(repository.folder, *arguments, "--", path))
+    selected = [f"-L{first},{last}", *([revision] if revision is not None else []), "--", path]
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        # An empty value in the configuration does not clear the list of ignored commits, this option does.
+        run = partial(run_git, repository.folder, "blame", "--no-ignore-revs-file", "--line-porcelain", "-w")
+        added = executor.submit(run, *selected)
+        origins = _parse_blame(run("-M", *copies, *selected))
+        return [TracedLine(*each) for each in zip(origins, _parse_blame(added.result()), strict=True)]
 
 
 def _parse_blame(output: bytes) -> list[BlamedLine]:

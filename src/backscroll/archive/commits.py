@@ -245,6 +245,22 @@ class EditScans:
         )
         return map(StoredScan._make, rows)
 
+    def active_between(self, since: str, until: str) -> Iterator[StoredScan]:
+        """Yield the scans of sessions that were active in a period, also of those without edits.
+
+        The times are UTC, ISO 8601. Subagents are omitted.
+        """
+        rows = self._db.execute(
+            "select s.fragment_id, c.number, c.platform, c.external_id, c.source, c.workspace_path, null,"
+            " s.body, s.line_hashes from conversations c"
+            " join fragment_session f on f.session_external_id = c.external_id and f.platform = c.platform"
+            " join edit_scan s on s.fragment_id = f.fragment_id"
+            " where c.started_at <= :until and c.updated_at >= :since and not f.is_subagent"
+            " and c.visibility in ('listed', 'archived') order by s.fragment_id",
+            {"since": since, "until": until},
+        )
+        return map(StoredScan._make, rows)
+
 
 def _use_temporary_tables(db: sqlite3.Connection) -> None:
     """Copy the tables once if the archive is read-only. SQLite prefers temporary tables of the same name."""

@@ -9,6 +9,7 @@ paths         compare paths of edits with paths in a repository
 checkouts     which folders of sessions are checkouts of the repository
 content       lines of commits, attributed to the sessions that wrote them
 link          find the sessions of commits: collect commit calls, files and tracked code, weigh all evidence
+context       sessions that were open at the time of a commit
 blame         commit, session and prompt of each line of a file
 survival      lines of sessions that were committed and still exist
 """

@@ -12,11 +12,12 @@ from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.commits.blame import blame_file, call_position
 from backscroll.commits.commit_graph import read_graph
 from backscroll.commits.content import SLACK_MS
+from backscroll.commits.context import find_open_sessions
 from backscroll.commits.lines import line_weight
 from backscroll.commits.link import add_tracking, link_commits
 from backscroll.commits.paths import implied_root, normalize
 from backscroll.commits.scan import commit_call, message_edits
-from backscroll.errors import RepositoryError, SessionNotFoundError
+from backscroll.errors import RepositoryError, SessionNotFoundError, UsageError
 from backscroll.git.repository import find_commit
 from backscroll.model.commit import (
     BlameLine,
@@ -26,6 +27,7 @@ from backscroll.model.commit import (
     CommitTurn,
     FileFacts,
     LinkedSession,
+    OpenSession,
 )
 from backscroll.model.message import Edit, Message
 from backscroll.model.session import PaginatedResult, Pagination, SessionSummary
@@ -59,9 +61,10 @@ class Commits:
         since: datetime | None = None,
         until: datetime | None = None,
         ref: str | None = None,
+        window: int | None = None,
         progress: Progress | None = None,
     ) -> PaginatedResult[CommitSummary]:
-        """Return one page of commits, newest first; all of them if the limit is None."""
+        """Return one page of commits, newest first; all of them if the limit is None. See `History`."""
         check_page(1 if limit is None else limit, offset)
         opened = git.open_repository(Path(repository))
         commits = git.list_commits(opened, ref=find_commit(opened, ref) if ref is not None else None)
@@ -76,8 +79,10 @@ class Commits:
         end = offset + limit if limit is not None else None
         selected = listed[offset:end]
         links = self._links(opened, commits, [commit.sha for commit in selected], progress)
+        without = [commit for commit in selected if not links[commit.sha]]
+        context = self._context(opened, without, commits, window)
         return PaginatedResult(
-            tuple(_summary(commit, links[commit.sha]) for commit in selected),
+            tuple(_summary(commit, links[commit.sha], context.get(commit.sha, ())) for commit in selected),
             Pagination(
                 len(listed),
                 limit if limit is not None else len(listed),
@@ -86,7 +91,14 @@ class Commits:
             ),
         )
 
-    def get(self, revision: str, repository: AnyPath, progress: Progress | None = None) -> CommitDetails:
+    def get(
+        self,
+        revision: str,
+        repository: AnyPath,
+        progress: Progress | None = None,
+        *,
+        window: int | None = None,
+    ) -> CommitDetails:
         """Return a commit with its sessions and their turns."""
         opened = git.open_repository(Path(repository))
         sha = find_commit(opened, revision)
@@ -104,12 +116,26 @@ class Commits:
             except SessionNotFoundError:
                 continue  # forgotten by another process in the meantime
             turns += find_turns(self._stores.archive, summary, commit, lines, paths)
-        found = _summary(commit, sessions)
+        context = {} if sessions else self._context(opened, [commit], commits, window)
+        found = _summary(commit, sessions, context.get(sha, ()))
         return CommitDetails(
             **{name: getattr(found, name) for name in found.__struct_fields__},
             turns=tuple(turns),
             is_merge=commit.is_merge,
         )
+
+    def _context(
+        self,
+        repository: git.Repository,
+        selected: Sequence[git.Commit],
+        commits: Sequence[git.Commit],
+        window: int | None,
+    ) -> dict[str, tuple[OpenSession, ...]]:
+        minutes = self._stores.settings.commits_window if window is None else window
+        if minutes < 0:
+            raise UsageError(f"{minutes} is not a number of minutes. Pass 0 or more.")
+        known = {commit.sha: commit for commit in commits}
+        return find_open_sessions(self._stores.archive, repository, selected, known, minutes)
 
     def _links(
         self,
@@ -218,7 +244,9 @@ def _path_inside(path: str, repository: git.Repository) -> str:
     return str(PurePosixPath(*parts))
 
 
-def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitSummary:
+def _summary(
+    commit: git.Commit, sessions: tuple[LinkedSession, ...], context: tuple[OpenSession, ...]
+) -> CommitSummary:
     return CommitSummary(
         sha=commit.sha,
         parent=commit.parents[0] if commit.parents else None,
@@ -226,6 +254,7 @@ def _summary(commit: git.Commit, sessions: tuple[LinkedSession, ...]) -> CommitS
         at=datetime.fromtimestamp(commit.authored_at, UTC),
         subject=commit.subject,
         sessions=sessions,
+        context=context,
     )
 
 

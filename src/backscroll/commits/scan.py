@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from os.path import normpath
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive.archive import Archive
-from backscroll.archive.commits import NewScan
+from backscroll.archive.commits import NewScan, StoredScan
 from backscroll.commits import shell
 from backscroll.commits.lines import LINE_FORMAT, hash_lines, hash_text
 from backscroll.commits.paths import normalize
@@ -25,10 +26,11 @@ from backscroll.commits.shell import (
     parse_commit,
     shown_hashes,
 )
+from backscroll.model.dates import iso
 from backscroll.model.message import Hunk, Message, ToolCall
 from backscroll.model.sync import Progress
 
-SCAN_VERSION = 6  # raise it if the result of a scan changes
+SCAN_VERSION = 7  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
 _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _SUBAGENT_TOOLS = ("task", "agent")
@@ -177,8 +179,17 @@ def load_sessions(
 
     With ``fragment_ids``, only those that have one of the fragments, and those in ``session_ids``.
     """
+    return _group_scans(archive.edit_scans.load(fragment_ids, session_ids))
+
+
+def active_sessions(archive: Archive, since: datetime, until: datetime) -> list[SessionWork]:
+    """Return the sessions that were active in a period, also those without edits."""
+    return _group_scans(archive.edit_scans.active_between(iso(since) or "", iso(until) or ""))
+
+
+def _group_scans(scans: Iterable[StoredScan]) -> list[SessionWork]:
     sessions: dict[tuple[str, str], SessionWork] = {}
-    for stored in archive.edit_scans.load(fragment_ids, session_ids):
+    for stored in scans:
         key = stored.platform, stored.session_id
         session = sessions.get(key)
         if session is None:

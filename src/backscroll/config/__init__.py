@@ -114,6 +114,7 @@ class Settings(NamedTuple):
     journal_folders: tuple[tuple[Path, Path], ...] = ()  # checkout, and its journal relative to it
     journal_model: str | None = None  # the language model that writes the journal
     is_journal_on_commit: bool = True  # the git hook writes an entry for each commit
+    commits_window: int = 30  # minutes before a commit without a session; 0 switches the context off
     unknown: tuple[str, ...] = ()  # keys that are not settings
 
 
@@ -148,6 +149,7 @@ def settings(home: Path, machine: Machine) -> Settings:
             f'{path}: backup_dir must be the path of a folder, such as backup_dir = "~/backups".'
         )
     folders, model, on_commit, unknown = _journal_settings(values.pop("journal", {}), path, machine)
+    window, unknown_commits = _commits_window(values.pop("commits", {}), path)
     return Settings(
         exclude=tuple(str(machine.expanded(pattern)) for pattern in exclude),
         prices=home / machine.expanded(prices) if prices is not None else None,
@@ -155,8 +157,19 @@ def settings(home: Path, machine: Machine) -> Settings:
         journal_folders=folders,
         journal_model=model,
         is_journal_on_commit=on_commit,
-        unknown=tuple(sorted([*values, *unknown])),
+        commits_window=window,
+        unknown=tuple(sorted([*values, *unknown, *unknown_commits])),
     )
+
+
+def _commits_window(table: object, path: Path) -> tuple[int, list[str]]:
+    """Return ``window`` and unknown keys of ``[commits]``."""
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: commits must be a table, such as [commits].")
+    window = table.get("window", 30)
+    if not isinstance(window, int) or isinstance(window, bool) or window < 0:
+        raise UsageError(f"{path}: commits.window must be a number of minutes, such as window = 30.")
+    return window, [f"commits.{key}" for key in table if key != "window"]
 
 
 def _journal_settings(

@@ -425,22 +425,40 @@ class History:
         since: datetime | None = None,
         until: datetime | None = None,
         ref: str | None = None,
+        window: int | None = None,
         progress: Progress | None = None,
     ) -> PaginatedResult[CommitSummary]:
         """Return commits with the sessions that led to them, newest first; all of them if the limit is None.
 
         The repository is any clone, also a bare one. Without a ref, the commits of all local branches are
-        listed. Merges are omitted. Raises `RepositoryError` or `CommitNotFoundError`.
+        listed. Merges are omitted. ``context`` of a commit without a session are the sessions that were open
+        between its parent and itself, at most ``window`` minutes before: by default ``commits.window`` of the
+        settings, or 30. 0 switches it off. Raises `RepositoryError` or `CommitNotFoundError`.
         """
         return self.commits.page(
-            repository, limit=limit, offset=offset, since=since, until=until, ref=ref, progress=progress
+            repository,
+            limit=limit,
+            offset=offset,
+            since=since,
+            until=until,
+            ref=ref,
+            window=window,
+            progress=progress,
         )
 
     def get_commit(
-        self, sha: str, repository: AnyPath = ".", *, progress: Progress | None = None
+        self,
+        sha: str,
+        repository: AnyPath = ".",
+        *,
+        window: int | None = None,
+        progress: Progress | None = None,
     ) -> CommitDetails:
-        """Return a commit with its sessions, the evidence and the turns that led to it."""
-        return self.commits.get(sha, repository, progress)
+        """Return a commit with its sessions, the evidence and the turns that led to it.
+
+        ``window`` is that of `list_commits`.
+        """
+        return self.commits.get(sha, repository, progress, window=window)
 
     def blame_file(
         self,

@@ -27,6 +27,15 @@ class LinkedSession(Struct, frozen=True, gc=False):
     evidence: tuple[Evidence, ...]
 
 
+class OpenSession(Struct, frozen=True, gc=False):
+    """A session that was open in the repository at the time of a commit. It is no evidence."""
+
+    session_ref: str
+    session_id: str
+    first: int  # positions of its first and last message in the window
+    last: int
+
+
 class CommitSummary(Struct, frozen=True, kw_only=True):
     """A commit with the sessions that led to it, best first."""
 
@@ -36,6 +45,12 @@ class CommitSummary(Struct, frozen=True, kw_only=True):
     at: datetime  # of the author: it stays the same in a rebase
     subject: str
     sessions: tuple[LinkedSession, ...]
+    context: tuple[OpenSession, ...] = ()  # of a commit without sessions: those open at the time, by time
+
+    @property
+    def refs(self) -> set[str]:
+        """The sessions that led to the commit, and those open at the time."""
+        return {*(each.session_ref for each in self.sessions), *(each.session_ref for each in self.context)}
 
 
 class CommitTurn(Struct, frozen=True):

@@ -11,10 +11,11 @@ from backscroll.model.commit import (
     CommitSummary,
     CommitTurn,
     LinkedSession,
+    OpenSession,
     SurvivalBy,
     SurvivalRow,
 )
-from backscroll.model.session import SessionSummary
+from backscroll.model.session import PaginatedResult, SessionSummary
 from backscroll.model.text import one_line, sanitize
 from backscroll.render.humanize import format_usd, short_id, short_ref, short_sha
 from backscroll.render.terminal_text import Style, cell_width, pad, truncate
@@ -24,18 +25,28 @@ _PIPE_PROMPT_CHARS = 500  # in tab-separated rows
 _TITLE_CHARS = 60
 _NO_SESSION = "no session"
 _UNCOMMITTED = "uncommitted"
+_ALSO_OPEN = "also open at the time"
 _SURVIVAL_HEADINGS = ("written", "committed", "alive", "cost", "per line")
 
 
 def commit_document(commit: CommitDetails) -> dict[str, Any]:
     """Return a commit as in `commit --json`."""
-    document = to_document(commit)
+    document = _with_context(commit)
     del document["is_merge"]
     return document | {"turns": [_turn_document(turn) for turn in commit.turns]}
 
 
-def _turn_document(value: CommitTurn | BlameLine) -> dict[str, Any]:
-    """Return a turn, or a line with its turn: the positions of the messages are ``from`` and ``to``."""
+def commits_document(page: PaginatedResult[CommitSummary]) -> dict[str, Any]:
+    """Return a page of commits as in `commits --json`."""
+    return to_document(page) | {"data": [_with_context(commit) for commit in page.data]}
+
+
+def _with_context(commit: CommitSummary) -> dict[str, Any]:
+    return to_document(commit) | {"context": [_turn_document(each) for each in commit.context]}
+
+
+def _turn_document(value: CommitTurn | OpenSession | BlameLine) -> dict[str, Any]:
+    """Return a turn, or what has one: the positions of the messages are ``from`` and ``to``."""
     names = {"first": "from", "last": "to"}
     return {names.get(name, name): field for name, field in to_document(value).items()}
 
@@ -52,6 +63,8 @@ def commits_lines(
         for session in commit.sessions:
             kinds = ", ".join(evidence.kind for evidence in session.evidence)
             yield f"    {_session_head(session, titles, style)}  {style('dim', kinds)}"
+        for opened in commit.context:
+            yield f"    {_session_name(opened, titles)}  {style('dim', _ALSO_OPEN)}"
 
 
 def commit_lines(
@@ -65,6 +78,12 @@ def commit_lines(
         yield "No session was found for this commit."
         if commit.is_merge:
             yield "The lines of a merge are not compared. See the commits that it merges."
+    if commit.context:
+        yield ""
+        yield f"{_ALSO_OPEN.capitalize()}:"
+    for opened in commit.context:
+        place = style("dim", f"messages {opened.first} to {opened.last}")
+        yield f"  {_session_name(opened, titles)}  {place}"
     for session in commit.sessions:
         yield ""
         yield _session_head(session, titles, style)
@@ -82,9 +101,13 @@ def _commit_head(commit: CommitSummary, style: Style) -> str:
 
 
 def _session_head(session: LinkedSession, titles: Mapping[str, SessionSummary], style: Style) -> str:
+    return f"{session.score:.2f}  {_session_name(session, titles)}"
+
+
+def _session_name(session: LinkedSession | OpenSession, titles: Mapping[str, SessionSummary]) -> str:
     summary = titles.get(session.session_ref)
     title = summary.title or summary.first_message_preview or "" if summary is not None else ""
-    return f"{session.score:.2f}  {short_ref(session.session_ref)}  {one_line(title, _TITLE_CHARS)}".rstrip()
+    return f"{short_ref(session.session_ref)}  {one_line(title, _TITLE_CHARS)}".rstrip()
 
 
 def blame_document(lines: Sequence[BlameLine]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from backscroll.cli.options import (
 from backscroll.cli.output import Color, color_option, detect_screen, write_json
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
-from backscroll.documents import to_document
 from backscroll.errors import SessionNotFoundError
 from backscroll.history.history import History
 from backscroll.model.commit import CommitSummary
@@ -27,6 +26,13 @@ from backscroll.render import commits as render
 from backscroll.render.session_table import page_footer
 
 _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
+window_option = click.option(
+    "--window",
+    type=click.IntRange(min=0),
+    metavar="MINUTES",
+    help="Of a commit without a session, name the sessions that were open so long before it. 0: none."
+    " Default: commits.window in config.toml, or 30.",
+)
 
 
 @click.command("commits")
@@ -34,6 +40,7 @@ _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 @click.option("--since", type=DateParam(), help="Only commits on or after this date.")
 @click.option("--until", type=DateParam(is_end=True), help="Only commits on or before this date.")
 @click.option("--ref", metavar="REVISION", help="Only commits that this branch, tag or commit contains.")
+@window_option
 @page_options
 @click.option("--all", "is_all", is_flag=True, help="All commits, without pages.")
 @color_option
@@ -46,6 +53,7 @@ def commits(
     since: datetime | None,
     until: datetime | None,
     ref: str | None,
+    window: int | None,
     limit: int,
     offset: int,
     is_all: bool,
@@ -75,11 +83,12 @@ def commits(
                 since=since,
                 until=until,
                 ref=ref,
+                window=window,
                 progress=bar.step,
             )
         titles = {} if as_json else _sessions(history, page.data)
     if as_json:
-        write_json(to_document(page))
+        write_json(render.commits_document(page))
         return
     screen = detect_screen(color)
     if not page.data:
@@ -99,10 +108,13 @@ def commits(
 @click.command("commit")
 @click.argument("sha")
 @repository_option
+@window_option
 @color_option
 @read_options
 @click.pass_obj
-def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: bool) -> None:
+def commit(
+    setup: Setup, /, sha: str, repository: Path, window: int | None, color: Color, as_json: bool
+) -> None:
     """Show the sessions behind a commit, and the evidence.
 
     SHA is a hash, the start of one, or any name that git knows, such as HEAD. Prints for each session the
@@ -116,7 +128,7 @@ def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: b
     with setup.history() as history:
         sync_before_reading(history)
         with ProgressBar("Comparing") as bar:
-            details = history.get_commit(sha, repository, progress=bar.step)
+            details = history.get_commit(sha, repository, window=window, progress=bar.step)
         titles = {} if as_json else _sessions(history, [details])
     if as_json:
         write_json(render.commit_document(details))
@@ -127,7 +139,7 @@ def commit(setup: Setup, /, sha: str, repository: Path, color: Color, as_json: b
 
 def _sessions(history: History, commits: Iterable[CommitSummary]) -> dict[str, SessionSummary]:
     """Return the sessions of commits by ref."""
-    return find_sessions(history, {session.session_ref for commit in commits for session in commit.sessions})
+    return find_sessions(history, {ref for commit in commits for ref in commit.refs})
 
 
 def find_sessions(history: History, refs: Iterable[str]) -> dict[str, SessionSummary]:

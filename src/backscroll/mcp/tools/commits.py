@@ -10,7 +10,7 @@ from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools.arguments import SessionsForCode, SessionsForCommit, absolute_path
 from backscroll.mcp.tools.results import ToolAnswer
-from backscroll.model.commit import BlameLine, CommitDetails, CommitTurn, LinkedSession
+from backscroll.model.commit import BlameLine, CommitDetails, CommitTurn, LinkedSession, OpenSession
 from backscroll.model.dates import iso
 from backscroll.model.session import SessionSummary
 from backscroll.model.text import one_line, pluralize
@@ -35,6 +35,12 @@ def sessions_for_commit(call: Call, arguments: SessionsForCommit) -> ToolAnswer:
         f" {call.redact_text(one_line(commit.subject, 2 * MAX_TITLE_CHARS), commit.sha)}"
     ]
     lines += [line for item in items for line in _session_lines(item)]
+    context = [_open_item(call, opened) for opened in commit.context[:MAX_SESSIONS]]
+    lines += [
+        f"also open at the time: {short_ref(item['ref'])} · {item['title']} [{item['position']}] to"
+        f" [{item['last_position']}]"
+        for item in context
+    ]
     if not items:
         hints = ["No session was found for this commit: no assistant wrote it, or its history is lost."]
         if commit.is_merge:
@@ -50,8 +56,18 @@ def sessions_for_commit(call: Call, arguments: SessionsForCommit) -> ToolAnswer:
         "at": iso(commit.at),
         "subject": call.redact_text(commit.subject, commit.sha),
         "sessions": items,
+        "context": context,
     }
     return ToolAnswer("\n".join(lines), document, tuple(hints))
+
+
+def _open_item(call: Call, opened: OpenSession) -> dict[str, Any]:
+    return {
+        "ref": opened.session_ref,
+        "title": _title(_find(call, opened.session_ref)),
+        "position": opened.first,
+        "last_position": opened.last,
+    }
 
 
 def _session_item(call: Call, commit: CommitDetails, linked: LinkedSession) -> dict[str, Any]:

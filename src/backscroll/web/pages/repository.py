@@ -100,7 +100,7 @@ def _sessions(
 ) -> dict[str, SessionSummary]:
     """Return the linked sessions by ref. One that another process has just forgotten is omitted."""
     found: dict[str, SessionSummary] = {}
-    for ref in {linked.session_ref for commit in commits for linked in commit.sessions}:
+    for ref in {ref for commit in commits for ref in commit.refs}:
         try:
             found[ref] = history.find(ref)
         except SessionNotFoundError:

@@ -17,6 +17,7 @@ from backscroll.backup.reader import BackupReader
 from backscroll.errors import BackupError
 from backscroll.history.history import History
 from backscroll.model.backup import BackupFile, BackupProgress, BackupResult
+from backscroll.readers import files
 from backscroll.testing import cursor
 from tests.backup.histories import database_rows, file_contents, make_history, write_sources
 
@@ -228,11 +229,54 @@ def test_a_file_whose_name_cannot_be_stored_is_named(history: History, tmp_path:
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_without_permission_is_named(history: History, tmp_path: Path) -> None:
-    folder = tmp_path / "claude-code" / "projects" / "denied"
-    folder.mkdir(mode=0)
-    result = history.create_backup()
-    assert [skipped.path for skipped in result.manifest.skipped] == [str(folder)]
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-code",
+        "claude-code/projects",
+        "cursor/User/globalStorage",
+        "cursor/User/workspaceStorage",
+        "cursor-cli/chats",
+        "home/journal",
+    ],
+)
+def test_a_folder_without_permission_is_named(history: History, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir(exist_ok=True)
+    mode = folder.stat().st_mode
+    folder.chmod(0)
+    try:
+        skipped = [one.path for one in history.create_backup().manifest.skipped]
+    finally:
+        folder.chmod(mode)
+    assert any(Path(path).is_relative_to(folder) for path in skipped)
+
+
+@pytest.mark.parametrize("name", ["journal", "changes", "journal/shop-12345678"])
+def test_an_unreadable_folder_beside_the_archive_is_named(
+    history: History, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "home" / name
+    folder.mkdir(parents=True)
+    scandir = os.scandir
+
+    def refuse(path: str | int) -> object:
+        if str(path) == str(folder):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(files.os, "scandir", refuse)
+    skipped = history.create_backup().manifest.skipped
+    assert [(one.path, one.reason) for one in skipped] == [(str(folder), "it cannot be listed")]
+
+
+def test_a_price_table_that_is_missing_is_named(history: History, tmp_path: Path) -> None:
+    (tmp_path / "home" / "config.toml").write_text('prices = "gone.toml"\n')
+    with make_history(tmp_path) as again:
+        skipped = again.create_backup().manifest.skipped
+    assert [(Path(one.path).name, one.reason) for one in skipped] == [
+        ("gone.toml", "No such file or directory")
+    ]
 
 
 def test_progress_has_phases_and_ends_at_the_total(history: History) -> None:

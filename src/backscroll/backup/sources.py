@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from backscroll.backup.container import (
     ARCHIVE_ROOT,
@@ -107,16 +108,20 @@ def own_files(archive_folder: Path, prices: Path | None) -> Iterator[FileToBackU
     A saved copy of a database in the change log is left out: it may contain logins.
     """
     root = BackupRoot(ARCHIVE_ROOT, "", str(archive_folder.absolute()))
-    found = {CONFIG_FILE: archive_folder / CONFIG_FILE}
+    config = archive_folder / CONFIG_FILE
+    found = {CONFIG_FILE: config} if config.exists() else {}
     if prices is not None:
         found[PRICES_FILE] = prices
     for folder in (JOURNAL_FOLDER, CHANGES_FOLDER):
         for path in map(Path, files_below(archive_folder / folder)):
             found[path.relative_to(archive_folder).as_posix()] = path
     for name, path in found.items():
-        if is_own_file(name, "file") and path.is_file() and not (is_change(name) and _is_database(path)):
-            size, modified_ns = _status(str(path), is_database=False)
-            yield FileToBackUp(root, name, path, "file", size, modified_ns)
+        size, modified_ns = _status(str(path), is_database=False)
+        listed = FileToBackUp(root, name, path, "file", size, modified_ns)
+        if name in (JOURNAL_FOLDER, CHANGES_FOLDER) or path.is_dir():
+            yield replace(listed, missing="it cannot be listed")
+        elif is_own_file(name, "file") and not (is_change(name) and _is_database(path)):
+            yield listed
 
 
 def _is_database(path: Path) -> bool:

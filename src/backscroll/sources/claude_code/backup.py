@@ -55,9 +55,9 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
             if _is_desktop_session(path):
                 yield SourceFile(path)
     prompts, store = root / PROMPT_LOG, root / LEGACY_DATABASE
-    if prompts.is_file():
+    if os.path.isfile(prompts):  # noqa: PTH113 - Path.is_file raises PermissionError
         yield SourceFile(str(prompts), is_shared=True)
-    if store.is_file():
+    if os.path.isfile(store):  # noqa: PTH113 - Path.is_file raises PermissionError
         yield SourceFile(str(store), is_database=True, is_shared=True)
 
 

@@ -26,7 +26,7 @@ _KEY_FIELD = b"ncryptionKey"  # part of the name of every field that `blank` bla
 def backup_files(root: Path) -> Iterator[SourceFile]:
     """Return all databases, and the other files of each workspace."""
     for folder in locations.unreadable_folders(root):
-        yield SourceFile(str(folder), missing="its folder cannot be listed")
+        yield SourceFile(str(folder), missing="it cannot be listed")
     for path in (locations.global_database(root), locations.search_database(root)):
         if locations.is_file(path):
             yield SourceFile(str(path), is_database=True, is_shared=True)
@@ -36,6 +36,7 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
         database, workspace = storage.folder / "state.vscdb", storage.folder / "workspace.json"
         if is_denied(storage.folder):
             yield SourceFile(str(storage.folder), missing="it cannot be listed")
+            continue
         if locations.is_file(database):
             missing = None if locations.is_inside(database, root) else _OUTSIDE
             yield SourceFile(str(database), is_database=True, is_shared=True, missing=missing)

@@ -1,5 +1,6 @@
 """Files of the Cursor CLI that a backup contains, and credentials in its stores."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from sqlite3 import Connection
@@ -30,9 +31,9 @@ def backup_files(root: Path) -> Iterator[SourceFile]:
             yield SourceFile(path, (parsed.parent or parsed.id) if parsed else None)
     yield from map(SourceFile, files_below(root / "plans", with_links=True))
     tracking, prompts = root / _TRACKING, root / _PROMPTS
-    if tracking.is_file():
+    if os.path.isfile(tracking):  # noqa: PTH113 - Path.is_file raises PermissionError
         yield SourceFile(str(tracking), is_database=True, is_shared=True)
-    if prompts.is_file():
+    if os.path.isfile(prompts):  # noqa: PTH113 - Path.is_file raises PermissionError
         yield SourceFile(str(prompts))
 
 

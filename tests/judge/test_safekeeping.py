@@ -54,6 +54,32 @@ def test_a_deleted_session_is_resumed_after_it_was_restored(stage: Stage) -> Non
     assert_agrees(stage)
 
 
+def test_a_session_is_resumed_after_a_restore_into_a_home_that_was_used_since(
+    stage: Stage, tmp_path: Path
+) -> None:
+    session = make_session(stage)
+    expected = expected_conversation(stage, session)
+    keeping, backup = Safekeeping(stage), stage.folder / "history.zip"
+    keeping.run("backup", "create", "-o", str(backup))
+    _delete_sessions(stage)
+    since = stage.ask("Which tea was it?")  # the tool writes its files again
+    used = files_below(stage.config)
+    # From the archive, with a filter; then from a backup, with a new archive as on another machine.
+    restored = keeping.run("restore-session", "--gone", "--yes")
+    assert restored["restored"] == [f"claude-code:{session.id}"]
+    keeping.run("undo", "--yes")
+    assert files_below(stage.config) == used
+    keeping.home = tmp_path / "archive"
+    keeping.run("backup", "restore", str(backup), "--yes")
+    after = files_below(stage.config)
+    assert {name: after[name] for name in used} == used
+    assert len(after) > len(used)
+    resumed = stage.ask("Which kettle was it?", resume=session)
+    assert conversation_of(resumed) == expected
+    again = stage.ask("And which cup?", resume=since)
+    assert "Which tea was it?" in json.dumps(conversation_of(again))
+
+
 def test_a_copied_session_is_resumed_in_the_new_folder(stage: Stage) -> None:
     session = make_session(stage)
     expected = expected_conversation(stage, session)

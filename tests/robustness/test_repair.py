@@ -192,6 +192,24 @@ def test_a_repair_that_is_killed_before_the_end_leaves_an_archive(
         assert history.list_sessions().pagination.total > 30
 
 
+def test_a_session_of_which_only_a_subagent_is_left_stays(tmp_path: Path) -> None:
+    session = Transcript(seed=7).user("look").delegate("at the quay", "wet")
+    session.assistant("wet").write(tmp_path / "tools" / "claude-code")
+    with history_of(tmp_path / "tools", tmp_path / "home") as history:
+        history.sync()
+        (before,) = history.all_sessions()
+    with closing(sqlite3.connect(tmp_path / "home" / "archive.db")) as db, db:
+        units = "select unit_id from fragment where not is_subagent"
+        db.execute(f"delete from raw_segment where unit_id in ({units})")  # noqa: S608
+        db.execute("delete from fragment where not is_subagent")
+    with history_of(tmp_path / "nothing", tmp_path / "home") as history:
+        history.archive_admin.repair()
+        assert history.archive_admin.verify() == []
+        agent = history.get_session(f"{before.ref}/{before.agent_ids[0]}")
+        assert "wet" in [message.content for message in agent.messages]
+        assert history.find(before.id).message_count == 0
+
+
 def test_inlined_subagents_survive(tmp_path: Path) -> None:
     calls = [tool_calls.bash("tide", "low")]
     session = Transcript(seed=7).user("look").delegate("at the quay", "wet", calls=calls, layout="inline")

@@ -242,11 +242,13 @@ class Maintenance:
         ]
 
     def delete_sessions_without_messages(self) -> None:
-        """Delete the rows of sessions of which nothing is left after a repair."""
+        """Delete the rows of sessions of which nothing is left after a repair, not even a subagent."""
         with transaction(self._db):
             self._db.execute(
-                "delete from conversations where visibility = 'listed' and not exists (select 1 from fragment"
-                " f where f.external_id = conversations.external_id and f.platform = conversations.platform)"
+                "delete from conversations where visibility = 'listed' and (platform, external_id) not in"
+                " (select platform, external_id from fragment union"
+                " select platform, coalesce(parent_external_id, inferred_parent_external_id) from fragment"
+                " where coalesce(parent_external_id, inferred_parent_external_id) is not null)"
             )
             # An inlined subagent is in the fragment of its session.
             self._db.execute(

@@ -11,6 +11,7 @@ import pytest
 from backscroll import History
 from backscroll.config import NamedRoot
 from backscroll.errors import ChangeConflictError
+from backscroll.sources.claude_code.workspace import project_key
 from backscroll.testing import cursor
 from tests.cli.run_command import Result, backscroll
 from tests.transfer.test_every_store import database_rows
@@ -207,3 +208,27 @@ def test_deleted_sessions_of_every_generation_of_cursor_are_restored_in_the_new_
         history.restore_session(ONE)
         assert history.find(ONE).workspace_path == str(machine.new)
         assert machine.contents(history) == machine.messages
+
+
+def test_a_backup_restores_a_moved_session_in_the_mapped_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backscroll.readers.processes._running", list)
+    here, there = tmp_path / "here", tmp_path / "there"
+    for path in (here, there / "root", there / "new"):
+        path.mkdir(parents=True)
+    machine = Machine(here, "claude-code")
+    backup = tmp_path / "history.zip"
+    with machine.open() as history:
+        history.migrate_workspace(machine.old, machine.new, mode="move")
+        history.create_backup(backup)
+    roots = [NamedRoot("claude-code", there / "root")]
+    with History(roots=roots, home=there / "home") as history:
+        history.restore_backup(backup, path_map={str(here): str(there)})
+        history.sync()
+        assert history.find(ONE).workspace_path == str(there / "new")
+        history.restore_session(ONE)
+        assert machine.contents(history) == machine.messages
+    (transcript,) = (there / "root").rglob(f"{ONE}.jsonl")
+    assert transcript.parent.name == project_key(str(there / "new"))
+    assert json.loads(transcript.read_text().splitlines()[0])["cwd"] == str(there / "new")

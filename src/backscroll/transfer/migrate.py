@@ -138,7 +138,10 @@ def apply_migration(
     errors = list(plan.errors)
     archived = [one for one in plan.sessions if one.plan.changes.moves]
     if archived:
-        done += _apply_archived(log, archived, plan, batch)
+        try:
+            done += _apply_archived(log, archived, plan, batch)
+        except BackscrollError as error:
+            errors += [_failed(one.session, error) for one in archived]
     for number, planned in enumerate(plan.sessions):
         if planned in archived:
             continue

@@ -193,10 +193,15 @@ class _Written:
         return self.path != self._original.path
 
     def file(self) -> ArchivedFile:
-        content = _content(self._archive, self._original)
-        if self._relocation is not None:
+        if self._relocation is None:
+            content = _content(self._archive, self._original)
+        else:
             path = Path(self._original.path).relative_to(self._original.root).as_posix()
-            content = partial(self._relocation.new_content, path, content)
+            content = partial(
+                self._relocation.new_content,
+                path,
+                partial(self._archive.originals.read_file, self._original),
+            )
         size, modified_at = self._original.size, _modified_at(self._original)
         return ArchivedFile(self.path, size, content, modified_at=modified_at)
 
@@ -217,10 +222,11 @@ class _Written:
     def _relocate(self) -> Relocation | None:
         """Return the relocation of a session that was moved after its tool had deleted it."""
         original = self._original
-        maps = self._archive.originals.folder_moves(original)
-        backup = named(original.source).backup() if maps else None
+        moves = self._archive.originals.folder_moves(original)
+        backup = named(original.source).backup() if moves else None
         if backup is None:
             return None
+        maps = self._archive.originals.folder_maps(original).followed_by(moves)
         path = Path(original.path).relative_to(original.root).as_posix()
         sides = {row.path: row.value for row in self._archived_rows() if row.path and not row.table}
 

@@ -158,7 +158,8 @@ def change_lines(changes: Iterable[Change]) -> Iterator[str]:
         counts = [pluralize(change.file_count, "file"), pluralize(change.row_count, "row")]
         state = f"  {_STATES[change.state]}" if change.state in _STATES else ""
         at = f"{change.at.astimezone():%Y-%m-%d %H:%M}"
-        yield sanitize(f"{change.id}  {at}  {change.what}  ({', '.join(counts)}){state}")
+        size = f"  ({', '.join(counts)})" if change.file_count or change.row_count else ""
+        yield sanitize(f"{change.id}  {at}  {change.what}{size}{state}")
         for problem in change.problems:
             yield sanitize(f"  Not restored: {problem}")
 

@@ -83,9 +83,12 @@ def test_the_exit_code_is_3_if_something_is_not_included(tmp_path: Path, content
     assert (complete.code, "not included" in complete.out) == (0, False), complete.err
     (tmp_path / STORE).write_bytes(content)
     for options in ((), ("--json",)):
-        result = backscroll(*run, tmp_path / f"incomplete{len(options)}.zip", *options)
+        path = tmp_path / f"incomplete{len(options)}.zip"
+        result = backscroll(*run, path, *options)
         assert result.code == 3, result.err
         assert str(tmp_path / STORE) in (result.err if options else result.out)
+        listed = backscroll("backup", "list", tmp_path).out.splitlines()
+        assert [line.endswith("  incomplete") for line in listed if str(path) in line] == [True]
 
 
 # Links

@@ -123,6 +123,7 @@ def list_lines(backups: Sequence[BackupSummary]) -> Iterator[str]:
             f"{path}  {_time(backup.manifest.created_at)}  {_size(stats.file_size)}"
             f"  {pluralize(stats.session_count, 'session')}{'  incremental' if backup.manifest.bases else ''}"
             f"{'  filtered' if backup.manifest.is_filtered else ''}"
+            f"{'  incomplete' if backup.manifest.skipped else ''}"
         )
 
 

@@ -47,7 +47,7 @@ _SECTIONS = {
         "unstar": ("annotate:unstar", "Remove the star from a session."),
     },
     "Back up and move": {
-        "restore-session": ("restore_session:command", "Restore a session that its tool has deleted."),
+        "restore-session": ("restore_session:command", "Restore sessions that their tools have deleted."),
         "migrate": ("migrate:migrate", "Copy or move sessions to another folder."),
         "migrate-workspace": (
             "migrate:migrate_workspace",

@@ -144,6 +144,7 @@ def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
         (7, "0007_undone_copies"),
         (8, "0008_folder_maps"),
         (9, "0009_folder_moves"),
+        (10, "0010_manual_links"),
     ]
 
 

@@ -50,6 +50,7 @@ REDUCED = {
     "hook_event",
     "hook_repository",
     "index_queue",
+    "manual_link",
     "note",
     "star",
     "string",

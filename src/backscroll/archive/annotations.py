@@ -7,6 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,8 +17,18 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.model.message import ANNOTATIONS_POSITION
 from backscroll.model.session import Note, SessionSummary
 
-_TABLES = ("tag", "star", "note", "user_title")
+_TABLES = ("tag", "star", "note", "user_title", "manual_link")
 _OF_SESSIONS = "where external_id in (select value from json_each(?))"
+
+
+class ManualLink(NamedTuple):
+    """A link between a session and a commit that the user made or removed."""
+
+    session: SessionKey
+    sha: str  # of the commit at that time
+    authored_at: int  # of the commit, seconds
+    patch_id: str  # empty if the commit changes no file
+    is_linked: bool
 
 
 class Annotations:
@@ -45,6 +56,26 @@ class Annotations:
                 [(*session, name) for name in remove],
             )
             self._queue_for_index(session)
+
+    def set_link(self, link: ManualLink) -> None:
+        """Store that a session led to a commit, or that it did not."""
+        with transaction(self._db):
+            self._db.execute(
+                "insert or replace into manual_link values (?, ?, ?, ?, ?, ?, ?)",
+                [*link.session, *link[1:], _now()],
+            )
+
+    def links(self, authored_at: Iterable[int]) -> list[ManualLink]:
+        """Return the links of the commits with one of these times, oldest first."""
+        rows = self._db.execute(
+            "select platform, external_id, sha, authored_at, patch_id, is_linked from manual_link"
+            " where authored_at in (select value from json_each(?)) order by created_at",
+            [msgspec.json.encode([*authored_at]).decode()],
+        )
+        return [
+            ManualLink(SessionKey(platform, id_), sha, at, patch_id, bool(is_linked))
+            for platform, id_, sha, at, patch_id, is_linked in rows
+        ]
 
     def set_star(self, session: SessionKey, *, is_starred: bool) -> None:
         """Add a star to a session, or remove it."""

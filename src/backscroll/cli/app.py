@@ -32,7 +32,7 @@ _SECTIONS = {
     },
     "Explain code": {
         "commits": ("commits:commits", "List commits with the sessions that led to them."),
-        "commit": ("commits:commit", "Show the sessions behind a commit, and the evidence."),
+        "commit": ("commits:commit", "Show the sessions behind a commit, or link one by hand."),
         "blame": ("commits:blame", "Show the session and prompt behind each line of a file."),
         "survival": ("commits:survival", "Show how many lines of sessions still exist."),
         "journal": ("journal:command", "Write a journal of commits and their conversations."),

@@ -7,14 +7,22 @@ from os.path import normpath
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from backscroll import git
+from backscroll.archive.annotations import ManualLink
 from backscroll.archive.archive import Archive
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.commits.blame import blame_file, call_position
 from backscroll.commits.commit_graph import read_graph
 from backscroll.commits.content import SLACK_MS
 from backscroll.commits.context import find_open_sessions
 from backscroll.commits.lines import line_weight
-from backscroll.commits.link import add_tracking, link_commits
+from backscroll.commits.link import (
+    add_manual_links,
+    add_tracking,
+    link_commits,
+    manual_claim,
+    patch_key,
+)
 from backscroll.commits.paths import implied_root, normalize
 from backscroll.commits.scan import commit_call, message_edits
 from backscroll.errors import RepositoryError, SessionNotFoundError, UsageError
@@ -32,7 +40,7 @@ from backscroll.model.commit import (
 from backscroll.model.message import Edit, Message
 from backscroll.model.session import PaginatedResult, Pagination, SessionSummary
 from backscroll.model.sync import Progress
-from backscroll.stores.lookup import AnyPath, check_page, find_session
+from backscroll.stores.lookup import AnyPath, check_page, find_session, find_session_to_change
 from backscroll.stores.stores import Stores
 
 _MIN_LINE_WEIGHT = 0.5  # of all matching lines of a call: one line of 12 characters
@@ -149,7 +157,27 @@ class Commits:
             if (tracking := source.code_tracking()) is not None:
                 tracked = tracking.tracked_code(root)
                 links = add_tracking(self._stores.archive, repository, commits, links, tracked)
-        return links
+        return add_manual_links(self._stores.archive, repository, commits, links)
+
+    def link(self, revision: str, ref: str, repository: AnyPath = ".") -> LinkedSession:
+        """Store that a session led to a commit. It wins over everything that is found. Return the link."""
+        return self._set_link(revision, ref, repository, is_linked=True)
+
+    def unlink(self, revision: str, ref: str, repository: AnyPath = ".") -> LinkedSession:
+        """Store that a session did not lead to a commit, whatever the evidence is. Return the session."""
+        return self._set_link(revision, ref, repository, is_linked=False)
+
+    def _set_link(self, revision: str, ref: str, repository: AnyPath, *, is_linked: bool) -> LinkedSession:
+        opened = git.open_repository(Path(repository))
+        (commit,) = git.read_commits(opened, [find_commit(opened, revision)])
+        archive = self._stores.writable_archive
+        summary = find_session_to_change(archive, ref)
+        if summary.parent_ref is not None:
+            raise UsageError(f"{summary.ref} is a subagent. Name its session: {summary.parent_ref}")
+        key = SessionKey(summary.platform, summary.id)
+        link = ManualLink(key, commit.sha, commit.authored_at, patch_key(opened, commit), is_linked)
+        archive.annotations.set_link(link)
+        return manual_claim(summary)
 
     def blame(
         self,

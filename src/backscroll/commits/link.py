@@ -19,15 +19,18 @@ from typing import NamedTuple, get_args
 import msgspec
 from msgspec import Struct
 
+from backscroll.archive.annotations import ManualLink
 from backscroll.archive.archive import Archive
 from backscroll.commits.checkouts import CheckoutIndex, Relation, WorkspaceIndex, changed_paths
 from backscroll.commits.commit_graph import CommitGraph, read_graph
 from backscroll.commits.content import SLACK_MS, ContentMatch, LineIndex, select_fragments
 from backscroll.commits.paths import base_name, implied_root, normalize
 from backscroll.commits.scan import CommitCall, SessionWork, load_sessions, scan_times, update_scans
+from backscroll.git.diff import patch_id, read_sizes
 from backscroll.git.log import Commit
 from backscroll.git.repository import Repository
 from backscroll.model.commit import Evidence, EvidenceKind, LinkedSession, TrackedCode, TrackedEdit
+from backscroll.model.session import SessionSummary
 from backscroll.model.sync import Progress
 from backscroll.model.text import pluralize
 
@@ -201,6 +204,54 @@ def _tracked_claim(ref: str, session_id: str, commit: Commit, match: _TrackingMa
     )
     claim = LinkedSession(ref, session_id, round(sum(each.weight for each in evidence), 3), evidence)
     return _with_tracking(claim, match)
+
+
+def add_manual_links(
+    archive: Archive,
+    repository: Repository,
+    commits: Sequence[Commit],
+    links: dict[str, tuple[LinkedSession, ...]],
+) -> dict[str, tuple[LinkedSession, ...]]:
+    """Return the links with those that the user made, and without those that the user removed.
+
+    A rebase and an amend keep the time of the author, and the patch id if the content is the same.
+    """
+    by_time: dict[int, list[ManualLink]] = defaultdict(list)
+    selected = [commit for commit in commits if commit.sha in links]
+    for link in archive.annotations.links({commit.authored_at for commit in selected}):
+        by_time[link.authored_at].append(link)
+    found = dict(links)
+    for commit in selected:
+        same_time = by_time.get(commit.authored_at, [])
+        if not same_time:
+            continue
+        key = patch_key(repository, commit)
+        decisions = {  # the last one of each session
+            link.session: link.is_linked
+            for link in same_time
+            if link.sha == commit.sha or (key and link.patch_id == key)
+        }
+        others = {claim.session_id: claim for claim in found[commit.sha]}
+        made: list[LinkedSession] = []
+        for session, is_linked in decisions.items():
+            claim = others.pop(session.id, None)
+            summary = archive.sessions.by_key(session) if is_linked else None
+            if summary is not None:
+                made.append(manual_claim(summary, claim))
+        found[commit.sha] = (*made, *others.values())
+    return found
+
+
+def patch_key(repository: Repository, commit: Commit) -> str:
+    """Return the patch id of a commit, empty if it changes no file."""
+    return patch_id(repository, commit.sha) if read_sizes(repository, commit.sha) else ""
+
+
+def manual_claim(summary: SessionSummary, claim: LinkedSession | None = None) -> LinkedSession:
+    """Return a link that the user made, with the evidence that was found."""
+    others = claim.evidence if claim is not None else ()
+    rest = round(max(0.0, 1 - sum(each.weight for each in others)), 3)
+    return LinkedSession(summary.ref, summary.id, 1.0, (Evidence("manual", rest, "linked by hand"), *others))
 
 
 class _Linker:

@@ -5,7 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-EvidenceKind = Literal["commit", "content", "files", "time", "workspace", "worktree", "branch", "tracking"]
+EvidenceKind = Literal[
+    "commit", "content", "files", "time", "workspace", "worktree", "branch", "tracking", "manual"
+]
 
 SurvivalBy = Literal["session", "model", "month"]
 

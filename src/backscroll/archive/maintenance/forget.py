@@ -27,7 +27,7 @@ _STRING_COLUMNS = (
     ("response", ("model", "speed")),
     ("reported_usage", ("model",)),
 )
-_ANNOTATIONS = ("tag", "star", "note", "user_title")
+_ANNOTATIONS = ("tag", "star", "note", "user_title", "manual_link")
 _OTHERS = "(platform, external_id) not in (select platform, external_id from kept_session)"
 # About other sessions, or derived again on demand.
 _EMPTIED_TABLES = (

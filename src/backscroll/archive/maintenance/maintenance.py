@@ -171,6 +171,7 @@ class Maintenance:
             " union all select platform, external_id, 'star', '' from star"
             " union all select platform, external_id, 'note', text from note"
             " union all select platform, external_id, 'title', '' from user_title"  # the title here stays
+            " union all select platform, external_id, 'link', sha from manual_link"
         )
         return frozenset(self._db.execute(query).fetchall())
 

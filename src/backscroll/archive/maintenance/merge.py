@@ -36,7 +36,7 @@ def merge_sessions(
         added = frozenset(found - {SessionKey(*row) for row in db.execute(_SESSIONS)})
         annotations = {
             table: copy.execute(f"select * from {table}").fetchall()  # noqa: S608 - constants
-            for table in (*_ANNOTATIONS, "note")
+            for table in (*_ANNOTATIONS, "note", "manual_link")
         }
         if added:
             keep_sessions(copy, added)
@@ -44,7 +44,7 @@ def merge_sessions(
     if added:
         merge_archive(db, other)
     with transaction(db):
-        for table in _ANNOTATIONS:
+        for table in (*_ANNOTATIONS, "manual_link"):
             _add_annotations(db, table, [row for row in annotations[table] if not is_left_out(row)])
         for platform, id_, _, text, *times in annotations["note"]:
             if not is_left_out((platform, id_)):

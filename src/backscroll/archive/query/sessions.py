@@ -23,7 +23,7 @@ from backscroll.archive.query.workspaces import (
     matches_pattern,
     workspace_hashes,
 )
-from backscroll.archive.session_key import FIRST_SUBAGENT_ID
+from backscroll.archive.session_key import FIRST_SUBAGENT_ID, SessionKey
 from backscroll.lru_cache import LRUCache
 from backscroll.model.dates import iso
 from backscroll.model.session import FacetValue, Filter, SessionFacets, SessionSummary, SortKey
@@ -212,6 +212,12 @@ class SessionQueries:
         """Return the session or subagent with this id."""
         rows = self._db.execute(_BY_IDS, _json_ids([id_])).fetchall()
         return next(iter(with_annotations(self._db, self._indexed(rows))), None)
+
+    def by_key(self, session: SessionKey) -> SessionSummary | None:
+        """Return the session with this platform and id."""
+        query = "select number from conversations where platform = ? and external_id = ?"
+        row = self._db.execute(query, session).fetchone()
+        return self.by_ids([row[0]]).get(row[0]) if row is not None else None
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, SessionSummary]:
         """Return sessions and subagents by id, without their list indexes. Unknown ids are omitted."""

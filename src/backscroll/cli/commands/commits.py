@@ -8,8 +8,10 @@ from typing import Literal
 
 import click
 
+from backscroll.cli.app import CommandGroup
 from backscroll.cli.options import (
     DateParam,
+    json_option,
     page_options,
     read_options,
     repository_option,
@@ -22,7 +24,9 @@ from backscroll.errors import SessionNotFoundError
 from backscroll.history.history import History
 from backscroll.model.commit import CommitSummary
 from backscroll.model.session import SessionSummary
+from backscroll.model.text import sanitize
 from backscroll.render import commits as render
+from backscroll.render.humanize import short_ref, short_sha
 from backscroll.render.session_table import page_footer
 
 _WITH_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
@@ -105,14 +109,39 @@ def commits(
         click.echo(footer, err=True)
 
 
-@click.command("commit")
+class _CommitGroup(CommandGroup):
+    """Group with a default command: ``commit HEAD`` is ``commit show HEAD``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_own = bool(args) and (args[0] in self.commands or args[0] in ("-h", "--help"))
+        if args and not is_own and not ctx.resilient_parsing:  # completion offers the subcommands
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("commit", cls=_CommitGroup)
+def commit() -> None:
+    """Show the sessions behind a commit, or link one by hand.
+
+    Without a subcommand, 'show' runs: 'backscroll commit HEAD' is 'backscroll commit show HEAD'. Its options
+    are in 'backscroll commit show --help'.
+
+    \b
+    Examples:
+      backscroll commit HEAD
+      backscroll commit 4ddad8c --repo ~/projects/tideline --json
+      backscroll commit link HEAD 0f3c9a
+    """
+
+
+@commit.command("show")
 @click.argument("sha")
 @repository_option
 @window_option
 @color_option
 @read_options
 @click.pass_obj
-def commit(
+def show_commit(
     setup: Setup, /, sha: str, repository: Path, window: int | None, color: Color, as_json: bool
 ) -> None:
     """Show the sessions behind a commit, and the evidence.
@@ -135,6 +164,57 @@ def commit(
         return
     screen = detect_screen(color)
     screen.page(render.commit_lines(details, titles, style=screen.style))
+
+
+@commit.command("link")
+@click.argument("sha")
+@click.argument("ref")
+@repository_option
+@json_option
+@click.pass_obj
+def link(setup: Setup, /, sha: str, ref: str, repository: Path, as_json: bool) -> None:
+    """Link a session to a commit.
+
+    The link wins over all evidence. It stays after a rebuild of the archive, and after a rebase or an amend
+    that does not change the lines of the commit.
+
+    \b
+    Examples:
+      backscroll commit link HEAD 0f3c9a
+      backscroll commit link 4ddad8c claude-code:9e86bb48 --repo ~/projects/tideline
+    """
+    _set_link(setup, sha, ref, repository, as_json, is_linked=True)
+
+
+@commit.command("unlink")
+@click.argument("sha")
+@click.argument("ref")
+@repository_option
+@json_option
+@click.pass_obj
+def unlink(setup: Setup, /, sha: str, ref: str, repository: Path, as_json: bool) -> None:
+    """Remove a session from a commit, whatever the evidence is.
+
+    'backscroll commit link' adds it again.
+
+    \b
+    Example:
+      backscroll commit unlink HEAD 0f3c9a
+    """
+    _set_link(setup, sha, ref, repository, as_json, is_linked=False)
+
+
+def _set_link(setup: Setup, sha: str, ref: str, repository: Path, as_json: bool, *, is_linked: bool) -> None:
+    with setup.history() as history:
+        change = history.commits.link if is_linked else history.commits.unlink
+        session = change(sha, ref, repository)
+        details = history.get_commit(sha, repository)
+    if as_json:
+        write_json(render.commit_document(details))
+        return
+    name = short_ref(session.session_ref)
+    verb, preposition = ("Linked", "to") if is_linked else ("Removed", "from")
+    click.echo(f"{verb} {name} {preposition} {short_sha(details.sha)}  {sanitize(details.subject)}")
 
 
 def _sessions(history: History, commits: Iterable[CommitSummary]) -> dict[str, SessionSummary]:

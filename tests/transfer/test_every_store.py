@@ -98,7 +98,7 @@ class Machine:
         calls = [repr((one.tool.params, one.tool.result)) for one in messages if one.tool is not None]
         return {
             "title": session.summary.title,
-            "created_at": session.summary.created_at,
+            "times": (session.summary.created_at, session.summary.updated_at),
             "messages": [
                 (
                     one.role,

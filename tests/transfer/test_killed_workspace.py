@@ -230,3 +230,18 @@ def test_a_killed_undo_does_not_revert_an_earlier_command(machine: Machine) -> N
     again = machine.run("undo", "--yes")
     assert again.code == 0, again.err
     assert machine.folders().count(str(machine.new)) == 1
+
+
+def test_an_undo_that_was_killed_after_its_last_write_reverts_nothing_else(
+    machine: Machine, killed_sync: str
+) -> None:
+    with machine.open() as history:
+        history.migrate_session(IDS[0], machine.new, mode="move")
+        copied = history.migrate_session(IDS[1:3], machine.new)
+        assert copied.success_count == 2
+    before = machine.folders()
+    kill_at(machine, killed_sync, machine.undo)
+    again = machine.run("undo", "--yes")
+    assert (again.code, "is undone" in again.out) == (0, True), again.err
+    after = machine.folders()
+    assert (before.count(str(machine.new)), after.count(str(machine.new))) == (3, 1)

@@ -110,12 +110,15 @@ class ChangeLog:
             record.write(folder)
             return record.to_change()
 
-    def undo(self, change_id: str | None = None) -> Change:
+    def undo(self, change_id: str | None = None, *, is_final: bool = True) -> Change:
         """Restore everything that a change touched, the newest change by default.
 
         Raises `ChangeConflictError` if a file, line or row has changed since, or if a later change concerns
         the same session; then nothing is restored. A change that was interrupted is ended in any case: what
         could not be restored is in ``problems`` of the result.
+
+        Without ``is_final``, the undo counts as interrupted until `end_undo`: after a crash before that,
+        `recover` returns it.
         """
         with self._lock():
             self._recover()
@@ -132,8 +135,17 @@ class ChangeLog:
             record.write(folder)
             self._revert(record, folder)
             record.state = "undone"
-            record.write(folder)
+            if is_final:
+                record.write(folder)
             return record.to_change()
+
+    def end_undo(self, change_id: str) -> None:
+        """Record that an undo is complete."""
+        with self._lock():
+            record = self._find(change_id)
+            if record.state == "undoing":
+                record.state = "undone"
+                record.write(self.folder / record.id)
 
     def made_by(self, command: str) -> list[Change]:
         """Return the changes that a command made, in any batch, and that are not undone. Newest first."""

@@ -273,13 +273,15 @@ class Transfers:
                     undone.append(left[one.id])
                     continue
                 try:
-                    undone.append(log.undo(one.id))
+                    undone.append(log.undo(one.id, is_final=False))
                 except ChangeConflictError as error:
                     conflicts.append(error)
         finally:
             if undone:
                 sync(self._stores)
                 self._hide_copies(undone)
+                for one in undone:
+                    log.end_undo(one.id)
         if not conflicts:
             return undone
         if len(planned) == 1:
@@ -308,7 +310,9 @@ class Transfers:
         ended = self._stores.change_log.recover()
         if ended:
             sync(self._stores)
-            self._hide_copies(ended)
+            batches = {one.batch for one in ended if one.batch}
+            others = [one for one in self.changes() if one.batch in batches and one.is_undone]
+            self._hide_copies([*ended, *others])
         return ended
 
     def unfinished(self) -> list[tuple[Change, BackscrollError]]:

@@ -182,7 +182,9 @@ def copy_files(
                 content = _meta_content(path, target)
             elif path == folder / _STORE:
                 content = _renamed_store(path, new_ids, session_id)
-            changes.append(_create(new_folder / path.relative_to(folder), content, path.stat().st_size))
+            stat = path.stat()
+            new_path = new_folder / path.relative_to(folder)
+            changes.append(_create(new_path, content, stat.st_size, stat.st_mtime))
         if folder.name == session_id:
             changes += _new_meta(folder, new_folder, target)
     return changes, new_ids[session_id]

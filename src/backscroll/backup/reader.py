@@ -494,13 +494,14 @@ def _problems(reader: BackupReader) -> list[str]:
 
 
 def read_details(path: Path) -> BackupDetails:
-    """Return the settings and the change log in a backup, for people. Raises `InvalidBackupError`."""
+    """Return the manifest, the settings and the change log of a backup. Raises `InvalidBackupError`."""
     with BackupReader(path) as reader:
         sources = {root.name: root.source for root in reader.manifest.roots}
         own = [file for file in reader.manifest.files if not sources[file.root] and file.kind == "file"]
         records = [file for file in own if file.path.endswith(f"/{CHANGE_RECORD}")]
         settings = [file for file in own if file.path == CONFIG_FILE]
         return BackupDetails(
+            manifest=reader.manifest,
             settings=next((read_text(reader, file) for file in settings), None),
             changes=tuple(sorted(_changes(reader, records), key=lambda change: change.at, reverse=True)),
         )

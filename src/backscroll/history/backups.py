@@ -379,7 +379,7 @@ class Backups:
         return read_manifest(self.find(path))
 
     def details(self, path: AnyPath) -> BackupDetails:
-        """Return the settings and the change log in a backup. Raises `InvalidBackupError`."""
+        """Return the manifest, the settings and the change log of a backup. Raises `InvalidBackupError`."""
         return read_details(self.find(path))
 
     def open(self, path: AnyPath) -> Stores:

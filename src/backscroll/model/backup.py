@@ -104,6 +104,7 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
 class BackupDetails(Struct, frozen=True, kw_only=True):
     """What a backup contains for reading: the settings, and the change log, newest first."""
 
+    manifest: BackupManifest
     settings: str | None = None  # the text of config.toml; None without one
     changes: tuple[Change, ...] = ()
 

@@ -276,6 +276,12 @@ def manifest_document(manifest: BackupManifest, *, with_files: bool = True) -> d
     return document
 
 
+def details_document(details: BackupDetails) -> dict[str, Any]:
+    """Return the manifest, the settings and the change log of a backup as a JSON document."""
+    changes = msgspec.to_builtins(details.changes)
+    return manifest_document(details.manifest) | {"settings": details.settings, "changes": changes}
+
+
 def summary_document(backup: BackupSummary) -> dict[str, Any]:
     """Return a listed backup as a JSON document, without its files."""
     manifest = backup.manifest and manifest_document(backup.manifest, with_files=False)

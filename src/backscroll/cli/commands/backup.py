@@ -315,15 +315,14 @@ def show(setup: Setup, file: Path, with_files: bool, as_json: bool) -> None:
     files.
     """
     with setup.history() as history:
-        manifest = history.backups.manifest(file)
         details = history.backups.details(file)
     if as_json:
-        write_json(render.manifest_document(manifest) | msgspec.to_builtins(details))
+        write_json(render.details_document(details))
         return
     click.echo(file)
-    click.echo("\n".join([*render.manifest_lines(manifest), *render.details_lines(details)]))
+    click.echo("\n".join([*render.manifest_lines(details.manifest), *render.details_lines(details)]))
     if with_files:
-        click.echo("\n".join(render.file_lines(manifest)))
+        click.echo("\n".join(render.file_lines(details.manifest)))
 
 
 @command.command("restore")

@@ -131,6 +131,15 @@ class LinkedItem(Struct, frozen=True, kw_only=True):
     omitted_turns: int | None
 
 
+class OpenItem(Struct, frozen=True, kw_only=True):
+    """A session of the repository that was open at the time of a commit."""
+
+    ref: str
+    title: str | None
+    position: int
+    last_position: int
+
+
 class CommitAnswer(Struct, kw_only=True):
     sha: str
     parent: str | None
@@ -138,6 +147,7 @@ class CommitAnswer(Struct, kw_only=True):
     at: datetime
     subject: str
     sessions: list[LinkedItem]
+    context: list[OpenItem]  # no evidence
 
 
 class RangeItem(Struct, frozen=True, kw_only=True):

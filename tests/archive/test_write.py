@@ -1,6 +1,7 @@
 """Everything that a sync reads is in the archive."""
 
 import json
+import os
 import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -212,6 +213,37 @@ def test_a_locked_database_removes_nothing_and_is_read_later(tmp_path: Path) -> 
     assert not any(one.is_gone for one in synced.summaries())
     synced.sync()
     assert [m.content for m in synced.messages("6d2f0a34-0000-4000-8000-0000000000bb")] == ["new", "too"]
+
+
+def test_a_new_modification_time_is_no_change(synced: SyncedArchive) -> None:
+    session = Transcript().user("a").assistant("b")
+    other = Transcript("5e551011-0000-4000-8000-0000000000bb").user("c")
+    paths = [session.write(synced.root), other.assistant("d").write(synced.root)]
+    paths[1].write_bytes(paths[1].read_bytes() + b'{"type":"user","mess')  # a truncated last line
+    synced.sync()
+    before = synced.content()
+    for path in paths:
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000_000))
+    report = synced.sync()
+    assert (report.changed, report.sessions) == (0, 0)
+    assert synced.content() == before
+    session.user("e").write(synced.root)
+    assert synced.sync().grew == 1
+    assert [m.content for m in synced.messages(session.session_id)] == ["a", "b", "e"]
+
+
+def test_a_new_side_file_is_archived_if_only_the_time_of_the_transcript_changed(
+    synced: SyncedArchive,
+) -> None:
+    path = Transcript().user("a").assistant("b").write(synced.root)
+    synced.sync()
+    side_file = path.with_suffix("") / "tool-results" / "toolu_1.txt"
+    side_file.parent.mkdir(parents=True)
+    side_file.write_text("a long result")
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000_000))
+    synced.sync()
+    (unit,) = synced.archive.originals.units_with_file()
+    assert [size for _, size in synced.archive.originals.side_files(unit)] == [len("a long result")]
 
 
 def test_a_truncated_line_is_replaced_by_its_final_content(synced: SyncedArchive, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def _reparse_rows(
         if (
             unit is None
             or not is_current
-            or not archive.originals.has_same_rows(original, raw_rows(source, unit))
+            or not archive.originals.has_same_rows(original.id, raw_rows(source, unit))
         ):
             changed.append(original)
             continue

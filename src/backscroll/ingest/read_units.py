@@ -103,6 +103,9 @@ def _first_page(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:
     source, unit, known = changed.source, changed.unit, changed.known
     checkpoint = _usable_checkpoint(archive, unit, known)
+    if checkpoint is not None and known is not None and _is_unchanged(archive, source, unit, known):
+        archive.units.save_fingerprint(known.id, unit.fingerprint)
+        return
     if known is None:
         event, counter = "created", "new"
     elif known.is_gone:
@@ -127,6 +130,13 @@ def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> No
         if (fresh := _changed_again(source, unit)) is None:
             return  # it is a problem, and the next sync tries again
         unit, checkpoint, event = fresh, None, "created" if known is None else "rewritten"
+
+
+def _is_unchanged(archive: Archive, source: Source, unit: Unit, known: KnownUnit) -> bool:
+    """Return whether only times of a file with a usable checkpoint changed, not its content or side files."""
+    if unit.size != known.size:  # for an equal size, `_usable_checkpoint` has compared all bytes
+        return False
+    return archive.originals.has_same_rows(known.id, raw_rows(source, unit))
 
 
 def _changed_again(source: Source, unit: Unit) -> Unit | None:

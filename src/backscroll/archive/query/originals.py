@@ -193,9 +193,9 @@ class Originals:
         """Read the stored rows of a unit; see `raw_rows.read_rows`."""
         return read_rows(self._db, original.id, fullest=fullest)
 
-    def has_same_rows(self, original: Original, rows: Iterable[RawRow]) -> bool:
+    def has_same_rows(self, unit_id: int, rows: Iterable[RawRow]) -> bool:
         """Return whether these rows equal the stored rows of a unit."""
-        return has_same_rows(self._db, original.id, rows)
+        return has_same_rows(self._db, unit_id, rows)
 
     def resumable(self, summary: SessionSummary) -> Resumable:
         """Return what a tool needs to resume a session."""

@@ -216,6 +216,11 @@ class UnitStore:
             return False
         return True
 
+    def save_fingerprint(self, unit_id: int, fingerprint: str) -> None:
+        """Record that a unit with another fingerprint has the same content."""
+        with transaction(self._db):
+            self._db.execute("update unit set fingerprint = ? where id = ?", [fingerprint, unit_id])
+
     def replace_from_original(
         self, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
     ) -> bool:

@@ -123,6 +123,25 @@ def test_attachments_have_a_kind_and_a_name(home: cursor.Home) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("file_name", "name", "path"),
+    [
+        ("auth.py", "auth.py", "auth.py"),
+        ("src/auth.py", "auth.py", "src/auth.py"),
+        ("/home/dev/shop/auth.py", "auth.py", "/home/dev/shop/auth.py"),
+        ("C:\\shop\\auth.py", "auth.py", "c:\\shop\\auth.py"),
+    ],
+)
+def test_an_attached_file_can_have_a_file_name_and_content(
+    home: cursor.Home, file_name: str, name: str, path: str
+) -> None:
+    chosen = {"fileName": file_name, "content": "größe = 1"}
+    (message,) = write_and_read(home, cursor.user("Look", context={"fileSelections": [chosen]})).messages
+    assert [(each.kind, each.name, each.path, each.size) for each in message.attachments] == [
+        ("file", name, path, 11)
+    ]
+
+
 def test_token_counts_of_zero_are_unknown(home: cursor.Home) -> None:
     session = write_and_read(
         home,

@@ -242,6 +242,22 @@ def test_the_folder_is_found_by_the_workspace_uri_of_a_message(home: cursor.Home
     assert (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
 
 
+@pytest.mark.parametrize(
+    ("names", "path"),
+    [
+        (("/home/dev/shop/a.py", "/home/dev/shop/b/c.py"), "/home/dev/shop"),
+        (("a.py", "b/c.py"), None),
+    ],
+)
+def test_only_absolute_names_of_attached_files_are_evidence(
+    home: cursor.Home, names: tuple[str, str], path: str | None
+) -> None:
+    chosen = [{"fileName": name, "content": "x"} for name in names]
+    message = cursor.user("Totals are off", context={"fileSelections": chosen})
+    found = write_and_read(home, message, **WITHOUT_WORKSPACE).closing.workspace
+    assert (found and found.path) == path
+
+
 def test_the_folder_is_the_common_folder_of_shown_code(home: cursor.Home) -> None:
     blocks = [{"uri": f"file:///home/dev/shop/{name}", "content": "x"} for name in ("a.py", "b/c.py")]
     found = write_and_read(

@@ -459,7 +459,9 @@ def _parse_mentions(kind: str, mentioned: Any) -> Iterator[tuple[tuple[str, str]
 
 def _parse_item(kind: str, item: Any, find_images: _ImageFinder) -> tuple[tuple[str, str], Attachment]:
     fields = as_map(item)
-    path = file_path(fields.get("uri")) or as_text(fields.get("path")) or as_text(fields.get("relativePath"))
+    path = _item_path(fields) or next(
+        (text for key in ("path", "relativePath", "fileName") if (text := as_text(fields.get(key)))), ""
+    )
     name = as_text(item) if isinstance(item, str) else _file_name(path)
     if not name:
         name = next((text for key in _NAME_KEYS if (text := as_text(fields.get(key)).strip())), "")
@@ -474,7 +476,14 @@ def _parse_item(kind: str, item: Any, find_images: _ImageFinder) -> tuple[tuple[
         text = as_text(fields.get("rawText")) or as_text(fields.get("text"))
         size = len(text.encode("utf-8", "replace")) or None
         key = f"{key}:{fields.get('range')}"
+    elif kind == "file" and (content := as_text(fields.get("content"))):
+        size = len(content.encode("utf-8", "replace"))
     return (kind, key), Attachment(kind, name or None, _media_type(path), size, path or None)
+
+
+def _item_path(fields: dict[str, Any]) -> str:
+    """Return the absolute path of an attachment; empty if it has none. Some builds name only the file."""
+    return file_path(fields.get("uri")) or file_path(fields.get("fileName"))
 
 
 def _size(path: Path) -> int | None:
@@ -504,5 +513,5 @@ def _attached_paths(context: Raw) -> Iterator[str]:
         return
     for name in ("fileSelections", "folderSelections", "selections"):
         for item in as_list(fields.get(name)):
-            if path := file_path(as_map(item).get("uri")):
+            if path := _item_path(as_map(item)):
                 yield path

@@ -222,6 +222,20 @@ def test_sessions_of_a_deleted_database_are_rebuilt_from_their_rows(tmp_path: Pa
     assert before
 
 
+def test_a_folder_in_the_database_of_a_workspace_is_kept_without_the_database(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "cursor")
+    place = cursor.Workspace("5a" * 16)  # has no workspace.json
+    home.put_item("workspace", "file:///home/dev/kept", workspace=place)
+    identifier = {"workspaceIdentifier": {"id": place.id}, "trackedGitRepos": []}
+    home.composer([cursor.user("a")], workspace=place, head=identifier, data=identifier, has_graph=False)
+    home.write()
+    synced = SyncedArchive("cursor", tmp_path / "cursor", tmp_path / "home")
+    synced.sync()
+    shutil.rmtree(tmp_path / "cursor")
+    assert _rebuild(synced).kept == 0
+    assert [summary.workspace_path for summary in synced.summaries()] == ["/home/dev/kept"]
+
+
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_a_rebuild_of_cursor_cli_transcripts_gives_the_same_content(is_gone: bool, tmp_path: Path) -> None:
     root = tmp_path / "root"

@@ -113,6 +113,43 @@ def test_the_folder_is_found_by_storage_id(home: cursor.Home) -> None:
     assert found and (found.path, found.evidence) == ("/home/dev/shop", "workspaceIdentifier.id")
 
 
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ("/home/dev/shop", "/home/dev/shop"),
+        ("file:///home/dev/docs%20site", "/home/dev/docs site"),
+        ('"/home/dev/shop"', "/home/dev/shop"),
+        (b"C:\\Users\\dev\\shop", "c:\\Users\\dev\\shop"),
+        ('{"folder": "file:///home/dev/shop"}', "/home/dev/shop"),
+        ('{"workspace": "/home/dev/all.code-workspace"}', "/home/dev/all.code-workspace"),
+        ('{"configuration": "file:///home/dev/all.code-workspace"}', "/home/dev/all.code-workspace"),
+        ('{"uri": {"scheme": "file", "path": "/home/dev/shop"}}', "/home/dev/shop"),
+        ('{"scheme": "vscode-remote", "authority": "wsl+U", "path": "/home/dev/shop"}', "/home/dev/shop"),
+        ('{"path": "/home/dev/shop"}', "/home/dev/shop"),
+        ('{"path": "shop"}', None),
+        ('{"id": 7}', None),
+        ("no path", None),
+        (b"\xff", None),
+        (None, None),
+    ],
+)
+def test_the_folder_is_found_in_the_workspace_database_without_a_file(
+    home: cursor.Home, value: str | bytes | None, path: str | None
+) -> None:
+    place = cursor.Workspace("5a" * 16)  # has no workspace.json
+    home.put_item("workspace", value, workspace=place)
+    identifier = {"workspaceIdentifier": {"id": place.id}, "trackedGitRepos": []}
+    found = find_workspace(home, workspace=place, head=identifier, data=identifier, has_graph=False)
+    assert (found and found.path) == path
+
+
+def test_a_workspace_file_wins_over_the_workspace_database(home: cursor.Home) -> None:
+    home.put_item("workspace", "/home/dev/other", workspace=cursor.SHOP)
+    identifier = {"workspaceIdentifier": {"id": cursor.SHOP.id}}
+    found = find_workspace(home, workspace=cursor.SHOP, head=identifier, data=identifier)
+    assert found and found.path == "/home/dev/shop"
+
+
 NO_WORKSPACE: dict[str, Any] = {"workspaceIdentifier": {}, "trackedGitRepos": []}
 
 

@@ -282,7 +282,7 @@ def _header_row(path: str, session_id: str, columns: dict[str, Any]) -> RawRow:
 
 
 def _workspace_file_row(user_data: UserData, storage_id: str) -> Iterator[RawRow]:
-    """Return the ``workspace.json`` of a storage id, which names its folder."""
+    """Return the ``workspace.json`` of a storage id, which names its folder, else the row that does."""
     if storage_id not in user_data.workspace_files():
         return
     name = f"User/workspaceStorage/{storage_id}/workspace.json"
@@ -290,4 +290,17 @@ def _workspace_file_row(user_data: UserData, storage_id: str) -> Iterator[RawRow
         with (user_data.root / name).open("rb") as file:
             yield RawRow(path=name, table="", key="", value=file.read(_MAX_FILE_BYTES))
     except OSError:
-        return
+        yield from _workspace_value_row(user_data, storage_id)
+
+
+def _workspace_value_row(user_data: UserData, storage_id: str) -> Iterator[RawRow]:
+    for file in user_data.databases():
+        value = user_data.database_lists(file).workspace_value if file.storage_id == storage_id else None
+        if value is not None:
+            yield RawRow(
+                path=file.path.relative_to(user_data.root).as_posix(),
+                table="ItemTable",
+                key=session_lists.WORKSPACE_KEY,
+                value=value,
+                volatile=("",),
+            )

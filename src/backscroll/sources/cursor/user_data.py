@@ -25,7 +25,7 @@ _MAX_WORKSPACE_FILE_BYTES = 1024 * 1024  # a real workspace.json has one line
 
 
 class WorkspaceFile(Struct, frozen=True):
-    """Folder or multi-root file of a workspace, from its ``workspace.json``."""
+    """Folder or multi-root file of a workspace, from its ``workspace.json`` or its database."""
 
     folder: Address
     is_multi_root: bool = False
@@ -187,12 +187,19 @@ class UserData:
         return max(found, key=lambda each: as_int(each[1].last_updated_at) or 0, default=None)
 
     def workspace_files(self) -> dict[str, WorkspaceFile]:
-        """Return the content of every ``workspace.json`` by storage id."""
+        """Return the content of every ``workspace.json`` by storage id.
+
+        If the file is missing or names no folder, the database of the workspace may have the folder.
+        """
         if self._workspace_files is None:
             found = {
                 storage.id: _read_workspace_file(storage)
                 for storage in locations.workspace_storages(self.root)
             }
+            for file in self.databases():
+                if file.storage_id and found.get(file.storage_id) is None:
+                    value = self.database_lists(file).workspace_value
+                    found[file.storage_id] = _parse_workspace_value(value) if value is not None else None
             self._workspace_files = {
                 storage_id: file for storage_id, file in found.items() if file is not None
             }
@@ -258,4 +265,23 @@ def _read_workspace_file(storage: locations.WorkspaceStorage) -> WorkspaceFile |
         return WorkspaceFile(found)
     if found := parse_uri(fields.get("workspace") or fields.get("configuration")):
         return WorkspaceFile(found, is_multi_root=True)
+    return None
+
+
+def _parse_workspace_value(value: bytes) -> WorkspaceFile | None:
+    """Parse a folder in ``ItemTable``: a path or URI, as plain text or JSON, or an object with one."""
+    if len(value) > _MAX_WORKSPACE_FILE_BYTES:
+        return None
+    text = value.decode("utf-8", "replace").strip()
+    try:
+        document = decode(Raw(value), object)
+    except UndecodableError:
+        document = text
+    fields = as_map(document)
+    candidates = [fields.get(name) for name in ("folder", "workspace", "configuration", "uri")]
+    # The path of a URI object is without its host.
+    candidates.append(document if "scheme" in fields or not fields else fields.get("path"))
+    for candidate in candidates:
+        if found := parse_uri(candidate):
+            return WorkspaceFile(found, is_multi_root=found.path.endswith(".code-workspace"))
     return None

@@ -21,7 +21,8 @@ COMPOSERS_KEY = "composer.composerData"
 CHAT_KEY = "workbench.panel.aichat.view.aichat.chatdata"
 PANE_PREFIX = "workbench.panel.composerChatViewPane"
 PROMPT_LOG_KEYS = ("aiService.prompts", "aiService.generations")
-WORKSPACE_KEYS = frozenset({COMPOSERS_KEY, CHAT_KEY, *PROMPT_LOG_KEYS})
+WORKSPACE_KEY = "workspace"  # the folder, in some builds
+WORKSPACE_KEYS = frozenset({COMPOSERS_KEY, CHAT_KEY, WORKSPACE_KEY, *PROMPT_LOG_KEYS})
 
 HEADERS_KEY = "composer.composerHeaders"
 VERSION_KEY = "composer.composerHeaders.version"
@@ -29,7 +30,7 @@ _GATE_KEY = "composer.composerHeaders.tableGateEnabled"
 PROJECTS_KEY = "glass.localAgentProjects.v1"
 PROJECT_MEMBERS_KEY = "glass.localAgentProjectMembership.v1"
 GLOBAL_KEYS = frozenset({CHAT_KEY, HEADERS_KEY, VERSION_KEY, _GATE_KEY, PROJECTS_KEY, PROJECT_MEMBERS_KEY})
-NON_JSON_KEYS = frozenset({VERSION_KEY, _GATE_KEY})  # plain text in some builds
+NON_JSON_KEYS = frozenset({VERSION_KEY, _GATE_KEY, WORKSPACE_KEY})  # plain text in some builds
 
 _VIEW_PREFIX = "workbench.panel.aichat.view."
 
@@ -72,6 +73,7 @@ class DatabaseLists(Struct):
     open_ids: frozenset[str] = frozenset()  # sessions that are open or focused
     tabs: tuple[ListedTab, ...] = ()
     has_prompt_log: bool = False
+    workspace_value: bytes | None = None  # of `WORKSPACE_KEY`
 
 
 def read_item(connection: Connection, key: str) -> bytes | None:
@@ -267,6 +269,7 @@ def read_lists(connection: Connection) -> DatabaseLists:
         connection.execute("select 1 from ItemTable where key = ?", [key]).fetchone()
         for key in PROMPT_LOG_KEYS
     )
+    lists.workspace_value = read_item(connection, WORKSPACE_KEY)
     open_ids = _pane_ids(connection)
     value = read_item(connection, COMPOSERS_KEY)
     if value is not None:

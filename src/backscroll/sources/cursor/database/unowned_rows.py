@@ -17,7 +17,7 @@ from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 
-_PARSED_KEYS = (session_lists.CHAT_KEY, session_lists.COMPOSERS_KEY, *session_lists.PROMPT_LOG_KEYS)
+_PARSED_KEYS = session_lists.WORKSPACE_KEYS
 
 
 class _FamilyCount(NamedTuple):

@@ -4,7 +4,6 @@ Times in internal tables are integer milliseconds since 1970-01-01 UTC.
 """
 
 import os
-import shutil
 import sqlite3
 import sys
 import time
@@ -252,6 +251,8 @@ _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 def _is_full(folder: Path) -> bool:
     try:
+        import shutil  # start-up: loads three compression modules
+
         return shutil.disk_usage(folder).free < _MIN_FREE_BYTES
     except OSError:
         return False

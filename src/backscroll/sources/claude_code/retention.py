@@ -5,8 +5,6 @@ An invalid value means the default. No other part of a settings file is returned
 contain secrets.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta

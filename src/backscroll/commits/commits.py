@@ -14,7 +14,7 @@ from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.commits.blame import blame_file, call_position
 from backscroll.commits.commit_graph import read_graph
 from backscroll.commits.content import SLACK_MS
-from backscroll.commits.context import find_open_sessions
+from backscroll.commits.context import commit_window, find_open_sessions
 from backscroll.commits.lines import line_weight
 from backscroll.commits.link import (
     add_manual_links,
@@ -131,6 +131,22 @@ class Commits:
             turns=tuple(turns),
             is_merge=commit.is_merge,
         )
+
+    def open_sessions(
+        self, details: CommitDetails, repository: git.Repository
+    ) -> tuple[tuple[OpenSession, ...], datetime]:
+        """Return the sessions that were open at the time of any commit, and since when that is.
+
+        Those that led to it are omitted.
+        """
+        commits = git.read_commits(repository, [details.sha, *filter(None, [details.parent])])
+        known = {commit.sha: commit for commit in commits}
+        minutes = self._stores.settings.commits_window
+        commit = known[details.sha]
+        without = {linked.session_id for linked in details.sessions}
+        archive = self._stores.archive
+        found = find_open_sessions(archive, repository, [commit], known, minutes, without=without)
+        return found[commit.sha], datetime.fromtimestamp(commit_window(commit, known, minutes)[0] / 1000, UTC)
 
     def _context(
         self,

@@ -29,7 +29,7 @@ def find_open_sessions(
     repository, one of its worktrees or another clone, and need not have changed a file. ``known`` are all
     commits, ``without`` the ids of sessions to omit.
     """
-    windows = {commit.sha: _window(commit, known, minutes) for commit in commits}
+    windows = {commit.sha: commit_window(commit, known, minutes) for commit in commits}
     if not windows or not minutes:
         return dict.fromkeys(windows, ())
     update_scans(archive)
@@ -57,7 +57,7 @@ def find_open_sessions(
     return found
 
 
-def _window(commit: Commit, known: Mapping[str, Commit], minutes: int) -> tuple[int, int]:
+def commit_window(commit: Commit, known: Mapping[str, Commit], minutes: int) -> tuple[int, int]:
     """Return start and end of the window before a commit, in milliseconds."""
     parent = known.get(commit.parents[0]) if commit.parents else None
     start = window_start(commit.authored_at, parent.authored_at if parent is not None else None)

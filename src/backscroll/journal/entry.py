@@ -133,7 +133,8 @@ def build_entry(material: Material, zone: tzinfo | None = None) -> JournalEntry:
                 for run, text in _passed_checks(talk)
             ]
         put(name, bullet_list(items))
-    put("discussion", "\n>\n".join(_discussion(talk, quotes, used, day, zone)))
+    own = "\n>\n".join(_discussion(talk, quotes, used, day, zone))
+    put("discussion", "\n\n".join(filter(None, [own, *_context(material, quotes, day, zone)])))
     put("files", _files_section(material))
     put("commit", _commit_section(material, zone))
     return JournalEntry(
@@ -236,6 +237,18 @@ def _discussion(
             count += 1
             quotes.append(quote)
             yield quote_block(quote, day, zone)
+
+
+def _context(material: Material, quotes: list[Quote], day: date, zone: tzinfo | None) -> Iterator[str]:
+    """Yield the discussion of each session that was open at the time of the commit."""
+    for _, group in groupby(material.context, key=lambda turn: turn.session.ref):
+        turns = list(group)
+        title = turns[0].session.title or turns[0].session.first_message_preview or ""
+        name = (
+            f"{code_span(short_ref(turns[0].session.ref))} {escape_html(one_line(title, _MAX_TITLE_CHARS))}"
+        )
+        said = "\n>\n".join(_discussion(exchanges(turns), quotes, set(), day, zone))
+        yield "\n\n".join(filter(None, [f"Also open at the time: {name.strip()}", said]))
 
 
 def _remaining(exchange: Exchange, used: set[str]) -> Iterator[tuple[float, Quote]]:

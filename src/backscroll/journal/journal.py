@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
 from backscroll import git
 from backscroll.archive.archive import Archive
@@ -23,7 +24,7 @@ from backscroll.journal.files import (
     lock_path,
     read_text,
 )
-from backscroll.journal.material import Material, read_turns
+from backscroll.journal.material import Material, read_context, read_turns
 from backscroll.journal.story import (
     INSTRUCTIONS,
     PROSE_SECTIONS,
@@ -37,7 +38,7 @@ from backscroll.journal.story import (
     story_prompt,
 )
 from backscroll.journal.summaries import Period, parse_period, write_summary
-from backscroll.model.commit import CommitDetails
+from backscroll.model.commit import CommitDetails, LinkedSession, OpenSession
 from backscroll.model.export import SecretLocation
 from backscroll.model.journal import (
     SECTION_TITLES,
@@ -62,6 +63,7 @@ from backscroll.stores.stores import Stores
 
 _NOTE_TITLES: dict[NoteKind, str] = {"reflection": "Reflection", "context": "Context"}
 Folder = str | PathLike[str]
+T = TypeVar("T", LinkedSession, OpenSession)
 
 
 class Journal:
@@ -252,16 +254,18 @@ class Journal:
         writer.write(build_entry(material, self._zone))
 
     def _material(self, writer: JournalWriter, details: CommitDetails) -> Material:
-        sessions = list(self._sessions(details))
+        sessions = [summary for summary, _ in self._found(details.sessions)]
+        opened, since = Commits(self._stores).open_sessions(details, writer.repository)
+        context = list(self._found(opened))
         search = Search(self._stores)
-        for summary in sessions:
+        for summary in (*sessions, *(summary for summary, _ in context)):
             search.learn_secrets(writer.redactor, summary)
-        return writer.material(details, sessions)
+        return writer.material(details, sessions, context, since)
 
-    def _sessions(self, details: CommitDetails) -> Iterator[SessionSummary]:
-        for linked in details.sessions:
+    def _found(self, named: Iterable[T]) -> Iterator[tuple[SessionSummary, T]]:
+        for one in named:
             try:
-                yield find_session(self._stores.archive, linked.session_ref)
+                yield find_session(self._stores.archive, one.session_ref), one
             except SessionNotFoundError:
                 continue  # forgotten by another process in the meantime
 
@@ -298,21 +302,27 @@ class JournalWriter:
         *,
         zone: tzinfo | None = None,
     ) -> None:
-        self._archive, self._repository, self.redactor = archive, repository, redactor
+        self._archive, self.repository, self.redactor = archive, repository, redactor
         self._lock, self._zone = lock, zone
         self.files = DailyFiles(folder, zone)
 
     def skip_reason(self, sha: str) -> SkipReason | None:
         """Return ``merge`` or ``journal-only`` for a commit without an entry, None for others."""
-        if any(commit.is_merge for commit in git.read_commits(self._repository, [sha])):
+        if any(commit.is_merge for commit in git.read_commits(self.repository, [sha])):
             return "merge"
-        paths = [size.path for size in git.read_sizes(self._repository, sha)]
-        is_journal = (is_journal_path(path, self._repository, self.files.folder) for path in paths)
+        paths = [size.path for size in git.read_sizes(self.repository, sha)]
+        is_journal = (is_journal_path(path, self.repository, self.files.folder) for path in paths)
         return "journal-only" if paths and all(is_journal) else None
 
-    def material(self, details: CommitDetails, sessions: Sequence[SessionSummary]) -> Material:
+    def material(
+        self,
+        details: CommitDetails,
+        sessions: Sequence[SessionSummary],
+        context: Sequence[tuple[SessionSummary, OpenSession]],
+        since: datetime,
+    ) -> Material:
         """Read everything that an entry is written from."""
-        repository, sha = self._repository, details.sha
+        repository, sha = self.repository, details.sha
         (commit,) = git.read_commits(repository, [sha])
         parents = git.read_commits(repository, list(commit.parents[:1]))  # a shallow clone may have none
         folder = self.files.folder
@@ -338,6 +348,7 @@ class JournalWriter:
             ),
             sessions=tuple(map(self.redactor.redact_summary, sessions)),
             turns=turns,
+            context=read_context(self._archive, details, context, since=since, redactor=self.redactor),
         )
 
     def existing(self, sha: str) -> tuple[Path, Block | None] | None:
@@ -350,7 +361,7 @@ class JournalWriter:
             if block.fields.get("sha") == sha:
                 return path, block
             if block.fields.get("patch"):
-                patch = patch or git.patch_id(self._repository, sha)
+                patch = patch or git.patch_id(self.repository, sha)
                 if block.fields["patch"] == patch and self._is_rewritten(block, sha):
                     return path, block
         path_without_marker = self.files.mentions(sha)
@@ -358,10 +369,10 @@ class JournalWriter:
 
     def _is_rewritten(self, block: Block, sha: str) -> bool:
         if block.at is not None:
-            times = [commit.authored_at for commit in git.read_commits(self._repository, [sha])]
+            times = [commit.authored_at for commit in git.read_commits(self.repository, [sha])]
             if int(block.at.timestamp()) in times:
                 return True
-        return not git.is_reachable(self._repository, block.fields.get("sha", ""))
+        return not git.is_reachable(self.repository, block.fields.get("sha", ""))
 
     def write(self, entry: JournalEntry, *, message: str | None = None) -> JournalResult:
         """Add an entry, or replace it if the user has not edited it."""

@@ -13,7 +13,7 @@ from backscroll.git.diff import FileSize
 from backscroll.git.log import Commit, FileChange
 from backscroll.highlights.calls import command_run
 from backscroll.highlights.sentences import is_question, sentences
-from backscroll.model.commit import CommitDetails
+from backscroll.model.commit import CommitDetails, OpenSession
 from backscroll.model.journal import Quote, Speaker
 from backscroll.model.message import TYPED_KINDS, Message
 from backscroll.model.session import SessionSummary
@@ -56,6 +56,7 @@ class Material(Struct, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...]
     sessions: tuple[SessionSummary, ...]  # best first
     turns: tuple[Turn, ...]  # by time
+    context: tuple[Turn, ...] = ()  # of other sessions that were open at the time, session by session
 
 
 def is_spoken(message: Message) -> bool:
@@ -89,6 +90,27 @@ def read_turns(
         reader = _SessionReader(archive, summary, found, since, until)
         turns += [_redacted(turn, redactor) for turn in reader.turns()]
     return tuple(sorted(turns, key=lambda turn: (_start(turn) is None, _start(turn) or details.at)))
+
+
+def read_context(
+    archive: Archive,
+    details: CommitDetails,
+    sessions: Iterable[tuple[SessionSummary, OpenSession]],
+    *,
+    since: datetime,
+    redactor: Redactor | None,
+) -> tuple[Turn, ...]:
+    """Return the turns of sessions that were open at the time of a commit."""
+    until = details.at.timestamp() + _SLACK_SECONDS
+    turns: list[Turn] = []
+    for summary, opened in sessions:
+        reader = _SessionReader(archive, summary, (), since.timestamp(), until)
+        shown = redactor.redact_summary(summary) if redactor is not None else summary
+        turns += [
+            replace(_redacted(turn, redactor), session=shown)
+            for turn in reader.between(opened.first, opened.last)
+        ]
+    return tuple(turns)
 
 
 def _start(turn: Turn) -> datetime | None:
@@ -131,7 +153,16 @@ class _SessionReader:
         return message.role == "user" and message.copied_from is None
 
     def turns(self) -> Iterator[Turn]:
-        for number in sorted(self._selected()):
+        return self._read(self._selected())
+
+    def between(self, first: int, last: int) -> Iterator[Turn]:
+        """Yield the turns that contain these messages and those between them."""
+        return self._read(
+            {number for number, (start, end) in enumerate(self._bounds) if start <= last and first < end}
+        )
+
+    def _read(self, selected: Iterable[int]) -> Iterator[Turn]:
+        for number in sorted(selected):
             parts = tuple(self._parts(number))
             if parts:
                 has_edits = any(_has_edits(part.message) for part in parts)

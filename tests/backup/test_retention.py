@@ -11,7 +11,7 @@ from backscroll.backup import create, reader
 from backscroll.errors import BackupError, UsageError
 from backscroll.history import backups as history_backups
 from backscroll.history.history import History
-from backscroll.model.backup import KeepRules
+from backscroll.model.backup import KeepRules, NightlyResult
 from backscroll.model.session import Filter
 from backscroll.testing.claude_code import Transcript
 from tests.backup.histories import STORE, make_history, write_sources
@@ -136,6 +136,35 @@ def test_the_bases_of_a_kept_backup_are_kept(history: History, tmp_path: Path) -
     assert history.validate_backup(folder / "step-1.zip").status == "valid"
 
 
+def test_each_machine_counts_for_itself(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "backups"
+
+    def run_on(host: str, days_ago: int) -> NightlyResult:
+        Clock.at = NOW - timedelta(days=days_ago)
+        monkeypatch.setattr("platform.node", lambda: host)
+        return history.backups.nightly(folder, KeepRules(last=1))
+
+    for days in (3, 2, 1):
+        for host in ("laptop", "desktop"):
+            run_on(host, days)
+    result = run_on("laptop", 0)
+    hosts = {one.backup.path: one.backup.manifest.host for one in result.verdicts if one.backup.manifest}
+    others = {one.backup.path for one in result.verdicts if one.reasons[:1] == ("other",)}
+    assert others == {path for path, host in hosts.items() if host == "desktop"}
+    newest = {one.id for one in result.created.manifest.bases}
+    assert newest and newest.isdisjoint(
+        one.backup.manifest.id
+        for one in result.verdicts
+        if one.backup.path in others and one.backup.manifest is not None
+    )
+    kept = history.backups.plan_prune(KeepRules(last=1), folder)
+    assert sorted(hosts[one.backup.path] for one in kept if "last" in one.reasons) == ["desktop", "laptop"]
+    for one in kept:
+        assert history.validate_backup(one.backup.path).status == "valid"
+
+
 def test_prune_shows_a_plan_first(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     Transcript(seed=1).user("find the ferry").assistant("Found.").write(shell.root)
@@ -167,7 +196,7 @@ def test_latest_is_the_newest_backup(history: History, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     with pytest.raises(BackupError, match="There is no backup in"):
         history.validate_backup(folder / "latest")
-    with pytest.raises(BackupError, match="There is no complete and valid backup in"):
+    with pytest.raises(BackupError, match="There is no complete and valid backup of this archive in"):
         history.create_backup(folder / "x.zip", base="latest")
     create_at(history, folder, 3, "z.zip")
     good = create_at(history, folder, 2, "a.zip")

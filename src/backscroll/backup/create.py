@@ -1,6 +1,7 @@
 """Create a backup."""
 
 import os
+import platform
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
@@ -272,6 +273,7 @@ class _Run:
             version=FORMAT_VERSION,
             created_at=datetime.now(UTC),
             platform=sys.platform,
+            host=platform.node(),
             program=f"backscroll {__version__}",
             has_secrets=self._request.with_secrets,
             is_filtered=selection is not None,

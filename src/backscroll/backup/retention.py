@@ -3,6 +3,7 @@
 Only complete and valid backups count. The rules are those of restic.
 """
 
+import platform
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
@@ -19,12 +20,13 @@ MAX_CHAIN_DAYS = 30  # after which a nightly backup is not incremental: its base
 _GENERATED_NAME = re.compile(r"backscroll-\d{8}-\d{6}(-\d+)?\.zip")
 
 
-def plan_prune(folder: Path, rules: KeepRules, *, only_generated: bool = False) -> list[BackupVerdict]:
+def plan_prune(folder: Path, rules: KeepRules, *, of: BackupManifest | None = None) -> list[BackupVerdict]:
     """Return every backup in a folder with whether it is kept and why, newest first. Nothing is deleted.
 
-    Kept without being counted: files that cannot be read as backups, damaged ones, those of selected
-    sessions, and with ``only_generated`` those that the user named. Incomplete backups are deleted if they
-    are older than a complete one. The rules apply to the others separately.
+    The rules apply to the backups of each machine and archive. Kept without being counted: files that cannot
+    be read as backups, damaged ones, and those of selected sessions. With ``of``, the manifest of a nightly
+    backup, also those that the user named, and those of other machines. Incomplete backups are deleted if
+    they are older than a complete one. The rules apply to the others separately.
     """
     counts = (rules.last, rules.daily, rules.weekly, rules.monthly)
     if min(counts) < 0 or not any(counts):
@@ -34,21 +36,21 @@ def plan_prune(folder: Path, rules: KeepRules, *, only_generated: bool = False) 
         )
     validity = _Validity(list_backups(folder))
     found: dict[str, list[KeepReason]] = {}
-    complete: list[BackupSummary] = []
-    incomplete: list[BackupSummary] = []
+    complete: dict[tuple[str, str], list[BackupSummary]] = {}
+    incomplete: dict[tuple[str, str], list[BackupSummary]] = {}
     for backup in validity.backups:
-        if (reason := validity.not_counted(backup, only_generated=only_generated)) is not None:
+        if (reason := validity.not_counted(backup, of)) is not None:
             found[backup.path] = [reason]
-        elif _manifest(backup).skipped:
-            incomplete += [backup] if not complete else []
-        else:
-            complete.append(backup)
-    for counted in (complete, incomplete):
-        for path, reasons in _apply(rules, counted).items():
-            found[path] = reasons
-    for backup in incomplete:
-        if backup.path in found:
-            found[backup.path].append("incomplete")
+            continue
+        origin = _manifest(backup).origin
+        if not _manifest(backup).skipped:
+            complete.setdefault(origin, []).append(backup)
+        elif origin not in complete:
+            incomplete.setdefault(origin, []).append(backup)
+    for counted in complete.values():
+        found |= _apply(rules, counted)
+    for counted in incomplete.values():
+        found |= {path: [*reasons, "incomplete"] for path, reasons in _apply(rules, counted).items()}
     needed_by = _needed_by(validity.backups, found)
     return [
         BackupVerdict(
@@ -60,23 +62,36 @@ def plan_prune(folder: Path, rules: KeepRules, *, only_generated: bool = False) 
     ]
 
 
-def latest_path(folder: Path, *, is_base: bool = False) -> Path:
-    """Return the newest backup in a folder; for ``is_base``, the newest complete and valid one.
+def latest_path(folder: Path) -> Path:
+    """Return the newest backup in a folder. Raises `BackupError` if there is none."""
+    # A generated name that cannot be read is a damaged backup. It has only a modification time.
+    found = [
+        one for one in list_backups(folder) if one.manifest or _GENERATED_NAME.fullmatch(Path(one.path).name)
+    ]
+    if not found:
+        raise BackupError(f"There is no backup in {folder}.", folder)
+    return Path(max(found, key=_time).path)
+
+
+def latest_base(folder: Path, archive_folder: Path) -> Path:
+    """Return the newest complete and valid backup of this archive in a folder.
 
     Raises `BackupError` if there is none.
     """
-    found = _latest(list_backups(folder), is_base=is_base)
+    found = _latest_base(list_backups(folder), archive_folder)
     if found is None:
-        kind = "complete and valid backup" if is_base else "backup"
-        hint = "Create one without --base first." if is_base else ""
-        raise BackupError(f"There is no {kind} in {folder}.", folder, hint=hint)
+        raise BackupError(
+            f"There is no complete and valid backup of this archive in {folder}.",
+            folder,
+            hint="Create one without --base first.",
+        )
     return Path(found.path)
 
 
-def nightly_base(folder: Path, now: datetime) -> Path | None:
+def nightly_base(folder: Path, archive_folder: Path, now: datetime) -> Path | None:
     """Return the base of a nightly backup: the latest, unless its chain is old; None for the first one."""
     backups = list_backups(folder)
-    latest = _latest(backups, is_base=True)
+    latest = _latest_base(backups, archive_folder)
     if latest is None:
         return None
     chain = {_manifest(latest).id, *(base.id for base in _manifest(latest).bases)}
@@ -84,13 +99,10 @@ def nightly_base(folder: Path, now: datetime) -> Path | None:
     return Path(latest.path) if now - start < timedelta(days=MAX_CHAIN_DAYS) else None
 
 
-def _latest(backups: Sequence[BackupSummary], *, is_base: bool) -> BackupSummary | None:
-    if is_base:
-        validity = _Validity(backups)
-        return next((one for one in backups if validity.not_counted(one) is None), None)
-    # A generated name that cannot be read is a damaged backup. It has only a modification time.
-    found = [one for one in backups if one.manifest or _GENERATED_NAME.fullmatch(Path(one.path).name)]
-    return max(found, key=_time, default=None)
+def _latest_base(backups: Sequence[BackupSummary], archive_folder: Path) -> BackupSummary | None:
+    validity, origin = _Validity(backups), (platform.node(), str(archive_folder.absolute()))
+    own = (one for one in backups if one.manifest is not None and one.manifest.origin == origin)
+    return next((one for one in own if validity.not_counted(one) is None), None)
 
 
 def _time(backup: BackupSummary) -> float:
@@ -110,11 +122,13 @@ class _Validity:
         self._by_id = {one.manifest.id: one for one in backups if one.manifest is not None}
         self._sealed: dict[str, bool] = {}
 
-    def not_counted(self, backup: BackupSummary, *, only_generated: bool = False) -> KeepReason | None:
+    def not_counted(self, backup: BackupSummary, of: BackupManifest | None = None) -> KeepReason | None:
         """Return why a backup is kept without being counted; None if it is counted."""
         if backup.manifest is None:
             return "unreadable"
-        if only_generated and _GENERATED_NAME.fullmatch(Path(backup.path).name) is None:
+        if of is not None and of.origin != backup.manifest.origin:
+            return "other"
+        if of is not None and _GENERATED_NAME.fullmatch(Path(backup.path).name) is None:
             return "named"
         if backup.manifest.is_filtered:
             return "filtered"

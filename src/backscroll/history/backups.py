@@ -21,7 +21,7 @@ from backscroll.backup.folder import (
 from backscroll.backup.reader import extract_archive, read_details, verify_backup
 from backscroll.backup.restore import BackupRestore
 from backscroll.backup.restore_plan import RestoreOptions
-from backscroll.backup.retention import LATEST, latest_path, nightly_base, plan_prune
+from backscroll.backup.retention import LATEST, latest_base, latest_path, nightly_base, plan_prune
 from backscroll.config import given_maps
 from backscroll.errors import (
     RestoreError,
@@ -166,7 +166,8 @@ class Backups:
         """Return the base of a new backup in a folder. ``latest`` is the newest one that is complete."""
         if base is None or Path(base).name != LATEST or Path(base).exists():
             return _absolute(base)
-        return latest_path(folder if str(base) == LATEST else Path(base).parent.absolute(), is_base=True)
+        folder = folder if str(base) == LATEST else Path(base).parent.absolute()
+        return latest_base(folder, self._stores.archive_path.parent)
 
     def _stats(self, selection: Selection | None) -> BackupStats:
         sessions: Sequence[SessionSummary] = selection.sessions if selection is not None else ()
@@ -405,16 +406,17 @@ class Backups:
     ) -> NightlyResult:
         """Create a backup, incremental to the latest in the folder, verify it, and delete old ones.
 
-        Only backups with generated names are counted and deleted. Nothing is deleted if the new backup is
-        invalid. Every 30 days, the backup is not incremental, so that old ones can be deleted.
+        Only backups of this archive with generated names are counted and deleted. Nothing is deleted if the
+        new backup is invalid. Every 30 days, the backup is not incremental, so that old ones can be deleted.
         """
         folder = self._absolute_folder(folder)
-        base = nightly_base(folder, datetime.now(UTC)) if folder.is_dir() else None
+        now, archive_folder = datetime.now(UTC), self._stores.archive_path.parent
+        base = nightly_base(folder, archive_folder, now) if folder.is_dir() else None
         created = self.create(folder=folder, base=base, create_folder=create_folder, progress=progress)
         validation = self.validate(created.backup_path, progress)
         if validation.status == "invalid":
             return NightlyResult(created=created, validation=validation)
-        verdicts = plan_prune(folder, rules, only_generated=True)
+        verdicts = plan_prune(folder, rules, of=created.manifest)
         for one in verdicts:
             if not one.is_kept:
                 self.delete(one.backup)

@@ -82,6 +82,7 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
     version: str  # of the backup format
     created_at: datetime
     platform: str  # operating system: value of sys.platform
+    host: str = ""  # name of the machine
     program: str  # name and version of the program that wrote the backup
     has_secrets: bool
     is_filtered: bool  # contains selected sessions only
@@ -93,6 +94,11 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
     skipped: tuple[SkippedFile, ...] = ()
     bases: tuple[BackupBase, ...] = ()  # needed to restore an incremental backup
     id: str = ""  # SHA-256 of the manifest; set when the manifest is read
+
+    @property
+    def origin(self) -> tuple[str, str]:
+        """The machine and the folder of the archive: backups of several may be in one folder."""
+        return self.host, next((root.path for root in self.roots if not root.source), "")
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -197,9 +203,20 @@ class KeepRules(Struct, frozen=True, kw_only=True):
 
 NIGHTLY_RULES = KeepRules(daily=7, weekly=4, monthly=12)
 
-# Which rule keeps a backup. "base": another kept one needs it. The others are kept without being counted.
+# Which rule keeps a backup. "base": another kept one needs it. The others are kept without being counted;
+# "other": of another machine or archive.
 KeepReason = Literal[
-    "last", "daily", "weekly", "monthly", "base", "incomplete", "damaged", "filtered", "named", "unreadable"
+    "last",
+    "daily",
+    "weekly",
+    "monthly",
+    "base",
+    "incomplete",
+    "damaged",
+    "filtered",
+    "named",
+    "other",
+    "unreadable",
 ]
 
 

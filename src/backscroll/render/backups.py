@@ -132,6 +132,7 @@ _REASONS: dict[KeepReason, str] = {
     "damaged": "not counted: damaged, or its base is",
     "filtered": "not counted: selected sessions only",
     "named": "not counted: named by you",
+    "other": "not counted: of another machine or archive",
     "unreadable": "not counted: cannot be read as a backup",
 }
 

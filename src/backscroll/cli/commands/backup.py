@@ -271,8 +271,9 @@ def nightly(setup: Setup, /, folder: Path | None, create_folder: bool, as_json: 
     """Create a backup, verify it, and delete old ones, without a question.
 
     For cron, systemd and launchd. The backup is incremental to the latest in the folder; every 30 days, it is
-    not. Prints one line, and appends it to nightly.log in the folder of the archive. Only backups that are
-    named backscroll-DATE-TIME.zip are counted and deleted, as by 'backscroll backup prune'.
+    not. Prints one line, and appends it to nightly.log in the folder of the archive. Only backups of this
+    machine and archive, named backscroll-DATE-TIME.zip, are counted and deleted, as by 'backscroll backup
+    prune'.
 
     Exit code 0: created and valid; 3: something is not included; 1: it failed or is invalid, and nothing was
     deleted.

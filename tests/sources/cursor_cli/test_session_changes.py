@@ -1,6 +1,8 @@
 """Sessions of the CLI are moved, copied and restored, and the change can be undone."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from hashlib import md5
 from pathlib import Path
@@ -11,7 +13,7 @@ from backscroll.changes.change_log import ChangeLog
 from backscroll.errors import ChangeConflictError, SessionNotFoundError, UnknownStoreVersionError
 from backscroll.model.change import Change, ChangePlan, FileChange
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.sources.cursor_cli.writing import copy_files, move_files, restore_files
+from backscroll.sources.cursor_cli.writing import blocking_processes, copy_files, move_files, restore_files
 from backscroll.testing.cursor_cli.home import Home
 from tests.builders.cursor_cli.stores import example_messages
 from tests.oracle.fold import ParsedSession, fold
@@ -143,3 +145,20 @@ def test_an_unknown_version_of_the_metadata_is_refused(home: Home, target: Path)
 def test_a_session_without_a_store_is_not_found(home: Home, target: Path) -> None:
     with pytest.raises(SessionNotFoundError):
         move_files(home.root, "0f3c9a12", target)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_process_of_any_name_that_has_a_store_open_prevents_changes(tmp_path: Path) -> None:
+    home = Home(tmp_path / ".cursor")
+    chat, other = home.chat(example_messages()), home.chat(example_messages(), name="Another")
+    (store,) = home.root.rglob(f"{chat.id}/store.db")
+    program = f"file = open({str(store)!r}, 'r+b'); print('open', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert [one.pid for one in blocking_processes(home.root, [chat.id])] == [process.pid]
+        assert blocking_processes(home.root, [other.id]) == []
+        process.kill()
+    assert blocking_processes(home.root, [chat.id]) == []

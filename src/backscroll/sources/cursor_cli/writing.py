@@ -30,7 +30,7 @@ from backscroll.model.stream import RawRow
 from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
 from backscroll.model.workspace import PathMaps
 from backscroll.readers.files import file_sha256
-from backscroll.readers.processes import find_processes, may_use_folder
+from backscroll.readers.processes import files_open_for_writing, find_processes, may_use_folder
 from backscroll.readers.sqlite import Database
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.readers.timestamps import from_value
@@ -105,11 +105,16 @@ def plan_copy(session: StoredSession, target: Path, *, keep_cwd: bool) -> Sessio
 
 
 def blocking_processes(root: Path, session_ids: Collection[str]) -> list[BlockingProcess]:
-    """Return the running agents. A process does not show which session it has open."""
+    """Return the running agents, and the processes that have a store of a session open for writing.
+
+    An agent does not always have the store open, and another program can start it under its own name.
+    """
+    pids = [pid for pid in find_processes(_PROGRAMS) if may_use_folder(pid, root)]
+    ids = set(session_ids)
+    pids += [pid for pid, path in files_open_for_writing(root) if not ids.isdisjoint(path.parts)]
     return [
         BlockingProcess(pid, f"cursor-agent is running (process {pid}). Close it and try again.")
-        for pid in find_processes(_PROGRAMS)
-        if may_use_folder(pid, root)
+        for pid in dict.fromkeys(pids)
     ]
 
 

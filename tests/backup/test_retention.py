@@ -268,6 +268,10 @@ def test_nightly_prints_and_logs_one_line(tmp_path: Path) -> None:
     assert (failed.code, failed.out) == (1, "")
     assert "There is no folder" in failed.err
     assert "failed: There is no folder" in log.read_text()
+    nothing = ("--create", "--keep-daily", "0", "--keep-weekly", "0", "--keep-monthly", "0")
+    assert shell.run("backup", "nightly", "--dir", folder, *nothing).code == 2
+    assert not folder.exists()
+    log.write_text("failed\n")
     lines = []
     for options in (("--create",), (), ("--keep-last", "1", "--keep-daily", "0", "--keep-weekly", "0")):
         done = shell.run("backup", "nightly", "--dir", folder, *options)

@@ -28,12 +28,7 @@ def plan_prune(folder: Path, rules: KeepRules, *, of: BackupManifest | None = No
     backup, also those that the user named, and those of other machines. Incomplete backups are deleted if
     they are older than a complete one. The rules apply to the others separately.
     """
-    counts = (rules.last, rules.daily, rules.weekly, rules.monthly)
-    if min(counts) < 0 or not any(counts):
-        raise UsageError(
-            "At least one backup must be kept.",
-            hint="Pass --keep-last, --keep-daily, --keep-weekly or --keep-monthly.",
-        )
+    check_rules(rules)
     validity = _Validity(list_backups(folder))
     found: dict[str, list[KeepReason]] = {}
     complete: dict[tuple[str, str], list[BackupSummary]] = {}
@@ -60,6 +55,16 @@ def plan_prune(folder: Path, rules: KeepRules, *, of: BackupManifest | None = No
         )
         for backup in validity.backups
     ]
+
+
+def check_rules(rules: KeepRules) -> None:
+    """Raise `UsageError` if rules keep nothing."""
+    counts = (rules.last, rules.daily, rules.weekly, rules.monthly)
+    if min(counts) < 0 or not any(counts):
+        raise UsageError(
+            "At least one backup must be kept.",
+            hint="Pass --keep-last, --keep-daily, --keep-weekly or --keep-monthly.",
+        )
 
 
 def latest_path(folder: Path) -> Path:

@@ -21,7 +21,14 @@ from backscroll.backup.folder import (
 from backscroll.backup.reader import extract_archive, read_details, verify_backup
 from backscroll.backup.restore import BackupRestore
 from backscroll.backup.restore_plan import RestoreOptions
-from backscroll.backup.retention import LATEST, latest_base, latest_path, nightly_base, plan_prune
+from backscroll.backup.retention import (
+    LATEST,
+    check_rules,
+    latest_base,
+    latest_path,
+    nightly_base,
+    plan_prune,
+)
 from backscroll.config import given_maps
 from backscroll.errors import (
     RestoreError,
@@ -409,6 +416,7 @@ class Backups:
         Only backups of this archive with generated names are counted and deleted. Nothing is deleted if the
         new backup is invalid. Every 30 days, the backup is not incremental, so that old ones can be deleted.
         """
+        check_rules(rules)
         folder = self._absolute_folder(folder)
         now, archive_folder = datetime.now(UTC), self._stores.archive_path.parent
         base = nightly_base(folder, archive_folder, now) if folder.is_dir() else None

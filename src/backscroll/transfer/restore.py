@@ -43,7 +43,7 @@ from backscroll.sources import named
 from backscroll.sources.capabilities import RestorePlanner, SessionWriter
 from backscroll.sources.session_file_changes import differs
 from backscroll.stores.stores import check_processes
-from backscroll.transfer.migrate import error_code
+from backscroll.transfer.migrate import Progress, error_code
 from backscroll.transfer.safety import changed_paths, content_of, read_contents
 from backscroll.transfer.stored_sessions import archived_session, writer_of, written_paths
 
@@ -68,12 +68,14 @@ def plan_restores(
     summaries: Iterable[SessionSummary],
     roots: Collection[Path],
     check: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> RestoreSessionsPlan:
     """Plan to write several sessions back with one change. One that is refused does not prevent the others.
 
-    ``check`` raises an error if a session, by its ref, must not be changed now.
+    ``check`` raises an error if a session, by its ref, must not be changed now. ``progress`` receives the
+    number of sessions done, and of all.
     """
-    found, changes = _plan_each(archive, summaries, roots, check)
+    found, changes = _plan_each(archive, list(summaries), roots, check, progress)
     added: list[PlannedSession] = []
     kept: list[SessionSummary] = []
     refused: list[RefusedSession] = []
@@ -96,15 +98,18 @@ def plan_restores(
 
 def _plan_each(
     archive: Archive,
-    summaries: Iterable[SessionSummary],
+    summaries: Sequence[SessionSummary],
     roots: Collection[Path],
     check: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[list[tuple[SessionSummary, PlannedSession | BackscrollError]], ChangePlan]:
     """Return each session with its plan or the reason why it is refused, and the changes for all."""
     found: list[tuple[SessionSummary, PlannedSession | BackscrollError]] = []
     planners: dict[tuple[str, Path], RestorePlanner] = {}
     with ExitStack() as stack:
-        for summary in summaries:
+        for number, summary in enumerate(summaries):
+            if progress is not None:
+                progress(number, len(summaries))
             try:
                 if check is not None:
                     check(summary.ref)
@@ -115,7 +120,11 @@ def _plan_each(
                     )
                 planner = planners.get((summary.source, session.root))
                 if planner is None:
-                    planner = writer.restore_planner(session.root, partial(_check, writer, session.root))
+                    ids = [one.id for one in summaries if one.source == summary.source]
+                    is_free = not writer.blocking_processes(session.root, ids)  # 50 ms: not for each session
+                    planner = writer.restore_planner(
+                        session.root, partial(_check, None if is_free else writer, session.root)
+                    )
                     planners[summary.source, session.root] = planner
                     stack.callback(planner.close)
                 found.append((summary, PlannedSession(summary, planner.add(session), session.root)))
@@ -124,10 +133,10 @@ def _plan_each(
         return found, _joined(planner.changes() for planner in planners.values())
 
 
-def _check(writer: SessionWriter, root: Path, plan: SessionPlan) -> None:
-    """Raise an error if a session cannot be restored now."""
+def _check(writer: SessionWriter | None, root: Path, plan: SessionPlan) -> None:
+    """Raise an error if a session cannot be restored now. ``writer`` finds processes that hold it."""
     check_plan(plan.changes)
-    if not plan.changes.is_empty:
+    if writer is not None and not plan.changes.is_empty:
         check_processes(writer, root, [plan.session_id])
 
 

@@ -72,7 +72,9 @@ class Transfers:
         self._check_unfinished(summary.ref)
         return plan_restore(archive, summary, self._stores.root_paths())
 
-    def plan_restores(self, refs: Sequence[str] = (), *, filter: Filter | None = None) -> RestoreSessionsPlan:
+    def plan_restores(
+        self, refs: Sequence[str] = (), *, filter: Filter | None = None, progress: Progress | None = None
+    ) -> RestoreSessionsPlan:
         """Plan to restore the sessions of refs and a filter with one change.
 
         Raises `UsageError` if no session matches, and `SessionNotFoundError` for an ambiguous ref.
@@ -80,7 +82,8 @@ class Transfers:
         self.recover()
         archive = self._stores.archive
         summaries = select_sessions(archive, refs, filter)
-        return plan_restores(archive, summaries, self._stores.root_paths(), self._check_unfinished)
+        roots = self._stores.root_paths()
+        return plan_restores(archive, summaries, roots, self._check_unfinished, progress)
 
     def plan_sessions(
         self,

@@ -23,6 +23,7 @@ from backscroll.cli.options import (
     sync_before_reading,
 )
 from backscroll.cli.output import confirm, write_json
+from backscroll.cli.progress import ProgressBar
 from backscroll.cli.startup import Setup
 from backscroll.filters import make_filter
 from backscroll.history.history import History
@@ -70,7 +71,8 @@ def command(
             _restore_one(history, refs[0], dry_run=dry_run, yes=yes, as_json=as_json)
             return
         filter_ = make_filter(filters) if has_filters(filters) else None
-        plan = history.transfers.plan_restores(refs, filter=filter_)
+        with ProgressBar("Planning") as bar:
+            plan = history.transfers.plan_restores(refs, filter=filter_, progress=bar.step)
         _restore_all(history, plan, dry_run=dry_run, yes=yes, as_json=as_json)
 
 

@@ -2,13 +2,20 @@
 
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from backscroll.errors import UsageError
 from backscroll.history.history import History
+from backscroll.mcp.tools.arguments import SessionsForCommit
+from backscroll.mcp.tools.commits import sessions_for_commit
+from backscroll.render.commits import commit_document, commit_lines, commits_document, commits_lines
+from backscroll.render.terminal_text import Style
 from tests.builders.git_repository import GitRepository
 from tests.commits.conftest import START, Workplace
+
+PLAIN = Style(is_colored=False)
 
 
 @pytest.fixture
@@ -93,3 +100,36 @@ def test_a_commit_with_a_session_has_no_context(workplace: Workplace) -> None:
     assert [each.session_ref for each in found.sessions] == [writing.ref]
     assert found.context == ()
     assert talking.ref != writing.ref
+
+
+def test_every_interface_says_that_the_session_was_also_open(workplace: Workplace, typed: str) -> None:
+    with workplace.history() as history:
+        details = history.get_commit(typed, workplace.checkout.folder)
+        page = history.list_commits(workplace.checkout.folder)
+        titles = {summary.ref: summary for summary in history.list_sessions().data}
+        call = SimpleNamespace(
+            history=history,
+            report_progress=None,
+            redact_text=lambda text, *_: text,
+            learn_secrets=lambda *_: None,
+            redact_summary=lambda one: one,
+        )
+        arguments = SessionsForCommit(repository=str(workplace.checkout.folder), revision=typed)
+        answer = sessions_for_commit(call, arguments)  # type: ignore[arg-type]
+    (opened,) = details.context
+    expected = {
+        "session_ref": opened.session_ref,
+        "session_id": opened.session_id,
+        "from": 0,
+        "to": opened.last,
+    }
+    assert commit_document(details)["context"] == [expected]
+    assert [commit["context"] for commit in commits_document(page)["data"]] == [[expected], []]
+    name = "claude-code:5e551011  Task 1"
+    assert f"    {name}  also open at the time" in commits_lines(page.data, titles, style=PLAIN)
+    assert [*commit_lines(details, titles, style=PLAIN)][-2:] == [
+        "Also open at the time:",
+        f"  {name}  messages 0 to {opened.last}",
+    ]
+    assert f"also open at the time: claude-code:5e551011 · Task 1 [0] to [{opened.last}]" in answer.text
+    assert answer.document["context"][0]["ref"] == opened.session_ref

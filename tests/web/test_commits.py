@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from backscroll.commits import commits
 from tests.web.conftest import OpenHistory, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -93,3 +94,18 @@ def test_an_invalid_page_number_is_explained(client: TestClient, path: str, page
 
 def test_a_page_after_the_last_commit_is_empty(client: TestClient) -> None:
     assert "No commits on this page" in client.get("/commits?page=50").text
+
+
+def test_a_commit_without_a_session_names_those_that_were_open(
+    client: TestClient, tideline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "link_commits", lambda *given, **_: dict.fromkeys(given[3], ()))
+    html = client.get(f"/commits?repo={quote(tideline)}").text
+    assert "<small>also open at the time</small>" in html
+    url = re.search(r'href="(/commits/[^"]+)"><span class="row-title">Store departures in UTC', html)
+    assert url is not None
+    page = client.get(url[1].replace("&amp;", "&")).text
+    assert "No session is known to have led to this commit." in text_of(page)
+    opened = re.search(r'<h2>Also open at the time</h2>\s*<ul class="linked">.*?<a href="([^"#]+)', page)
+    assert opened is not None
+    assert client.get(opened[1]).status_code == 200

@@ -19,6 +19,7 @@ from backscroll.model.stream import Checkpoint, Item
 from backscroll.sources import session_files
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.copies import Conversation
+from backscroll.sources.cursor.database import keys
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork_session, repeat_conversation, tool_calls
 from tests.archive.cursor_rows import execute, synced_cursor_home
@@ -186,7 +187,10 @@ def test_a_rebuild_keeps_a_title_removed_by_a_rewrite(tmp_path: Path) -> None:
     assert synced.summaries()[0].title == "The quay"
 
 
-def test_rows_changed_without_a_new_row_id_do_not_replace_the_stored_ones(tmp_path: Path) -> None:
+def test_rows_changed_without_a_new_row_id_do_not_replace_the_stored_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "MAX_HASHED_BYTES", -1)  # as in a session that was written long ago
     home, synced, composer = synced_cursor_home(tmp_path)
     before = synced.content()
     # Cursor replaces a row, which gives it a new row id. An update in place keeps the id.

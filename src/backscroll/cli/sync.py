@@ -28,12 +28,12 @@ SERVED_NICENESS = 10  # while the web app serves the archive
 RECENT_EVENTS = timedelta(days=7)  # older session events are not reported
 
 
-def run_sync(setup: Setup, *, as_json: bool) -> int:
+def run_sync(setup: Setup, *, as_json: bool, full: bool = False) -> int:
     """Sync, print the result and return the exit code."""
     with setup.history() as history, ProgressBar("Syncing") as bar:
         if is_served(history.archive_path):
             _lower_priority()
-        report = history.sync(bar.step)
+        report = history.sync(bar.step, full=full)
         assert report is not None
         # Listing all folders again takes 5 µs per file: not if nothing changed.
         if report.changed or report.vanished or not report.units:
@@ -44,7 +44,8 @@ def run_sync(setup: Setup, *, as_json: bool) -> int:
         now = datetime.now(UTC)
         retentions = history.retentions(now)
         events = history.events(now - RECENT_EVENTS)
-        is_unchanged = report.roots and not (report.changed or report.vanished or report.problems)
+        has_changes = report.changed or report.reread or report.vanished
+        is_unchanged = report.roots and not (has_changes or report.problems)
         if is_unchanged and not (events.events or retentions or as_json):
             output = b"Up to date.\n"
         elif as_json:
@@ -97,6 +98,7 @@ def _lines(
             (report.grew, "appended"),
             (report.rewritten, "rewritten"),
             (report.came_back, "restored"),
+            (report.reread, "unchanged and read again"),
             (report.vanished, "deleted by the tool"),
             (report.hook_events, "from hooks"),
         )

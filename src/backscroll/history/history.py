@@ -172,9 +172,14 @@ class History:
         """Yield every source with each of its roots, existing or not."""
         return self._stores.roots()
 
-    def sync(self, progress: Progress | None = None, *, wait: bool = True) -> SyncReport | None:
-        """Read what changed into the archive. None if another process is syncing and ``wait`` is False."""
-        report = sync(self._stores, progress, wait=wait)
+    def sync(
+        self, progress: Progress | None = None, *, wait: bool = True, full: bool = False
+    ) -> SyncReport | None:
+        """Read what changed into the archive. None if another process is syncing and ``wait`` is False.
+
+        With ``full``, read everything again, also what seems unchanged.
+        """
+        report = sync(self._stores, progress, wait=wait, full=full)
         self._is_synced = self._is_synced or report is not None
         return report
 

@@ -102,7 +102,7 @@ def _first_page(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
 
 def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> None:
     source, unit, known = changed.source, changed.unit, changed.known
-    checkpoint = _usable_checkpoint(archive, unit, known)
+    checkpoint = None if changed.full else _usable_checkpoint(archive, unit, known)
     if checkpoint is not None and known is not None and _is_unchanged(archive, source, unit, known):
         archive.units.save_fingerprint(known.id, unit.fingerprint)
         return
@@ -112,6 +112,8 @@ def _read_unit(archive: Archive, changed: ChangedUnit, report: SyncReport) -> No
         event, counter = "returned", "came_back"
     elif checkpoint is not None:
         event, counter = "grew", "grew"
+    elif changed.full and known.is_current(unit.fingerprint):
+        event, counter = "reparsed", "reread"
     else:
         event, counter = "rewritten", "rewritten"
     for _ in range(MAX_ATTEMPTS):

@@ -39,10 +39,13 @@ def sync(
     progress: Progress | None = None,
     *,
     wait: bool = True,
+    full: bool = False,
     max_bytes: int | None = None,
     is_background: bool = False,
 ) -> SyncReport | None:
     """Update archive and index. Return None if another process is syncing and ``wait`` is False.
+
+    With ``full``, every unit is read again, whatever its fingerprint.
 
     While this process waits, ``progress`` reports on the other one. If more than ``max_bytes`` have changed,
     nothing is read, the archive is marked as incomplete and the report is deferred.
@@ -71,6 +74,7 @@ def sync(
                 locked,
                 stores.roots(),
                 step,
+                full=full,
                 index=lambda: stores.index.index,
                 max_bytes=max_bytes,
                 spool=stores.spool_path,
@@ -137,6 +141,7 @@ def read_changes(
     roots: Iterable[tuple[Source, Path]],
     progress: Progress | None = None,
     *,
+    full: bool = False,
     paths: Collection[str] | None = None,
     index: Callable[[], Index] | None = None,
     max_bytes: int | None = None,
@@ -144,10 +149,10 @@ def read_changes(
 ) -> SyncReport:
     """Read every unit that changed since the last sync, and derive the affected sessions.
 
-    With ``paths`` only units at or below them are checked. With an ``index``, large amounts of new messages
-    are indexed while they are read. `indexer.update` indexes the jobs that are still queued afterwards.
-    If more than ``max_bytes`` have changed, nothing is read and the report is deferred. ``spool`` is the
-    folder with the records of hooks.
+    With ``full`` every unit is read, from its start. With ``paths`` only units at or below them are checked.
+    With an ``index``, large amounts of new messages are indexed while they are read. `indexer.update` indexes
+    the jobs that are still queued afterwards. If more than ``max_bytes`` have changed, nothing is read and
+    the report is deferred. ``spool`` is the folder with the records of hooks.
     """
     report = SyncReport()
     last_event_id = archive.last_event_id()
@@ -165,7 +170,7 @@ def read_changes(
             continue
         used.append(source)
         report.roots.append(str(root))
-        found = find_changes(archive, source, root, paths)
+        found = find_changes(archive, source, root, paths, full=full)
         report.units += found.units
         changed += found.changed
         markers += found.change_markers
@@ -198,10 +203,11 @@ def read_changes(
 class ChangedUnit:
     """A unit to read."""
 
-    def __init__(self, source: Source, unit: Unit, known: KnownUnit | None) -> None:
+    def __init__(self, source: Source, unit: Unit, known: KnownUnit | None, *, full: bool = False) -> None:
         self.source = source
         self.unit = unit
         self.known = known  # its state in the archive; None if it is new
+        self.full = full  # read it from its start, changed or not
 
 
 def newest_first(changed: Iterable[ChangedUnit]) -> list[ChangedUnit]:
@@ -227,9 +233,14 @@ class Changes:
 
 
 def find_changes(
-    archive: Archive, source: Source, root: Path, paths: Collection[str] | None = None
+    archive: Archive,
+    source: Source,
+    root: Path,
+    paths: Collection[str] | None = None,
+    *,
+    full: bool = False,
 ) -> Changes:
-    """Return the changes below a root, or only those at the given paths."""
+    """Return the changes below a root, or only those at the given paths. ``full`` returns every unit."""
     units_at = source.units_at(root, paths) if paths is not None and isinstance(source, PathLookup) else None
     if paths is not None and units_at is not None:
         units = list(units_at)
@@ -237,13 +248,17 @@ def find_changes(
         for path in paths:
             checked |= archive.units.below(source.name, root, path)
         return _compare_all(archive, source, units, archive.units.known(source.name, root, checked))
-    if isinstance(source, FolderListing):
+    if isinstance(source, FolderListing) and not full:
         return _compare_folders(archive, source, root, source.folders(root))
-    current = archive.fingerprints.units(source.name, root)
     markers = source.change_markers(root) if isinstance(source, ChangeMarkers) else None
-    if markers is not None and _are_unchanged(markers, current):
-        return Changes(len(current))
-    found = _compare_fingerprints(archive, source, root, source.units(root), current)
+    if full:
+        known = archive.units.known(source.name, root)
+        found = _compare_all(archive, source, source.units(root), known, full=True)
+    else:
+        current = archive.fingerprints.units(source.name, root)
+        if markers is not None and _are_unchanged(markers, current):
+            return Changes(len(current))
+        found = _compare_fingerprints(archive, source, root, source.units(root), current)
     if markers:
         # Unchanged markers skip all other units. They are stored last, after the units they represent.
         paths_last = {unit.path for unit in markers}
@@ -332,7 +347,12 @@ def _compare_fingerprints(
 
 
 def _compare_all(
-    archive: Archive, source: Source, units: Iterable[Unit], known: dict[tuple[str, str], KnownUnit]
+    archive: Archive,
+    source: Source,
+    units: Iterable[Unit],
+    known: dict[tuple[str, str], KnownUnit],
+    *,
+    full: bool = False,
 ) -> Changes:
     """Compare listed units with known ones. Known units that are not listed have vanished."""
     count = 0
@@ -340,8 +360,8 @@ def _compare_all(
     for unit in units:
         count += 1
         before = known.pop((unit.path, unit.key), None)
-        if archive.units.needs_reading(unit, before):
-            changed.append(ChangedUnit(source, unit, before))
+        if archive.units.needs_reading(unit, before, full=full):
+            changed.append(ChangedUnit(source, unit, before, full=full))
         if not unit.fingerprint:  # its content could not be listed
             prefix = f"{unit.path}{os.sep}"
             known = {key: stored for key, stored in known.items() if not key[0].startswith(prefix)}

@@ -46,6 +46,7 @@ class SyncReport:
         self.rewritten = 0
         self.vanished = 0
         self.came_back = 0
+        self.reread = 0  # unchanged, but read again by a full sync
         self.sessions = 0  # updated
         self.hook_events = 0  # records of hooks
         self.problems = 0

@@ -71,8 +71,11 @@ class UnitStore:
         below = self._db.execute(f"{query} > ? and path < ?", [*values, *bounds])
         return {path for (path,) in (*own, *below)}
 
-    def needs_reading(self, unit: Unit, known: KnownUnit | None) -> bool:
-        """Return whether a unit may contain something new that is neither forgotten nor excluded."""
+    def needs_reading(self, unit: Unit, known: KnownUnit | None, *, full: bool = False) -> bool:
+        """Return whether a unit may contain something new that is neither forgotten nor excluded.
+
+        With ``full``, an unchanged fingerprint does not matter.
+        """
         if known is None:
             return not forget.is_forgotten_unit(self._db, unit.path, unit.key)
         if known.excluded_by is not None:
@@ -80,7 +83,7 @@ class UnitStore:
                 return True
             if unit.kind in single_session_kinds():
                 return False
-        return not known.is_current(unit.fingerprint)
+        return full or not known.is_current(unit.fingerprint)
 
     def checkpoint(self, known: KnownUnit) -> Checkpoint | None:
         """Return how far a unit was read; None if part of it was excluded by other patterns than now."""

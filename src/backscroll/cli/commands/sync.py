@@ -24,18 +24,23 @@ MAX_TOOL_CHARS = 160  # of a tool call's parameters or result
 
 @click.command("sync")
 @json_option
+@click.option("--full", is_flag=True, help="Read everything again, also what seems unchanged.")
 @click.option("--stop", is_flag=True, help="Stop the sync that runs in the background.")
 @click.pass_obj
-def sync(setup: Setup, as_json: bool, stop: bool) -> None:
+def sync(setup: Setup, as_json: bool, full: bool, stop: bool) -> None:
     """Read new and changed history into the archive.
 
     Sessions that a tool deletes or overwrites stay in the archive. Prints how many were deleted or
     overwritten in the last 7 days. If a sync is already running in the background, waits for it and shows its
     progress. Exit code 3: some records could not be read.
 
+    Only what changed is read. --full also finds changes that leave no trace in sizes, times and row ids, such
+    as a row of an old Cursor session that was updated in place. It takes longer than the first sync.
+
     \b
     Examples:
       backscroll sync
+      backscroll sync --full
       backscroll sync --stop
     """
     if stop:
@@ -47,7 +52,7 @@ def sync(setup: Setup, as_json: bool, stop: bool) -> None:
             else "No sync is running in the background."
         )
         return
-    sys.exit(run_sync(setup, as_json=as_json))
+    sys.exit(run_sync(setup, as_json=as_json, full=full))
 
 
 @click.command("watch")

@@ -1,12 +1,16 @@
 """Keys of ``cursorDiskKV``: their families, and the sessions and row counts that they alone show.
 
-No value is read, so a database of many GB is fast too. One query skips to the next key family or session.
+No value is read except those of the sessions that were written last, so a database of many GB is fast too.
+One query skips to the next key family or session.
 If the key index is damaged, the keys are copied from the table itself.
 """
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import islice
 from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR, Connection, DatabaseError
 from typing import Any, Literal, NamedTuple
 
@@ -43,6 +47,9 @@ SHARED_FAMILIES = {  # by the prefix of the keys
 }
 SINGLE_KEYS = frozenset({"inlineDiffsData", "composer.composerHeaders.migratedToTable"})
 
+MAX_HASHED_BYTES = 8 * 1024 * 1024  # of values in a listing, which takes 15 ms
+_HASHED_BATCH_ROWS = 100
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEXT_KEY = """
     select key, rowid from cursorDiskKV
@@ -59,7 +66,7 @@ class RowSummary(NamedTuple):
 
     composer_rowid: int = 0  # of the composerData row; 0 if there is none
     bubble_count: int = 0
-    token: str = ""  # changes whenever a row is added, removed or rewritten
+    token: str = ""  # changes whenever a row is added, removed or replaced
     max_rowid: int = 0
 
 
@@ -151,7 +158,7 @@ def find_sessions(connection: Connection) -> dict[str, RowSummary]:
         session_id = _decode_id(owner)
         if session_id in found and key == f"{CHECKPOINT_FAMILY}:{session_id}".encode():
             found[session_id] = found[session_id]._replace(token=f"{found[session_id].token}-{rowid:x}")
-    return _track_pending_blobs(connection, found)
+    return _track_updated_values(connection, _track_pending_blobs(connection, found))
 
 
 def _track_pending_blobs(connection: Connection, found: dict[str, RowSummary]) -> dict[str, RowSummary]:
@@ -165,6 +172,56 @@ def _track_pending_blobs(connection: Connection, found: dict[str, RowSummary]) -
         for (max_rowid,) in readable_rows(connection, "select max(rowid) from cursorDiskKV"):
             found[last_id] = found[last_id]._replace(token=f"{found[last_id].token}+{max_rowid:x}")
     return found
+
+
+def _track_updated_values(connection: Connection, found: dict[str, RowSummary]) -> dict[str, RowSummary]:
+    """Add a hash of the values to the tokens of the sessions that were written last.
+
+    Cursor replaces rows, which gives them a new rowid. An update in place keeps the rowid and is visible in
+    the value only. The hash of the newest session may cover only its newest rows, that of another session
+    covers all rows. When a session drops out of the limit, it is read once more.
+    """
+    room_bytes = MAX_HASHED_BYTES
+    order = sorted(found, key=lambda session_id: (found[session_id].max_rowid, session_id), reverse=True)
+    for position, session_id in enumerate(order):
+        try:
+            digest, size = _hash_values(connection, session_id, found[session_id].composer_rowid, room_bytes)
+        except DatabaseError as error:
+            if not is_damage(error):
+                raise
+            continue
+        room_bytes -= size
+        if room_bytes < 0 and position:
+            break
+        found[session_id] = found[session_id]._replace(token=f"{found[session_id].token}={digest}")
+        if room_bytes <= 0:
+            break
+    return found
+
+
+def _hash_values(
+    connection: Connection, session_id: str, composer_rowid: int, max_bytes: int
+) -> tuple[str, int]:
+    """Return a hash of a session's values, the newest first, and their size.
+
+    Stops after the value that exceeds ``max_bytes``.
+    """
+    rowids = [rowid for _, rowid in rows_with_prefix(connection, f"bubbleId:{session_id}:".encode())]
+    remaining = iter(sorted([*rowids, *([composer_rowid] if composer_rowid else [])], reverse=True))
+    digest, size = blake2b(digest_size=8), 0
+    while size <= max_bytes and (batch := list(islice(remaining, _HASHED_BATCH_ROWS))):
+        for (value,) in connection.execute(
+            "select value from cursorDiskKV where rowid in (select value from json_each(?))"
+            " order by rowid desc",
+            [json.dumps(batch)],
+        ):
+            data = value if isinstance(value, bytes) else repr(value).encode()
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+            size += len(data)
+            if size > max_bytes:
+                break
+    return digest.hexdigest(), size
 
 
 def rows_with_prefix(connection: Connection, prefix: bytes) -> list[tuple[bytes, int]]:

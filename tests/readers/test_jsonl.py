@@ -98,6 +98,57 @@ def test_deep_nesting_is_a_fault_of_its_line_only(scratch: Path) -> None:
     assert after.values == ({"b": 2},)
 
 
+def test_a_value_that_is_nested_too_deeply_is_left_out(scratch: Path) -> None:
+    deep = b'{"type":"user","a":' + b'{"x":[' * 3000 + b'"]"' + b"]}" * 3000 + b',"b":"kept [{"}'
+    for end in (b"\n", b""):  # on a line of its own, or with the next record
+        lines = read(write(scratch, deep + b'\n{"c":3}\n' + deep + end + b'{"d":4}\n'))
+        values = [value for line in lines for value in line.values]
+        assert [value.get("b") for value in values] == ["kept [{", None, "kept [{", None]
+        assert values[-1] == {"d": 4}
+        faults = [line.fault.code for line in lines if line.fault]
+        assert faults == ["nested-too-deeply"] * 2
+
+
+def test_a_value_that_is_nested_too_deeply_is_left_out_of_a_last_line_without_newline(scratch: Path) -> None:
+    (line,) = read(write(scratch, b'{"a":1,"b":' + b"[" * 5000 + b"]" * 5000 + b"}"))
+    assert line.values[0]["a"] == 1
+    assert line.fault is not None
+    assert (line.fault.code, line.is_final) == ("nested-too-deeply", True)
+
+
+@pytest.mark.parametrize("rest", [b"", b'{"c":', b'{"c":{"type":"x"}', b"\0\0"])
+def test_records_at_the_start_of_a_last_line_without_newline_are_read(scratch: Path, rest: bytes) -> None:
+    start = b'{"type":"user","a":1}{"type":"user","b":2}'
+    first, *others = read(write(scratch, start + rest), starts=RECORD_START)
+    assert first.values == ({"type": "user", "a": 1}, {"type": "user", "b": 2})
+    assert (first.fault, first.is_final) == (None, True)
+    assert [(line.values, line.fault and line.fault.code, line.is_final) for line in others] == (
+        [((), "truncated-line", False)] if rest.startswith(b"{") else []
+    )
+    assert sum(line.size for line in (first, *others)) == len(start + rest)
+
+
+def test_the_rest_of_a_last_line_is_read_when_it_is_complete(scratch: Path) -> None:
+    data = b'{"a":1}{"b":2}{"c":'
+    first, _ = read(write(scratch, data))
+    write(scratch, data + b'3}\n{"d":4}\n')
+    rest = read(scratch, offset=first.offset + first.size, line=first.number)
+    assert [(line.number, line.values) for line in rest] == [(1, ({"c": 3},)), (2, ({"d": 4},))]
+
+
+def test_part_of_a_truncated_record_is_not_a_record(scratch: Path) -> None:
+    (line,) = read(write(scratch, b'{"a":{"type":"user","b":1},'), starts=RECORD_START)
+    assert line.values == ()
+    assert line.fault is not None
+    assert line.fault.code == "truncated-line"
+
+
+def test_many_quotes_in_a_truncated_string_take_linear_time(scratch: Path) -> None:
+    data = b"[" * 300 + b'{"a":"' + rb"\"" * 100_000
+    (line,) = read(write(scratch, data))
+    assert line.fault is not None
+
+
 def test_a_line_over_the_size_limit_keeps_its_first_fields(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from backscroll.model.message import Origin
 PROBLEM_CODES = {
     "truncated-line": "The last line of a file is incomplete: the tool is still writing, or it crashed.",
     "line-too-large": "A line is too large to decode; only its first fields were read.",
+    "nested-too-deeply": "A value has too many nested levels; it is left out.",
     "not-json": "Text that should be JSON is not JSON.",
     "unexpected-shape": "The JSON or protobuf data, the table or the list has another shape than expected.",
     "unknown-type": "The type of a record, its role, key family or table is not known.",

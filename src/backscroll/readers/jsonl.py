@@ -8,6 +8,7 @@ decoded, the fault.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -27,6 +28,11 @@ CHUNK_BYTES = 1024 * 1024
 _NEWLINE = ord("\n")
 _SCALAR = re.compile(rb'\s*"(\w+)"\s*:\s*("(?:[^"\\]|\\.){0,4096}"|true|false|null|-?\d{1,18})\s*,')
 _ANY_OBJECT = re.compile(r'\{"')
+_TRUNCATED = Fault("truncated-line", "cut off at the end of the file")
+_TOO_DEEP = Fault(
+    "nested-too-deeply",
+    f"a value below {lenient_json.MAX_DEPTH} nested levels was left out; the rest was read",
+)
 
 
 class Line(msgspec.Struct, Generic[T], gc=False):
@@ -72,7 +78,8 @@ def lines(
 
     ``starts`` matches the possible start of a record within a damaged line. ``is_record`` distinguishes a
     record found there from a part of the damaged one. A last line without a newline has ``is_complete``
-    False. If it is not exactly one object, it has a fault and no values.
+    False. If it is incomplete, the objects at its start are returned as a complete line of their own, and the
+    rest has a fault and no values.
     """
     decode = decoder.decode
     end = max(end, offset)
@@ -98,8 +105,11 @@ def lines(
                 found = salvage(raw, decoder, starts, is_record)
                 found.number, found.offset, found.is_complete = line, offset, complete
                 if not complete and (found.fault is not None or len(found.values) > 1):
-                    found.values, found.parts = (), ()
-                    found.fault = Fault("truncated-line", "cut off at the end of the file")
+                    for part in _split_last_line(raw, decoder, starts):
+                        part.number, part.offset = line, offset
+                        offset += part.size
+                        yield part
+                    continue
             yield found
             offset += size
 
@@ -124,7 +134,8 @@ def salvage(
     is_record: IsRecord | None = None,
 ) -> Line[T]:
     """Decode the objects on an irregular line, with the fault of the rest."""
-    text = lenient_json.clean_text(raw)
+    whole_text = lenient_json.clean_text(raw)
+    text = lenient_json.limit_depth(whole_text)
     values: list[T] = []
     parts: list[bytes] = []
     lost = 0
@@ -132,7 +143,7 @@ def salvage(
     fault: Fault | None = None
     try:
         for start, end, value in lenient_json.scan(text, starts):
-            gap = start - at
+            gap = len(text[at:start].strip())
             if isinstance(value, dict) and (not (lost or gap) or is_record is None or is_record(value)):
                 lost += gap
                 part = msgspec.json.encode(value)
@@ -146,6 +157,8 @@ def salvage(
     except lenient_json.FAILURES as error:
         fault = Fault("damaged-record", f"cannot be decoded: {_describe(error)}")
     lost += len(text[at:].strip())
+    if fault is None and values and not lost and text != whole_text:
+        fault = _TOO_DEEP
     if fault is None and lost:
         fault = (
             Fault("damaged-record", f"{pluralize(lost, 'character')} around the record cannot be decoded")
@@ -153,6 +166,36 @@ def salvage(
             else Fault("not-json", "is not JSON")
         )
     return Line(0, 0, len(raw), raw, tuple(values), fault, True, tuple(parts))
+
+
+def _split_last_line(
+    raw: bytes, decoder: msgspec.json.Decoder[T], starts: re.Pattern[str]
+) -> Iterator[Line[T]]:
+    """Yield the objects at the start of a last line without newline as a line, then the rest of the line.
+
+    After the first gap nothing is decoded: it may be inside an object that is still being written.
+    """
+    whole_text = lenient_json.clean_text(raw)
+    text = lenient_json.limit_depth(whole_text)
+    values: list[T] = []
+    parts: list[bytes] = []
+    at = 0
+    with suppress(*lenient_json.FAILURES):
+        for start, end, value in lenient_json.scan(text, starts):
+            if text[at:start].strip() or not isinstance(value, dict):
+                break
+            part = msgspec.json.encode(value)
+            values.append(decoder.decode(part))
+            parts.append(part)
+            at = end
+    rest = text[at:].strip()
+    size = raw.rfind(rest.encode()) if rest else len(raw)
+    if values and size > 0:
+        fault = _TOO_DEEP if text != whole_text else None
+        yield Line(0, 0, size, raw[:size], tuple(values), fault, True, tuple(parts))
+        raw = raw[size:]
+    if raw:
+        yield Line(0, 0, len(raw), raw, (), _TRUNCATED, False)
 
 
 def _describe(error: BaseException) -> str:

@@ -16,12 +16,15 @@ import msgspec
 # Exceptions that decoding can raise.
 FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 
+MAX_DEPTH = 200  # nested levels of a document; decoding takes two frames per level of 1,000
+TOO_DEEP = "[nested too deeply]"  # replaces what is nested deeper
 MAX_ATTEMPTS = 1000  # start positions tried in one damaged text
 MAX_TEXT_DEPTH = 24  # nested levels that are searched for text
 MAX_WORD_CHARS = 200  # longer strings without white space are data
 MIN_IMAGE_CHARS = 32
 MAX_IMAGE_DEPTH = 40  # nested levels that are searched for images
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 # Fields without text.
@@ -89,6 +92,26 @@ def scan(text: str, starts: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
             continue
         yield at, end, repaired
         at = end
+
+
+def limit_depth(text: str) -> str:
+    """Replace what is nested deeper than `MAX_DEPTH` levels by `TOO_DEEP`. A value without an end stays."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return text
+    kept: list[str] = []
+    depth = at = start = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        match found[0]:
+            case "[" | "{":
+                depth += 1
+                if depth == MAX_DEPTH + 1:
+                    start = found.start()
+            case "]" | "}":
+                if depth == MAX_DEPTH + 1:
+                    kept += [text[at:start], f'"{TOO_DEEP}"']
+                    at = found.end()
+                depth = max(0, depth - 1)
+    return "".join([*kept, text[at:]])
 
 
 def clean_text(data: bytes) -> str:

@@ -36,6 +36,20 @@ def test_a_truncated_line_yields_its_message_once_when_it_is_complete(tmp_path: 
         assert outline(parsed) == outline(whole)
 
 
+def test_joined_records_of_a_last_line_without_newline_are_read_once(tmp_path: Path) -> None:
+    session = Transcript().user("hello").assistant("Noon.").user("thanks")
+    path = session.write(tmp_path)
+    first, second, third = path.read_bytes().splitlines()
+    path.write_bytes(first + second + third[:40])
+    content = read_file(path)
+    assert [m.content for m in content.sessions[0].messages] == ["hello", "Noon."]
+    assert [problem.code for problem in content.problems] == ["truncated-line"]
+    path.write_bytes(first + second + third + b"\n")
+    (whole,) = read_file(path).sessions
+    (parsed,) = read_in_two_steps(path, len(first + second) + 40).sessions
+    assert outline(parsed) == outline(whole)
+
+
 def test_a_truncated_call_yields_nothing(tmp_path: Path) -> None:
     session = Transcript().user("go").run(tool_calls.bash("ls", "a b")).assistant("Two files.")
     path = session.write(tmp_path)

@@ -220,7 +220,7 @@ def test_an_unreadable_bubble_is_a_problem_and_a_missing_message(tmp_path: Path)
         ("{oops}", "not-json", "is not JSON: it is invalid at character 2"),
         ('{"composerId": "cut', "not-json", "is not JSON: it ends too early"),
         ('{"composerId": ', "not-json", "is not JSON: it ends too early"),
-        ("[" * 100_000, "not-json", "is nested too deeply"),
+        ("[" * 100_000, "nested-too-deeply", "is nested too deeply"),
         ("[]", "unexpected-shape", "is a list instead of an object"),
         ("12", "unexpected-shape", "is a number instead of an object"),
         ("true", "unexpected-shape", "is true or false instead of an object"),

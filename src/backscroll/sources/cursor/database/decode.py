@@ -59,7 +59,8 @@ def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         found = _KINDS.get(type(value), "a number")
         raise UndecodableError(f"is {found} instead of {expected}", "unexpected-shape") from error
     except lenient_json.FAILURES as error:
-        raise UndecodableError(_describe_error(error)) from error
+        code = "nested-too-deeply" if isinstance(error, RecursionError) else "not-json"
+        raise UndecodableError(_describe_error(error), code) from error
 
 
 def _load_nested(data: bytes) -> Any:

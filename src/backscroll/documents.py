@@ -5,7 +5,7 @@
     schemas          JSON Schema of documents
 
 Names, order and formats of documents are a public contract: only additions are allowed. The filters of
-sessions are declared in `filters`: a list at a terminal needs no document.
+sessions are in `filters`: a list at a terminal needs no document.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,9 @@
-"""The filters of sessions, as declared by `Filter`. Options, parameters and the query syntax follow."""
+"""Options, parameters and names in the query syntax, derived from `Filter`. A new filter needs no line here.
+
+A filter of sessions is a field of `Filter` in ``model/session.py``, with its SQL in `where_clause` of
+``archive/query/sessions.py``. A filter of messages, such as ``role:``, is a name in ``index/query.py`` and a
+tag that ``index/documents.py`` writes.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

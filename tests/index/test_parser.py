@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll.index.query import FILTER_NAMES, Clause, Filter, Not, Phrase, Query, Word, parse
+from backscroll.index.query import FILTER_NAMES, Clause, MessageFilter, Not, Phrase, Query, Word, parse
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 
@@ -17,11 +17,11 @@ def clauses(text: str) -> tuple[Clause, ...]:
     return parse(text, now=NOW).clauses
 
 
-def one(*terms: Word | Phrase | Filter | Not) -> Clause:
+def one(*terms: Word | Phrase | MessageFilter | Not) -> Clause:
     return Clause(terms)
 
 
-def none(*terms: Word | Phrase | Filter) -> Clause:
+def none(*terms: Word | Phrase | MessageFilter) -> Clause:
     return Clause(terms, is_negated=True)
 
 
@@ -42,7 +42,7 @@ def test_a_minus_excludes_a_term() -> None:
         one(Word("a")),
         none(Word("b")),
         none(Phrase("c d")),
-        none(Filter("role", "tool")),
+        none(MessageFilter("role", "tool")),
     )
 
 
@@ -56,7 +56,7 @@ def test_a_query_may_consist_of_excluded_words() -> None:
 
 
 def test_a_query_may_consist_of_an_excluded_filter() -> None:
-    assert clauses("-role:tool") == (none(Filter("role", "tool")),)
+    assert clauses("-role:tool") == (none(MessageFilter("role", "tool")),)
 
 
 def test_or_makes_alternatives() -> None:
@@ -86,7 +86,7 @@ def test_and_and_not_are_operators(text: str, same: str) -> None:
 
 def test_an_alternative_can_be_excluded() -> None:
     assert clauses("a OR NOT b OR c") == (one(Word("a"), Not((Word("b"),)), Word("c")),)
-    assert clauses("-a OR -role:tool") == (one(Not((Word("a"),)), Not((Filter("role", "tool"),))),)
+    assert clauses("-a OR -role:tool") == (one(Not((Word("a"),)), Not((MessageFilter("role", "tool"),))),)
 
 
 @pytest.mark.parametrize(
@@ -118,24 +118,26 @@ def test_a_star_makes_a_prefix() -> None:
 
 def test_names_with_a_colon_are_filters() -> None:
     assert clauses('source:cursor workspace:"my project" tool:Bash model:opus file:a/b.py branch:main') == (
-        one(Filter("file", "a/b.py")),
-        one(Filter("source", "cursor")),
-        one(Filter("workspace", "my project")),
-        one(Filter("tool", "Bash")),
-        one(Filter("model", "opus")),
-        one(Filter("branch", "main")),
+        one(MessageFilter("file", "a/b.py")),
+        one(MessageFilter("source", "cursor")),
+        one(MessageFilter("workspace", "my project")),
+        one(MessageFilter("tool", "Bash")),
+        one(MessageFilter("model", "opus")),
+        one(MessageFilter("branch", "main")),
     )
 
 
 def test_values_that_exclude_each_other_are_alternatives() -> None:
-    assert clauses("role:user role:Assistant") == (one(Filter("role", "user"), Filter("role", "assistant")),)
+    assert clauses("role:user role:Assistant") == (
+        one(MessageFilter("role", "user"), MessageFilter("role", "assistant")),
+    )
 
 
 def test_states_are_filters() -> None:
     assert clauses("is:error is:edit has:thinking") == (
-        one(Filter("is", "error")),
-        one(Filter("is", "edit")),
-        one(Filter("has", "thinking")),
+        one(MessageFilter("is", "error")),
+        one(MessageFilter("is", "edit")),
+        one(MessageFilter("has", "thinking")),
     )
 
 
@@ -208,10 +210,10 @@ def test_a_date_has_the_utc_offset_of_that_date(text: str, since: int, until: in
 
 def test_filters_can_be_added() -> None:
     query = parse("redis since:2026-10", now=NOW).with_filters(
-        Filter("source", "cursor"), since=NOW - timedelta(days=400), until=NOW
+        MessageFilter("source", "cursor"), since=NOW - timedelta(days=400), until=NOW
     )
     assert query == Query(
-        (one(Word("redis")), one(Filter("source", "cursor"))),
+        (one(Word("redis")), one(MessageFilter("source", "cursor"))),
         since=day("2026-10-01"),
         until=int(NOW.timestamp() * 1000),
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
 from backscroll.index.pattern import Pattern, exact, regex, required_literals
-from backscroll.index.query import Filter, Query
+from backscroll.index.query import MessageFilter, Query
 from backscroll.index.store import Index
 from tests.index.documents import DAY, NOON, message, write
 
@@ -161,7 +161,7 @@ def test_candidates_are_newest_first_and_can_be_filtered(index: Index) -> None:
         index,
         (message("some words", n, at=NOON - n * DAY, role="tool" if n % 2 else "user") for n in range(6)),
     )
-    filtered = Query().with_filters(Filter("role", "tool"))
+    filtered = Query().with_filters(MessageFilter("role", "tool"))
     assert candidates(index, exact("me wor")) == [0, 1, 2, 3, 4, 5]
     assert candidates(index, exact("me wor"), filtered) == [1, 3, 5]
     assert candidates(index, exact("e"), filtered) == [1, 3, 5]

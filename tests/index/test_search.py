@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.query import Filter, parse
+from backscroll.index.query import MessageFilter, parse
 from backscroll.index.store import Index
 from backscroll.model.workspace import workspace_hash
 from tests.index.documents import DAY, NOON, found, message, write
@@ -259,7 +259,7 @@ def test_scripts_without_spaces_are_found_by_any_part(index: Index, words: str) 
 
 def test_an_added_filter_does_not_replace_one_in_the_query(index: Index) -> None:
     write(index, [message("x", 1, role="tool"), message("x", 2)])
-    query = parse("role:tool").with_filters(Filter("role", "user"))
+    query = parse("role:tool").with_filters(MessageFilter("role", "user"))
     assert index.search(query, limit=5).total == 0
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from backscroll.cli.startup import Setup
     from backscroll.history.history import History
     from backscroll.model.problem import Problem
-    from backscroll.model.sync import EventLog, Retention, SyncReport
+    from backscroll.model.retention import Retention
+    from backscroll.model.sync import EventLog, SyncReport
 
 
 SERVED_NICENESS = 10  # while the web app serves the archive

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from backscroll.model.copies import RemainingCopy
     from backscroll.model.export import Format
     from backscroll.model.mcp_client import McpClient
+    from backscroll.model.retention import Retention
     from backscroll.model.search import (
         FilterItem,
         InvalidFilter,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
         SessionSummary,
         SortKey,
     )
-    from backscroll.model.sync import EventLog, Progress, Retention, SyncReport
+    from backscroll.model.sync import EventLog, Progress, SyncReport
     from backscroll.model.transfer import (
         MigrateResult,
         Mode,

@@ -10,7 +10,7 @@
     pattern.py     substrings and regular expressions
     compile.py     queries and patterns as Tantivy queries
     searcher.py    search in one commit of the index; number of messages and sessions that match
-    ranking.py     order, grouping by session, paging
+    ranking.py     weights of fields (prose: prompts, answers and notes), order, grouping by session, paging
     highlights.py  query words in the text of a hit, and the line to show
 
 The index stores no message text and is derived from the archive: `Index.rebuild` discards it at any time.

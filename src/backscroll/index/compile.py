@@ -19,7 +19,17 @@ from backscroll.index.languages import (
     weighted_pairs,
 )
 from backscroll.index.pattern import Alternatives
-from backscroll.index.query import Clause, Filter, Not, Phrase, Query, SessionIds, Term, Word, is_common_word
+from backscroll.index.query import (
+    Clause,
+    MessageFilter,
+    Not,
+    Phrase,
+    Query,
+    SessionIds,
+    Term,
+    Word,
+    is_common_word,
+)
 from backscroll.index.ranking import (
     COMMON_WORD_WEIGHT,
     FIELD_WEIGHTS,
@@ -290,7 +300,7 @@ def _has_score(term: Term) -> bool:
 def _compile_term(term: Term) -> tantivy.Query:
     """Compile one term. A term without indexable tokens, like a word of 1,000 letters, matches nothing."""
     match term:
-        case Filter():
+        case MessageFilter():
             return compile_filter(term)
         case SessionIds(ids, is_negated):
             return _all_except(in_sessions(ids)) if is_negated else in_sessions(ids)
@@ -329,7 +339,7 @@ def _in_text_fields(tokens: list[str], *, is_prefix: bool, with_subwords: bool) 
     return any_of(queries)
 
 
-def compile_filter(filter: Filter) -> tantivy.Query:
+def compile_filter(filter: MessageFilter) -> tantivy.Query:
     """Match messages with an attribute."""
     name, value = filter.name, filter.value
     if name == "file":

@@ -18,7 +18,7 @@ from backscroll.index.analysis import (
     to_nfc,
 )
 from backscroll.index.languages import ENGLISH, inflections
-from backscroll.index.query import Filter, Phrase, Query, Word
+from backscroll.index.query import MessageFilter, Phrase, Query, Word
 
 _MAX_SPANS_PER_WORD = 2000
 _LAST_NON_COMBINING = "\u02ff"  # the last character before all combining marks
@@ -166,7 +166,7 @@ def _text_terms(query: Query) -> Iterable[Word | Phrase]:
         for term in clause.any_of:
             if isinstance(term, Word | Phrase):
                 yield term
-            elif isinstance(term, Filter) and term.name == "file":
+            elif isinstance(term, MessageFilter) and term.name == "file":
                 yield Phrase(term.value.rstrip("*"), is_prefix=term.value.endswith("*"))
 
 

@@ -65,8 +65,11 @@ class Phrase(Struct, frozen=True, tag=True):
     is_prefix: bool = False
 
 
-class Filter(Struct, frozen=True, tag=True):
-    """An attribute of a message. The value may contain ``*``, except for files, which match by any part."""
+class MessageFilter(Struct, frozen=True, tag=True):
+    """A filter by an attribute of messages, such as ``role:user``.
+
+    The value may contain ``*``, except for files, which match by any part.
+    """
 
     name: str
     value: str
@@ -79,7 +82,7 @@ class SessionIds(Struct, frozen=True, tag=True):
     is_negated: bool = False
 
 
-PlainTerm = Word | Phrase | Filter | SessionIds
+PlainTerm = Word | Phrase | MessageFilter | SessionIds
 
 
 class Not(Struct, frozen=True, tag=True):
@@ -147,7 +150,7 @@ class Query(Struct, frozen=True):
         )
 
     def with_filters(
-        self, *filters: Filter, since: datetime | None = None, until: datetime | None = None
+        self, *filters: MessageFilter, since: datetime | None = None, until: datetime | None = None
     ) -> "Query":
         """Return the query with additional filters."""
         added = tuple(Clause((filter,)) for filter in filters)
@@ -163,11 +166,11 @@ class Query(Struct, frozen=True):
         return replace(self, clauses=(*self.clauses, Clause((SessionIds(frozenset(sessions)),))))
 
 
-def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[PlainTerm] | None]) -> Query:
+def replace_filters(query: Query, look_up: Callable[[MessageFilter], Sequence[PlainTerm] | None]) -> Query:
     """Return the query with each filter replaced by the terms that ``look_up`` returns, if any."""
 
     def replaced(term: PlainTerm) -> Sequence[PlainTerm]:
-        replacement = look_up(term) if isinstance(term, Filter) else None
+        replacement = look_up(term) if isinstance(term, MessageFilter) else None
         return (term,) if replacement is None else replacement
 
     def alternatives(term: Term) -> Sequence[Term]:
@@ -303,7 +306,7 @@ def _term(item: dict[str, str | None]) -> PlainTerm | None:
     return Word(value.rstrip("*"), is_prefix=value.endswith("*") and value.rstrip("*")[-1:].isalnum())
 
 
-def _filter(name: str, value: str) -> Filter | None:
+def _filter(name: str, value: str) -> MessageFilter | None:
     """Return a filter if its value is allowed. Filters without fixed values accept any text."""
     value = value.strip()
     allowed = _ALLOWED_VALUES.get(name)
@@ -311,14 +314,14 @@ def _filter(name: str, value: str) -> Filter | None:
         value = value.lower()
     if not value.strip("*") or (allowed is not None and value not in allowed) or name in ("since", "until"):
         return None
-    return Filter(name, value)
+    return MessageFilter(name, value)
 
 
 def _merge_filters(clauses: list[Clause]) -> Iterator[Clause]:
     """Merge filters that exclude each other: ``role:user role:tool`` means either."""
     groups: dict[str, list[Term]] = {}
     for clause in clauses:
-        names = {term.name if isinstance(term, Filter) else "" for term in clause.any_of}
+        names = {term.name if isinstance(term, MessageFilter) else "" for term in clause.any_of}
         name = names.pop()
         if not clause.is_negated and not names and name in _SINGLE_VALUED:
             groups.setdefault(name, []).extend(clause.any_of)

@@ -29,7 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.index.compile import CompiledQuery, QueryPart, Synonyms, all_of, compile_filter, in_sessions
-from backscroll.index.query import Filter, Query
+from backscroll.index.query import MessageFilter, Query
 from backscroll.index.ranking import (
     DAY_MS,
     RERANKED_SESSIONS,
@@ -524,7 +524,7 @@ class FacetCounter:
         buckets = count_by_session(self._searcher, self._compiled(query))
         return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
 
-    def with_filter(self, query: Query, filter_: Filter) -> int:
+    def with_filter(self, query: Query, filter_: MessageFilter) -> int:
         """Return the number of messages that also pass a filter."""
         return count_messages(self._searcher, all_of([self._compiled(query), compile_filter(filter_)]))
 

@@ -8,7 +8,8 @@
     workspace   folders that sessions belong to
     search      search results, and the text by which a message is found
     statistics  counts, tokens and costs
-    sync        results of a sync
+    sync        results of a sync, events of sessions
+    retention   sessions that a tool will delete; the days of the warning
     export      formats of an export, and the secrets that redaction finds
     resume      how to resume a session in its own tool
     backup      backups: content, manifest, validation and results
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from backscroll.model.commit import *
     from backscroll.model.message import *
     from backscroll.model.problem import *
+    from backscroll.model.retention import *
     from backscroll.model.search import *
     from backscroll.model.session import *
     from backscroll.model.store import *
@@ -125,8 +127,8 @@ __all__ = [
 
 # In the order of a search: a list needs names of the first two only.
 _MODULES = (
-    "message", "session", "search", "workspace", "problem", "sync", "store", "stream", "commit", "backup",
-    "change", "transfer",
+    "message", "session", "search", "workspace", "problem", "sync", "retention", "store", "stream", "commit",
+    "backup", "change", "transfer",
 )  # fmt: skip
 
 

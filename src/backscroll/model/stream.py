@@ -165,7 +165,12 @@ class CopiedLines(Struct, frozen=True, gc=False):
 
 
 class Closing(Struct, frozen=True, kw_only=True):
-    """Facts about a session, known at the end of its unit."""
+    """Facts about a session, known at the end of its unit.
+
+    A stored fact takes this way: a field here, or a key of ``metadata``; `merged_closing` in
+    ``archive/derive/fragments.py`` chooses between fragments; ``archive/derive/session_rows.py`` writes its
+    column, which a migration adds; ``archive/query/sessions.py`` reads it into `SessionSummary`.
+    """
 
     title: str | None = None
     title_source: str | None = None

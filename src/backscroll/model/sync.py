@@ -1,4 +1,4 @@
-"""Results of a sync: report and status, events of sessions, what the tools will delete.
+"""Results of a sync: report and status, events of sessions.
 
 No structs: a sync without changes does not load msgspec.
 """
@@ -59,20 +59,6 @@ class SyncReport:
     @property
     def changed(self) -> int:
         return self.new + self.grew + self.rewritten + self.came_back
-
-
-WARNING_DAYS = 7  # before a tool deletes a session
-
-
-class Retention(NamedTuple):
-    """Sessions that a tool is about to delete, and the settings change that prevents it."""
-
-    days: int  # of inactivity until deletion
-    is_default: bool  # not set by the user
-    settings: str  # path of the settings file
-    expiring: tuple[str, ...]  # sessions that are deleted within `WARNING_DAYS`
-    diff: str  # a settings change that keeps them; empty if unknown
-    trouble: str | None = None  # why the settings file could not be parsed
 
 
 EventCode = Literal["vanished", "overwritten", "came_back"]

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from backscroll.model.dates import iso
-from backscroll.model.sync import WARNING_DAYS, EventCode, EventLog, Retention
+from backscroll.model.retention import WARNING_DAYS, Retention
+from backscroll.model.sync import EventCode, EventLog
 from backscroll.model.text import pluralize, sanitize
 
 

@@ -16,7 +16,7 @@ from backscroll.archive.archive import Archive
 from backscroll.archive.query.messages import MessageInSession, MessageKey
 from backscroll.archive.storage.codec import to_milliseconds
 from backscroll.index.pattern import Pattern, exact, regex, required_literals
-from backscroll.index.query import Filter, Query
+from backscroll.index.query import MessageFilter, Query
 from backscroll.index.ranking import Hit
 from backscroll.index.store import Index
 from backscroll.model.message import ANNOTATIONS_POSITION
@@ -243,7 +243,7 @@ class PatternCounter:
         """Return the number of messages by session id."""
         return Counter(match.session for match in self._matching(query))
 
-    def with_filter(self, query: Query, filter_: Filter) -> int:
+    def with_filter(self, query: Query, filter_: MessageFilter) -> int:
         """Return the number of messages that also pass a filter for a role, kind or model."""
         return sum(_passes(match, filter_) for match in self._matching(query))
 
@@ -299,7 +299,7 @@ def _attributes(found: FoundMessage) -> _Match:
     )
 
 
-def _passes(match: _Match, filter_: Filter) -> bool:
+def _passes(match: _Match, filter_: MessageFilter) -> bool:
     match filter_.name, filter_.value:
         case "role", role:
             return match.role == role

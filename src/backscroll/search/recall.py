@@ -22,7 +22,7 @@ from backscroll.documents import to_document
 from backscroll.errors import UsageError
 from backscroll.index.highlights import find_spans, make_snippet
 from backscroll.index.languages import detect_language, inflections
-from backscroll.index.query import Clause, Filter, Query, Word
+from backscroll.index.query import Clause, MessageFilter, Query, Word
 from backscroll.index.store import Index
 from backscroll.model.message import ANNOTATIONS_POSITION, Message, Role
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult
@@ -49,7 +49,7 @@ _PROSE_POSITIONS = 4  # per session
 _MIN_RELATIVE_SCORE = 0.1  # of the best session
 _MIN_SIGNIFICANT_WORDS = 3  # words that do not occur together by chance
 _PUNCTUATION = "¿?¡!.,;:'\"`()[]{}<>*“”„‘’«»"
-_PROSE = Clause((Filter("role", "user"), Filter("role", "assistant")))
+_PROSE = Clause((MessageFilter("role", "user"), MessageFilter("role", "assistant")))
 _MAX_EXCERPTS = 2  # per session
 _MAX_TEXT_CHARS = 6000  # before truncation to the token budget
 _MAX_WHOLE_CHARS = 1500  # longer texts are reduced to the lines around the match
@@ -183,7 +183,7 @@ def _find_candidates(
     all_clauses = tuple(Clause((Word(word),)) for word in words)
     query = index.with_language(Query(all_clauses, language=detect_language(list(map(str.lower, words)))))
     clauses = query.content_words
-    filters = [Filter("workspace", workspace)] if workspace else []
+    filters = [MessageFilter("workspace", workspace)] if workspace else []
     query = resolve_filters(archive, query.with_filters(*filters))
     report = progress or (lambda done, total: None)
     report(0, _STEPS)

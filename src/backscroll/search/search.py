@@ -36,7 +36,7 @@ from backscroll.index.query import (
     FILTER_NAMES,
     SESSION_FILTERS,
     Clause,
-    Filter,
+    MessageFilter,
     Not,
     PlainTerm,
     Query,
@@ -131,7 +131,7 @@ class Search:
             archive.sessions.workspace_hashes(workspace)  # raises WorkspaceNotFoundError if it is ambiguous
         query = _parse(request.query, request.pattern, request.filter_query)
         conditions = [
-            Filter(name, value)
+            MessageFilter(name, value)
             for name, values in request.filters.items()
             for value in ([values] if isinstance(values, str) else values)
         ]
@@ -231,10 +231,10 @@ def _check_words(query: str, parsed: Query) -> None:
 def resolve_filters(archive: Archive, query: Query) -> Query:
     """Replace filters that only the archive can evaluate, like ``workspace:``, ``tag:`` and ``is:gone``."""
 
-    def look_up(filter: Filter) -> Sequence[PlainTerm] | None:
+    def look_up(filter: MessageFilter) -> Sequence[PlainTerm] | None:
         if filter.name == "workspace":
             hashes = archive.sessions.workspace_hashes(filter.value, is_strict=False)
-            return [Filter("workspace", workspace_hash) for workspace_hash in hashes] or None
+            return [MessageFilter("workspace", workspace_hash) for workspace_hash in hashes] or None
         by_archive = SESSION_FILTERS.get(f"{filter.name}:{filter.value}") or SESSION_FILTERS.get(filter.name)
         if by_archive is None:
             return None
@@ -480,14 +480,14 @@ def _without_filter(query: Query, name: str) -> Query:
 
     def is_other(clause: Clause) -> bool:
         return clause.is_negated or not all(
-            isinstance(term, Filter) and term.name == name for term in clause.any_of
+            isinstance(term, MessageFilter) and term.name == name for term in clause.any_of
         )
 
     return replace(query, clauses=tuple(filter(is_other, query.clauses)))
 
 
 def _filtered(counter: _Counter, query: Query, name: str, values: Iterable[str]) -> tuple[FacetValue, ...]:
-    return _ranked((value, value, counter.with_filter(query, Filter(name, value))) for value in values)
+    return _ranked((value, value, counter.with_filter(query, MessageFilter(name, value))) for value in values)
 
 
 def _workspaces(archive: Archive, counts: Counter[str]) -> tuple[FacetValue, ...]:

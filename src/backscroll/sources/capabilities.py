@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from backscroll.model.commit import TrackedCode
     from backscroll.model.hook import HookEvent, HookFile
     from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.retention import Retention
     from backscroll.model.stream import Item, RawRow
-    from backscroll.model.sync import Retention
     from backscroll.model.transfer import ArchivedSession, BlockingProcess, SessionPlan, StoredSession
     from backscroll.model.workspace import PathMaps, Workspace
 
@@ -57,7 +57,7 @@ class RetentionPolicy(Protocol):
     def retention(
         self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
     ) -> Retention | None:
-        """Return the sessions that the tool deletes within a week; None if there are none.
+        """Return the sessions that the tool deletes within `WARNING_DAYS`; None if there are none.
 
         ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
         one are listed.

@@ -1,4 +1,7 @@
-"""The routes of the web app. To add a page, add its handler in `pages` and a line here.
+"""The routes of the web app.
+
+A page is a handler in ``pages/``, a file in ``templates/`` and a line here; ``templates/base.html`` has the
+navigation, ``static/palette.js`` the pages of the command palette.
 
 A page is made by a worker thread, which passes the history that the browser has chosen.
 """

@@ -18,7 +18,8 @@ from starlette.responses import HTMLResponse, Response
 
 from backscroll.history.history import History
 from backscroll.model.dates import iso
-from backscroll.model.sync import WARNING_DAYS, SyncStatus
+from backscroll.model.retention import WARNING_DAYS
+from backscroll.model.sync import SyncStatus
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import (
     compact_number,

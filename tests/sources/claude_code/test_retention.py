@@ -12,7 +12,7 @@ import pytest
 
 from backscroll.config import Machine
 from backscroll.history.history import History
-from backscroll.model.sync import Retention
+from backscroll.model.retention import Retention
 from backscroll.render.sync import retention_lines
 from backscroll.sources.claude_code import retention as retention_module
 from backscroll.sources.claude_code.retention import retention

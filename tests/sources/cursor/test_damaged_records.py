@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.cursor.database import record_types
+from backscroll.sources.cursor.database import records
 from backscroll.testing import cursor
 from tests.builders.cursor import damage as cursor_damage
 from tests.sources.cursor.reading import contents, message_content, read_sessions, read_units
@@ -86,7 +86,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> DamageableHistory:
     return DamageableHistory(tmp_path_factory.mktemp("history"))
 
 
-@given(name=st.sampled_from(field_names(record_types.Bubble)), value=JSON_VALUES)
+@given(name=st.sampled_from(field_names(records.Bubble)), value=JSON_VALUES)
 def test_any_value_in_a_field_of_a_bubble_loses_no_other_bubble(
     history: DamageableHistory, name: str, value: Any
 ) -> None:
@@ -97,7 +97,7 @@ def test_any_value_in_a_field_of_a_bubble_loses_no_other_bubble(
     assert found[-1] == ("user", "after")
 
 
-@given(name=st.sampled_from(field_names(record_types.Composer)), value=JSON_VALUES)
+@given(name=st.sampled_from(field_names(records.Composer)), value=JSON_VALUES)
 def test_any_value_in_a_field_of_a_session_loses_no_message(
     history: DamageableHistory, name: str, value: Any
 ) -> None:
@@ -168,7 +168,7 @@ def test_arbitrary_bytes_in_a_row_lose_no_other_row(history: DamageableHistory, 
         assert ("user", "after") in history.read_with(key, data)
 
 
-@given(name=st.sampled_from(field_names(record_types.ComposerHeader)), value=JSON_VALUES)
+@given(name=st.sampled_from(field_names(records.ComposerHeader)), value=JSON_VALUES)
 def test_any_value_in_a_field_of_a_list_entry_loses_no_message(
     history: DamageableHistory, name: str, value: Any
 ) -> None:

@@ -20,7 +20,8 @@ from backscroll.config import this_machine
 from backscroll.errors import ArchiveError, UsageError
 from backscroll.history.history import History
 from backscroll.model.problem import ENVIRONMENT_CODES, Audit, AuditedRoot
-from backscroll.model.sync import EventLog, Retention
+from backscroll.model.retention import Retention
+from backscroll.model.sync import EventLog
 from backscroll.model.text import pluralize, sanitize
 from backscroll.model.workspace import MoveCandidate, MovedWorkspace, MovedWorkspaces
 from backscroll.render.sync import events_document, events_line, retention_lines

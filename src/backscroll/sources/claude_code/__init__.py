@@ -4,7 +4,7 @@ docs/formats/claude-code.md describes the format and the versions seen.
 
 locations    find the roots, and list the units below them
 reader       read a unit with the parser of its kind; metadata files of Claude Desktop; side files
-transcript/  transcripts of sessions and subagents; new record types are added to line_parsers
+transcript/  transcripts of sessions and subagents; new record types are added there
 prompt_log   the prompts that the user typed in all projects
 legacy_db    the database of version 0.2
 workspace    the workspace of a session, and the project folder of a workspace
@@ -13,7 +13,7 @@ resume       the command that resumes a session, and the process that has it ope
 hooks        the settings file that registers hooks, and their events
 backup       files and rows of a backup, of all or some sessions, and how they are restored
 writer       plan to restore, move or copy a session
-moved_lines  replace fields, paths and ids in the lines of transcripts
+moved_lines  replace fields, paths and ids in the lines of transcripts; which record types a copy keeps
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from backscroll.model.sync import WARNING_DAYS, Retention
+from backscroll.model.retention import WARNING_DAYS, Retention
 from backscroll.sources.claude_code.locations import find_old_sessions, list_all_folders, project_rows
 
 _DEFAULT_DAYS = 30
@@ -32,7 +32,7 @@ _MISSING = object()
 def retention(
     root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
 ) -> Retention | None:
-    """Return the sessions that the tool deletes within a week, and the settings change that prevents it."""
+    """Return the sessions that the tool deletes within `WARNING_DAYS`, and the change that prevents it."""
     setting = _find_setting(root, _KEY)
     value = _as_days(setting.value) if setting.is_set else None
     days = value if value is not None else _DEFAULT_DAYS

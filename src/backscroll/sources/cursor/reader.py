@@ -21,7 +21,7 @@ from backscroll.sources.cursor import locations, raw_rows
 from backscroll.sources.cursor.database import session_lists, unowned_rows
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_text, decode
 from backscroll.sources.cursor.database.keys import RECORD_FAMILIES, RowSummary, has_table
-from backscroll.sources.cursor.database.record_types import ComposerHeader
+from backscroll.sources.cursor.database.records import ComposerHeader
 from backscroll.sources.cursor.database.session_rows import RelatedRows
 from backscroll.sources.cursor.locations import SOURCE
 from backscroll.sources.cursor.session import chat_tabs, composer, prompt_log

@@ -14,7 +14,7 @@ from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, decode
-from backscroll.sources.cursor.database.record_types import Composer
+from backscroll.sources.cursor.database.records import Composer
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor.side_databases import SideDatabases
 from backscroll.sources.cursor.uri import Address, parse_uri

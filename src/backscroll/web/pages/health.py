@@ -11,9 +11,10 @@ from starlette.responses import RedirectResponse, Response
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.history.history import History
 from backscroll.model.problem import ENVIRONMENT_CODES
+from backscroll.model.retention import Retention
 from backscroll.model.session import SessionSummary
 from backscroll.model.statistics import MonthGrowth
-from backscroll.model.sync import Retention, SessionEvent
+from backscroll.model.sync import SessionEvent
 from backscroll.model.text import pluralize
 from backscroll.render.backups import validation_lines
 from backscroll.render.humanize import format_size

@@ -1,10 +1,10 @@
 """Parser of transcripts: one JSONL file per session or subagent.
 
 reader.py         Transcript: stream the items of one file, and the facts known at its end
-line_parsers.py   the parser of each record type; new types are added here
+line_parsers.py   the parser of each record type; new types with messages are added here
 message_lines.py  user and assistant lines: prompts, thinking, text, tool calls
 system_lines.py   system lines, attachments, progress, bare tool lines
-state_lines.py    facts about the session: title, folder, files, cost
+state_lines.py    facts about the session: title, folder, files, cost; new types with facts are added here
 tool_results.py   text, status, user decision and edits of tool calls
 user_text.py      typed text, slash commands and text from the tool in user lines
 queue.py          prompts typed while a turn was running, and the lines that queue them

@@ -15,7 +15,7 @@ from backscroll.model.problem import Fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.keys import has_table, is_damage, readable_rows, row_count
-from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader, InlineConversation, Tab
+from backscroll.sources.cursor.database.records import Composer, ComposerHeader, InlineConversation, Tab
 
 COMPOSERS_KEY = "composer.composerData"
 CHAT_KEY = "workbench.panel.aichat.view.aichat.chatdata"

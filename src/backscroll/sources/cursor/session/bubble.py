@@ -22,7 +22,7 @@ from backscroll.sources.cursor.database.decode import (
     parse_time,
     unwrap,
 )
-from backscroll.sources.cursor.database.record_types import Bubble, BubbleHeader, CodeBlock
+from backscroll.sources.cursor.database.records import Bubble, BubbleHeader, CodeBlock
 from backscroll.sources.cursor.session import tool_calls
 from backscroll.sources.cursor.session.tool_calls import CodeProposals, error_text, target_path
 from backscroll.sources.cursor.uri import file_path

@@ -22,7 +22,7 @@ from backscroll.sources.cursor.database.decode import (
     latest_plausible,
     parse_time,
 )
-from backscroll.sources.cursor.database.record_types import Bubble, Tab
+from backscroll.sources.cursor.database.records import Bubble, Tab
 from backscroll.sources.cursor.locations import SOURCE
 from backscroll.sources.cursor.session import bubble
 from backscroll.sources.cursor.session.messages import fill_timestamps

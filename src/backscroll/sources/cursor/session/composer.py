@@ -22,7 +22,7 @@ from backscroll.sources.cursor.database.decode import (
     decode,
     latest_plausible,
 )
-from backscroll.sources.cursor.database.record_types import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
+from backscroll.sources.cursor.database.records import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
 from backscroll.sources.cursor.database.session_lists import COMPOSERS_KEY, ListEntry, inline_composer
 from backscroll.sources.cursor.database.session_rows import DamagedValue, RelatedRows, SessionRows
 from backscroll.sources.cursor.session import (

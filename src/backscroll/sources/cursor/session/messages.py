@@ -20,7 +20,7 @@ from backscroll.sources.cursor.database.decode import (
     decode_map,
     unwrap,
 )
-from backscroll.sources.cursor.database.record_types import (
+from backscroll.sources.cursor.database.records import (
     NEWEST_BUBBLE_VERSION,
     Bubble,
     BubbleHeader,

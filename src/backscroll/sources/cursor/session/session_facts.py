@@ -10,7 +10,7 @@ from backscroll.model.stream import Agent, Closing, ReportedState, ReportedTotal
 from backscroll.model.text import pluralize
 from backscroll.model.workspace import Workspace
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, parse_time, unwrap
-from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader
+from backscroll.sources.cursor.database.records import Composer, ComposerHeader
 from backscroll.sources.cursor.database.session_lists import ListEntry
 from backscroll.sources.cursor.session.bubble import AUTO_MODELS
 from backscroll.sources.cursor.user_data import UserData

@@ -25,7 +25,7 @@ from backscroll.sources.cursor.database.decode import (
     make_encodable,
     unwrap,
 )
-from backscroll.sources.cursor.database.record_types import CodeBlock
+from backscroll.sources.cursor.database.records import CodeBlock
 from backscroll.sources.cursor.uri import file_path
 
 _STATUSES: dict[str, Status] = {

@@ -17,7 +17,7 @@ from backscroll.sources.cursor.database.decode import (
     decode,
     unwrap,
 )
-from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader
+from backscroll.sources.cursor.database.records import Composer, ComposerHeader
 from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.sources.cursor.user_data import UserData
 

@@ -31,7 +31,7 @@ from backscroll.sources.cursor.database.decode import (
     decode,
     decode_each,
 )
-from backscroll.sources.cursor.database.record_types import Composer
+from backscroll.sources.cursor.database.records import Composer
 from backscroll.sources.cursor.database.session_lists import inline_entry
 from backscroll.sources.cursor.user_data import UserData
 from backscroll.sources.cursor.writing import list_edits, restore

@@ -25,6 +25,7 @@ class Record:
         self.depth = depth
         self.fields: list[Field] = []
         self.fault: str | None = None
+        self.group_start: int | None = None  # position of a group, which ends the record
         self._by_number: dict[int, list[int | bytes]] = {}
         if depth > MAX_DEPTH:
             self.fault = f"more than {MAX_DEPTH} nested records"
@@ -64,6 +65,7 @@ class Record:
                     raise _InvalidRecordError(f"cut off in field {number} at byte {start}")
                 value, at = int.from_bytes(data[at : at + width], "little"), at + width
             else:
+                self.group_start = start
                 raise _InvalidRecordError(f"wire type {wire_type} in field {number} at byte {start}")
             self.fields.append(Field(number, wire_type, value))
             self._by_number.setdefault(number, []).append(value)

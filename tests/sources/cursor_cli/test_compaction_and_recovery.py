@@ -1,5 +1,6 @@
 """Compactions, recovered roots, turns without messages, and subagents."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,59 @@ def test_an_empty_root_is_replaced_if_the_store_has_messages(store: Store) -> No
     content = store.read()
     assert texts(content) == expected_texts(2)
     assert main_session(content).closing.completeness == "partial"
+
+
+def test_messages_of_nested_links_are_read_in_order(store: Store) -> None:
+    ids = put_turns(store, 4)
+    inner = store.put(record(*((1, id) for id in ids[2:4])))
+    middle = store.put(record((1, ids[1]), (1, inner), (1, ids[4])))
+    store.root((1, ids[0]), (1, middle), *((1, id) for id in ids[5:]))
+    content = store.read()
+    assert texts(content) == expected_texts(4)
+    assert (content.problems, main_session(content).closing.completeness) == ((), "complete")
+    assert content.counts.kinds["blob (link)"] == 2
+
+
+def test_links_that_end_nowhere_are_reported(store: Store) -> None:
+    ids = put_turns(store, 2)
+    gone = store.put({"role": "user", "content": "gone"})
+    link = store.put(record((1, ids[0]), (1, gone)))
+    del store.blobs[gone.hex()]
+    store.root((1, link), *((1, id) for id in ids[1:]))
+    content = store.read()
+    assert texts(content) == expected_texts(2)
+    assert [problem.code for problem in content.problems] == ["missing-record"]
+
+
+def test_reading_links_that_contain_themselves_ends(store: Store) -> None:
+    ids = put_turns(store, 1)
+    loop = bytes(32)
+    store.blobs[loop.hex()] = record((1, ids[0]), (1, loop))  # its id is not its hash
+    store.root((1, loop), (1, ids[1]))
+    assert texts(store.read()) == expected_texts(1)
+
+
+def test_links_deeper_than_the_limit_are_a_problem(store: Store) -> None:
+    link = store.put(user("deep"))
+    for _ in range(40):
+        link = store.put(record((1, link)))
+    store.root((1, link), (1, store.put(assistant("kept"))))
+    content = store.read()
+    assert texts(content) == ["kept"]
+    assert [problem.code for problem in content.problems] == ["unknown-type"]
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_json_after_the_references_is_read(store: Store, is_nested: bool) -> None:
+    ids = put_turns(store, 1)
+    data = record(*((1, id) for id in ids)) + json.dumps(assistant("and more")).encode()
+    if is_nested:
+        store.root((1, store.put(data)))
+    else:
+        store.meta["latestRootBlobId"] = store.put(data).hex()
+    content = store.read()
+    assert texts(content) == [*expected_texts(1), "and more"]
+    assert (content.problems, main_session(content).closing.completeness) == ((), "complete")
 
 
 def test_a_session_without_messages_is_a_draft(store: Store) -> None:

@@ -40,6 +40,7 @@ from backscroll.sources.cursor_graph.records import (
     StepCall,
     Turn,
     TurnTiming,
+    linked_messages,
     message_ref,
     read_call_times,
     read_steps,
@@ -54,6 +55,7 @@ _MIN_TEXT_CHARS = 24  # shorter answers often repeat, so they do not identify a 
 _OUTCOME_RANK: dict[RecordOutcome, int] = {"ignored": 0, "problems": 1, "parsed": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
 _ROLES = ("system", "user", "assistant", "tool")
+_MAX_LINK_DEPTH = 32
 _MAX_LEAD_MESSAGES = 4  # system prompt, context, rules, summary
 _MIN_SUMMARY_CHARS = 24  # a message that contains a shorter text is not its summary
 
@@ -138,6 +140,8 @@ class Conversation:
         self._calls = CallTracker()
         self._use_counts: dict[str, int] = {}  # by blob id
         self._last_time: _MessageTime | None = None
+        self._link_ids: set[str] = set()  # of blobs that only link to messages
+        self._linked_ids: set[str] = set()
         self._last_texts: set[str] = set()  # of the last assistant message
 
     def items(self, entries: Sequence[MessageRef] | None = None) -> Iterator[Message | ToolResult | Problem]:
@@ -171,10 +175,9 @@ class Conversation:
     def _parse_messages(
         self, messages: Sequence[MessageRef], turns: Sequence[Turn], summaries: dict[str, _CompactionArchive]
     ) -> Iterator[Message | ToolResult | Problem]:
-        outlines = [
-            _outline_message(message, is_summary_of_archive=entry.id in summaries)
-            for entry, message in self._load_messages(messages)
-        ]
+        messages, outlines = self._resolve_links(messages, summaries)
+        if not messages:
+            return
         alignment = _align_turns(outlines, turns)
         times = _assign_times(
             outlines,
@@ -204,6 +207,31 @@ class Conversation:
             )
         for index in missing_turns.get(len(outlines), ()):
             yield from self._parse_missing_turn(turns[index], index, known_steps)
+
+    def _resolve_links(
+        self, entries: Sequence[MessageRef], summaries: dict[str, _CompactionArchive]
+    ) -> tuple[Sequence[MessageRef], list[_MessageOutline]]:
+        """Return the messages and their outlines. Blobs that link to messages are replaced by these."""
+        for depth in range(_MAX_LINK_DEPTH + 1):
+            outlines: list[_MessageOutline] = []
+            links: dict[str, list[MessageRef]] = {}
+            for entry, message in self._load_messages(entries):
+                if (
+                    isinstance(message, bytes)
+                    and depth < _MAX_LINK_DEPTH
+                    and (linked := linked_messages(message, self._blobs))
+                ):
+                    links[entry.id] = linked
+                outlines.append(_outline_message(message, is_summary_of_archive=entry.id in summaries))
+            if not links:
+                break
+            resolved = [part for entry in entries for part in links.get(entry.id, (entry,))]
+            self._link_ids |= links.keys()
+            entries = [entry for entry in resolved if entry.id not in self._link_ids]
+            self._linked_ids.update(entry.id for linked in links.values() for entry in linked)
+        for id in self._link_ids:
+            self._set_outcome(id, "blob (link)", "ignored")
+        return entries, outlines
 
     def _load_messages(
         self, entries: Sequence[MessageRef]
@@ -355,7 +383,7 @@ class Conversation:
 
     def _find_damage(self, messages: Iterable[MessageRef], turns: Iterable[Turn]) -> Iterator[Problem]:
         """Report missing and altered blobs of the conversation."""
-        needed = {entry.id for entry in messages} | set(self.state.archives)
+        needed = {entry.id for entry in messages} | set(self.state.archives) | self._linked_ids
         needed |= {id for turn in turns for id in (turn.user_id, *turn.step_ids) if id}
         needed |= set(self.state.turns or self.state.old_turns) if not messages else set()
         for id in self._blobs.missing:

@@ -15,6 +15,7 @@ from backscroll.model.text import pluralize
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 
+_LINK_START = b"\x0a\x20"  # field 1, 32 bytes
 _NEWEST_KNOWN_FIELD = 39  # of the root
 _MODES = {1: "agent", 2: "ask", 3: "plan", 4: "debug", 5: "triage", 6: "project", 7: "multitask", 8: "custom"}
 
@@ -60,9 +61,13 @@ class ConversationState:
         self._record = record
         self.fault = record.fault
         self.messages = [message_ref(value) for value in record.all(1)]
+        self.embedded = _embedded_message(data, record)
         self.old_turns = _ids(record, 2)
         self.todos = _ids(record, 3)
         self.pending = [message_ref(value) for value in record.all(4)]
+        if self.embedded is not None:
+            self.fault = None
+            self.pending.append(self.embedded)
         self.summary = _id(record, 6)
         self.plan = _id(record, 7)
         self.turns = _ids(record, 8)
@@ -141,6 +146,27 @@ def message_ref(value: bytes) -> MessageRef:
         if id is None or _is_json_object(value)
         else MessageRef(id)
     )
+
+
+def linked_messages(data: bytes, blobs: BlobLoader) -> list[MessageRef]:
+    """Return the references of a blob that links to messages; none if it is not such a blob.
+
+    These blobs have the same format as a root. No store of 2025 or 2026 that was seen nests them.
+    """
+    if not data.startswith(_LINK_START):
+        return []
+    state = ConversationState(data)
+    if state.fault is not None or not any(ref.data is None and ref.id in blobs for ref in state.messages):
+        return []
+    return state.messages + ([state.embedded] if state.embedded is not None else [])
+
+
+def _embedded_message(data: bytes, record: Record) -> MessageRef | None:
+    """Return the JSON message that follows the references of a root without a tag of its own."""
+    if record.group_start is None or data[record.group_start : record.group_start + 1] != b"{":
+        return None
+    tail = data[record.group_start :]
+    return MessageRef(sha256(tail).hexdigest(), tail) if _is_json_object(tail.rstrip(b"\0\r\n ")) else None
 
 
 def _is_json_object(value: bytes) -> bool:

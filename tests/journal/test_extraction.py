@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from backscroll.git.log import Commit
 from backscroll.highlights.sentences import is_correction, is_dropped, is_open, is_reasoned
-from backscroll.journal.entry import build_entry
+from backscroll.journal.entry import build_entry, inline_quotes, quote_block
 from backscroll.journal.material import Material, Part, Turn
-from backscroll.model.journal import JournalEntry
+from backscroll.model.journal import JournalEntry, Quote
 from backscroll.model.message import Edit, Hunk, Message, Origin, ToolCall
 from backscroll.model.session import SessionSummary
 
@@ -219,3 +219,10 @@ def test_any_conversation_gives_an_entry_with_verbatim_quotes(messages: list[str
         assert isinstance(message, str) and quote.text in message
     for text in entry.sections.values():
         assert text.strip() and "<!--" not in text
+
+
+def test_an_inferred_time_of_a_quote_has_a_mark() -> None:
+    for is_inferred, mark in ((False, ""), (True, "~")):
+        quote = Quote("user", "Round once.", START, SESSION.ref, 3, is_inferred)
+        assert quote_block(quote, START.date(), UTC) == f"> **User**, {mark}09:00: Round once."
+        assert inline_quotes([quote], START.date(), UTC) == f"“Round once.” (user, {mark}09:00)"

@@ -1,16 +1,19 @@
 """Text is shown as Markdown and cannot affect the page around it."""
 
 import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from msgspec.structs import replace
 
-from backscroll.model.message import Edit, Hunk, ToolCall
+from backscroll.model.message import Edit, Hunk, TimeSource, ToolCall
 from backscroll.model.text import sanitize
 from backscroll.render.markdown import code_fence, code_span, escape_markdown, markdown, safe_markdown
-from tests.render.sessions import SUMMARY, items, message, session, texts
+from backscroll.render.plain_text import plain_text
+from tests.render.sessions import AT, SUMMARY, items, message, session, texts
 
 # HTML of the page itself, with any escaped text in it.
 PAGE_HTML = re.compile(
@@ -62,6 +65,20 @@ def test_tool_output_is_shown_unchanged(text: str) -> None:
     shown = sanitize(text).removesuffix("\n") + "\n"
     if sanitize(text).strip():
         assert fences.count(shown.replace("\x00", "\ufffd")) >= 3  # thinking, results, the command
+
+
+@pytest.mark.parametrize("write", [markdown, plain_text])
+@pytest.mark.parametrize(("source", "mark"), [("stored", ""), ("neighbour", "~")])
+def test_an_inferred_time_has_a_mark(
+    write: Callable[..., Iterator[str]], source: TimeSource, mark: str
+) -> None:
+    call = ToolCall(id="c", name="Bash", params={"command": "ls"}, result="a", status="completed")
+    messages = [message("user", "go"), message("tool", tool=call)]
+    timed = [replace(each, timestamp_source=source) for each in messages]
+    page = "".join(write(SUMMARY, items(*timed))).partition("go")
+    times = re.findall(rf"(~?){AT:%Y-%m-%d %H:%M}", page[0][-40:] + page[2])
+    assert len(times) == 2
+    assert set(times) == {mark}
 
 
 @given(texts)

@@ -338,12 +338,16 @@ def _contained(text: str) -> str:
     return text.replace("<!-- backscroll:", "<\\!-- backscroll:")
 
 
-def short_time(at: datetime | None, day: date, zone: tzinfo | None) -> str:
-    """Return the time of day, with the date if it is another day; empty if the time is unknown."""
+def short_time(at: datetime | None, day: date, zone: tzinfo | None, *, is_inferred: bool = False) -> str:
+    """Return the time of day, with the date if it is another day; empty if the time is unknown.
+
+    An inferred time has a ``~`` before it.
+    """
     if at is None:
         return ""
     local = at.astimezone(zone)
-    return f"{local:%H:%M}" if local.date() == day else f"{local:%Y-%m-%d %H:%M}"
+    mark = "~" if is_inferred else ""
+    return f"{mark}{local:%H:%M}" if local.date() == day else f"{mark}{local:%Y-%m-%d %H:%M}"
 
 
 def escape_html(text: str) -> str:
@@ -361,14 +365,18 @@ def inline_quotes(quotes: Sequence[Quote], day: date, zone: tzinfo | None) -> st
     parts: list[str] = []
     for group in _by_message(quotes):
         texts = [f"“{escape_html(' '.join(quote.text.split()))}”" for quote in group]
-        by = ", ".join(filter(None, (group[0].speaker, short_time(group[0].at, day, zone))))
+        by = ", ".join(filter(None, (group[0].speaker, _quote_time(group[0], day, zone))))
         parts.append(f"{' … '.join(texts)} ({by})")
     return " ".join(parts)
 
 
+def _quote_time(quote: Quote, day: date, zone: tzinfo | None) -> str:
+    return short_time(quote.at, day, zone, is_inferred=quote.has_inferred_time)
+
+
 def quote_block(quote: Quote, day: date, zone: tzinfo | None) -> str:
     """Return a quote as a block with its speaker and time."""
-    by = ", ".join(filter(None, (f"**{quote.speaker.capitalize()}**", short_time(quote.at, day, zone))))
+    by = ", ".join(filter(None, (f"**{quote.speaker.capitalize()}**", _quote_time(quote, day, zone))))
     lines = escape_html(f"{by}: {quote.text}").splitlines()
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
@@ -490,11 +498,11 @@ def _abandoned(exchange: Exchange, number: int) -> Iterator[_Point]:
 def _choice_points(exchange: Exchange, number: int) -> Iterator[_Point]:
     """Yield the questions that the user answered and the plans that the user accepted or rejected."""
     for part in exchange.parts:
-        tool, at = part.message.tool, part.message.timestamp
+        tool, at, inferred = part.message.tool, part.message.timestamp, part.message.has_inferred_time
         if tool is None or not part.message.is_active:
             continue
         for question in answered_questions(tool):
-            quote = Quote("assistant", question.text, at, exchange.session_ref, part.position)
+            quote = Quote("assistant", question.text, at, exchange.session_ref, part.position, inferred)
             details = tuple(_answer(question, tool.result or ""))
             yield _Point("decisions", "", (quote,), 7, number, details)
         plan = proposed_plan(tool)
@@ -502,7 +510,9 @@ def _choice_points(exchange: Exchange, number: int) -> Iterator[_Point]:
             said = [_LIST_NUMBER.sub("", sentence) for sentence in sentences(plan.text)]
             best = sorted(said, key=lambda sentence: -information_score(sentence))[:_MAX_PLAN_SENTENCES]
             quotes = tuple(
-                Quote("assistant", s, at, exchange.session_ref, part.position) for s in said if s in best
+                Quote("assistant", s, at, exchange.session_ref, part.position, inferred)
+                for s in said
+                if s in best
             )
             label = "Rejected plan" if plan.is_rejected else "Plan"
             yield _Point("decisions", label, quotes, 6, number)

@@ -279,10 +279,11 @@ class Statement(Struct, frozen=True):
     session_ref: str
     position: int
     sentences: tuple[str, ...]
+    has_inferred_time: bool
 
     def quote(self, text: str) -> Quote:
         """Return a part of the message as a quote."""
-        return Quote(self.speaker, text, self.at, self.session_ref, self.position)
+        return Quote(self.speaker, text, self.at, self.session_ref, self.position, self.has_inferred_time)
 
     @property
     def is_question(self) -> bool:
@@ -384,7 +385,8 @@ def _statement(turn: Turn, part: Part) -> Statement:
     text = message.tool.result or "" if message.tool is not None else message.content
     speaker: Speaker = "user" if message.role == "user" else "assistant"
     said = tuple(sentences(text))[:_MAX_SENTENCES]
-    return Statement(speaker, text, message.timestamp, turn.session.ref, part.position, said)
+    inferred = message.has_inferred_time
+    return Statement(speaker, text, message.timestamp, turn.session.ref, part.position, said, inferred)
 
 
 def _reports(turn: Turn) -> Iterator[Statement]:

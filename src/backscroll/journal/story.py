@@ -12,6 +12,8 @@ from datetime import tzinfo
 from difflib import get_close_matches
 from importlib.util import find_spec
 
+from msgspec.structs import replace
+
 from backscroll.highlights.sentences import sentences
 from backscroll.journal.entry import quote_block
 from backscroll.journal.material import Material, is_spoken
@@ -73,7 +75,8 @@ def _conversation(material: Material) -> Iterator[str]:
     spoken = [part.message for turn in material.turns for part in turn.parts if is_spoken(part.message)]
     limit = min(_MAX_MESSAGE_CHARS, max(200, _MAX_PROMPT_CHARS // max(1, len(spoken))))
     for message in spoken:
-        at = f" at {message.timestamp:%Y-%m-%d %H:%M}" if message.timestamp is not None else ""
+        mark = "~" if message.has_inferred_time else ""
+        at = f" at {mark}{message.timestamp:%Y-%m-%d %H:%M}" if message.timestamp is not None else ""
         text = message.content.strip()
         text = text if len(text) <= limit else f"{text[:limit].rsplit(' ', 1)[0]} […]"
         taken_back = "" if message.is_active else " (taken back)"
@@ -153,7 +156,14 @@ class QuoteBook:
                 if tool is not None:
                     texts += [text for text in (tool.result, *_texts(tool.params.values())) if text]
                 for text in texts:
-                    quote = Quote(speaker, text, message.timestamp, turn.session.ref, part.position)
+                    quote = Quote(
+                        speaker,
+                        text,
+                        message.timestamp,
+                        turn.session.ref,
+                        part.position,
+                        message.has_inferred_time,
+                    )
                     self._messages.append((_normalize(text), quote))
         self._sentences: dict[str, str] | None = None
 
@@ -164,7 +174,7 @@ class QuoteBook:
             return None
         for normalized, quote in self._messages:
             if wanted in normalized:
-                return Quote(quote.speaker, text, quote.at, quote.session_ref, quote.position)
+                return replace(quote, text=text)
         return None
 
     def suggest(self, text: str) -> str | None:

@@ -45,6 +45,7 @@ class Quote(Struct, frozen=True):
     at: datetime | None
     session_ref: str
     position: int  # of the message in its session, from 0
+    has_inferred_time: bool = False
 
 
 class QuoteProblem(Struct, frozen=True):

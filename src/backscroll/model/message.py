@@ -32,7 +32,7 @@ TimeSource = Literal[
     "turn",  # from the turn of the message
     "neighbour",  # from the nearest message with a timestamp
     "interpolated",  # between two known timestamps
-    "session",  # start of the session
+    "session",  # start or end of the session
     "file",  # modification time of the file
 ]
 
@@ -188,6 +188,11 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
         None  # the session that first contained a message that a resume or fork repeated
     )
     usage: TokenUsage | None = None  # of this record; the usage of a response is the maximum of its records
+
+    @property
+    def has_inferred_time(self) -> bool:
+        """Whether the timestamp comes from somewhere else than the record. Views mark it with ``~``."""
+        return self.timestamp_source not in (None, "stored")
 
 
 def merge_messages(messages: Sequence[Message], others: Iterable[Message]) -> Sequence[Message]:

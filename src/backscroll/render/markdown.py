@@ -116,7 +116,7 @@ def _attachments(message: Message) -> str:
 def _tool_call(message: Message, tool: ToolCall) -> Iterator[str]:
     diff = [line for edit in tool.edits for line in diff_lines(edit)]
     subject = escape(describe_call(tool))
-    time = format_time(message.timestamp)
+    time = format_time(message.timestamp, is_inferred=message.has_inferred_time)
     notes = " · ".join(
         part for part in ("" if message.is_active else "abandoned", call_outcome(tool), time) if part
     )

@@ -42,7 +42,7 @@ def _message_lines(message: Message, *, is_agent: bool) -> Iterator[str]:
     if tool is None:
         yield f"── {message_heading(message, is_agent=is_agent)}"
     else:
-        time = format_time(message.timestamp)
+        time = format_time(message.timestamp, is_inferred=message.has_inferred_time)
         parts = (one_line(tool.name, 100), describe_call(tool), call_outcome(tool), time)
         yield f"── {' · '.join(part for part in parts if part)}"
     yield from sanitize(message.content).split("\n") if message.content else ()

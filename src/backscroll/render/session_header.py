@@ -58,8 +58,7 @@ def speaker_label(message: Message, *, is_agent: bool = False) -> str:
 
 def message_heading(message: Message, *, is_agent: bool = False, zone: tzinfo | None = UTC) -> str:
     """Return author and time of a message. The zone None is local time."""
-    is_inferred = message.timestamp_source not in (None, "stored")
-    at = format_time(message.timestamp, is_inferred=is_inferred, zone=zone)
+    at = format_time(message.timestamp, is_inferred=message.has_inferred_time, zone=zone)
     return " · ".join(part for part in (speaker_label(message, is_agent=is_agent), at) if part)
 
 

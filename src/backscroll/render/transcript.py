@@ -205,7 +205,7 @@ class _Transcript:
         at = message.timestamp
         if at is None:
             return ""
-        mark = "" if message.timestamp_source in (None, "stored") else "~"
+        mark = "~" if message.has_inferred_time else ""
         date = _date(at)
         if date == self._last_date and message.role != "user":
             return f"{mark}{_clock(at)}"

@@ -173,8 +173,7 @@ def _kind(message: Message) -> Kind:
 
 def _heading(message: Message, base: str | None, *, is_subagent: bool) -> tuple[str, str]:
     """Return the heading and its right label. A path is shortened by the prefix `base`."""
-    is_inferred = message.timestamp_source not in (None, "stored")
-    time = format_time(message.timestamp, is_inferred=is_inferred, zone=None)
+    time = format_time(message.timestamp, is_inferred=message.has_inferred_time, zone=None)
     tool = message.tool
     if tool is not None:
         name = one_line(tool.name, MAX_TOOL_NAME_CHARS)

@@ -216,6 +216,28 @@ def test_times_come_from_the_best_source_and_name_it(home: cursor.Home) -> None:
     assert session.messages[4].timestamp == session.messages[3].timestamp
 
 
+def test_messages_without_times_are_between_the_start_and_the_end_of_the_session(home: cursor.Home) -> None:
+    late = {"createdAt": None, "timingInfo": None}
+    messages = [cursor.Message("user", text, fields=late, header={"createdAt": None}) for text in "abc"]
+    data = {"createdAt": START, "lastUpdatedAt": START + 600_000}
+    found = write_and_read(home, *messages, is_listed=False, data=data).messages
+    assert [(m.timestamp and m.timestamp.timestamp() * 1000, m.timestamp_source) for m in found] == [
+        (START, "session"),
+        (START + 300_000, "interpolated"),
+        (START + 600_000, "session"),
+    ]
+
+
+def test_a_session_without_a_last_change_has_one_time(home: cursor.Home) -> None:
+    late = {"createdAt": None, "timingInfo": None}
+    messages = [cursor.Message("user", text, fields=late, header={"createdAt": None}) for text in "abc"]
+    for ended_at in (None, START - 1000):  # the last change can be missing, or before the start
+        data = {"createdAt": START, "lastUpdatedAt": ended_at}
+        found = write_and_read(home, *messages, is_listed=False, data=data).messages
+        assert {m.timestamp and m.timestamp.timestamp() * 1000 for m in found} == {START}
+        assert {m.timestamp_source for m in found} == {"session"}
+
+
 def test_a_message_without_time_has_the_time_of_the_session_or_none(home: cursor.Home) -> None:
     late = {"createdAt": None, "timingInfo": None}
     alone = cursor.Message("user", "hm", fields=late, header={"createdAt": None})

@@ -256,7 +256,7 @@ class TranscriptHtml:
 
     def _time(self, message: Message) -> str:
         """Return the time element of a message, with a ~ before an inferred time."""
-        is_inferred = message.timestamp_source not in (None, "stored")
+        is_inferred = message.has_inferred_time
         text = escape(format_time(message.timestamp, is_inferred=is_inferred, zone=self._zone))
         if not self._has_short_times or not text:
             return f"<time>{text}</time>"

@@ -69,14 +69,14 @@ def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session_id: s
         None,
     )
     copied = _copied_messages(_tab_messages(bubbles, tab_id, parser, report), tab.copied_from)
-    messages = fill_timestamps(copied, sent_at)
+    started_at = parse_time(tab.created_at, latest)
+    messages = fill_timestamps(copied, started_at, sent_at)
     for message in messages:
         yield from report.take_problems()
         stats.add(message)
         yield message
     yield from report.take_problems()
     title = as_text(tab.chat_title).strip() or as_text(tab.title).strip()
-    started_at = parse_time(tab.created_at, latest)
     yield Closing(
         title=title or (title_from_text(stats.prompt) if stats.prompt else None),
         title_source="chat" if title else "first message" if stats.prompt else None,

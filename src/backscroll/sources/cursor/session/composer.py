@@ -170,10 +170,10 @@ def _read_session(
         collects_files=found_workspace is None,
     )
     builder = MessageBuilder(facts.session_id, order, rows, parser, agent_record, report, latest)
-    started_at, _ = session_facts.stored_times(facts, latest)
+    started_at, ended_at = session_facts.stored_times(facts, latest)
     content: Iterator[_ContentItem] = chain(
-        fill_timestamps(builder.active_messages(facts.composer), started_at),
-        fill_timestamps(builder.inactive_messages(facts.composer), started_at),
+        fill_timestamps(builder.active_messages(facts.composer), started_at, ended_at),
+        fill_timestamps(builder.inactive_messages(facts.composer), started_at, ended_at),
     )
     first_items, store = _read_first_message(content, "bubbles" if rows.bubble_rowids else "inline")
     reasons: list[str] = []

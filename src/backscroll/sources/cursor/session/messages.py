@@ -1,7 +1,7 @@
 """Build the messages of one session in order, and count each row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -305,8 +305,14 @@ def _tool_records(capabilities: Raw) -> dict[str, Any]:
     return found
 
 
-def fill_timestamps(messages: Iterable[Message], started_at: datetime | None) -> Iterator[Message]:
-    """Give messages without a time that of the next message, else of the last one, else of the session."""
+def fill_timestamps(
+    messages: Iterable[Message], started_at: datetime | None, ended_at: datetime | None
+) -> Iterator[Message]:
+    """Give messages without a time that of the next message, else of the last one.
+
+    If no message has a time, the first and the last one get the start and the end of the session, and those
+    between are interpolated.
+    """
     waiting: list[Message] = []
     last: datetime | None = None
     for message in messages:
@@ -318,10 +324,26 @@ def fill_timestamps(messages: Iterable[Message], started_at: datetime | None) ->
             yield replace(each, timestamp=last, timestamp_source="neighbour")
         waiting.clear()
         yield message
+    if last is None:
+        yield from _interpolate(waiting, started_at, ended_at)
+        return
     for each in waiting:
-        if last is not None:
-            yield replace(each, timestamp=last, timestamp_source="neighbour")
-        elif started_at is not None:
-            yield replace(each, timestamp=started_at, timestamp_source="session")
-        else:
-            yield each
+        yield replace(each, timestamp=last, timestamp_source="neighbour")
+
+
+def _interpolate(
+    messages: list[Message], started_at: datetime | None, ended_at: datetime | None
+) -> Iterator[Message]:
+    start, end = started_at or ended_at, ended_at or started_at
+    if start is None or end is None:
+        yield from messages
+        return
+    span = max(end - start, timedelta(0))
+    last_index = len(messages) - 1
+    for index, message in enumerate(messages):
+        is_between = span and 0 < index < last_index
+        yield replace(
+            message,
+            timestamp=start + span * index // max(1, last_index),
+            timestamp_source="interpolated" if is_between else "session",
+        )

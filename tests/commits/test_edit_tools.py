@@ -1,6 +1,7 @@
 """Every tool that edits files is evidence."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,28 @@ def test_an_edit_of_cursor_is_content_and_has_its_prompt(
     assert linked.session_id == id_
     assert {"content"} <= {evidence.kind for evidence in linked.evidence}
     assert {line.prompt for line in lines} == {"Add a rate"}
+
+
+@pytest.mark.parametrize("is_timed", [True, False])
+def test_an_inferred_time_is_marked_in_the_evidence(
+    cursor_workplace: CursorWorkplace, is_timed: bool
+) -> None:
+    checkout = cursor_workplace.checkout
+    checkout.write("src/total.py", OLD)
+    checkout.commit("Start", START - timedelta(days=1))
+    call = cursor_calls(str(checkout.folder / "src/total.py"))["write"]
+    messages = [cursor.user("Add a rate"), call, cursor.assistant("Done.")]
+    if not is_timed:
+        fields = {"createdAt": None, "timingInfo": None}
+        messages = [replace(one, fields={**one.fields, **fields}, header=fields) for one in messages]
+    data = {"createdAt": cursor_workplace.at(0), "lastUpdatedAt": cursor_workplace.at(20)}
+    cursor_workplace.composer(*messages, data=data)
+    checkout.write("src/total.py", NEW)
+    sha = checkout.commit("Add the rate", START + timedelta(minutes=40))
+    with cursor_workplace.history() as history:
+        (linked,) = history.get_commit(sha, checkout.folder).sessions
+    (detail,) = [evidence.detail for evidence in linked.evidence if evidence.kind == "time"]
+    assert detail == f"active until {'' if is_timed else '~'}40 min before the commit"
 
 
 def test_code_of_an_answer_that_was_applied_is_content(cursor_workplace: CursorWorkplace) -> None:

@@ -324,7 +324,7 @@ class _Linker:
         idle = _idle_time(session, commit, self._graph.window_start(commit))
         if idle is not None:
             seconds, parts.time = idle
-            details["time"] = _idle_text(seconds)
+            details["time"] = _idle_text(seconds, is_inferred=session.has_inferred_times)
         if workspace is not None:
             parts.workspace = workspace.strength
             details["workspace"] = workspace.detail
@@ -354,12 +354,13 @@ class _Linker:
         return LinkedSession(session.ref, session.id, round(sum(e.weight for e in evidence), 3), evidence)
 
 
-def _idle_text(seconds: float) -> str:
+def _idle_text(seconds: float, *, is_inferred: bool = False) -> str:
+    mark = "~" if is_inferred else ""
     if seconds < 60:
-        return "active at the time of the commit"
+        return f"active at {'about ' if is_inferred else ''}the time of the commit"
     minutes, hours = round(seconds / 60), round(seconds / 3600)
     span = f"{minutes} min" if minutes < 120 else f"{hours} h" if hours < 48 else f"{hours // 24} days"
-    return f"active until {span} before the commit"
+    return f"active until {mark}{span} before the commit"
 
 
 class _Parts(Struct):

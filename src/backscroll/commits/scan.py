@@ -30,7 +30,7 @@ from backscroll.model.dates import iso
 from backscroll.model.message import Hunk, Message, ToolCall
 from backscroll.model.sync import Progress
 
-SCAN_VERSION = 7  # raise it if the result of a scan changes
+SCAN_VERSION = 8  # raise it if the result of a scan changes
 _INFERRED_TIME_MS = 60_000  # an inferred time is that much earlier than stated, to come before the commit
 _MAX_MESSAGE_BYTES = 10_000  # of a file that contains the message of a commit
 _SUBAGENT_TOOLS = ("task", "agent")
@@ -84,6 +84,7 @@ class FragmentScan(Struct, array_like=True):
     folders: list[str] = msgspec.field(default_factory=list)
     branches: list[str] = msgspec.field(default_factory=list)
     activity: list[tuple[int, int]] = msgspec.field(default_factory=list)  # start and end, milliseconds
+    has_inferred_times: bool = False  # of calls
 
     @property
     def first_at(self) -> int | None:
@@ -100,6 +101,7 @@ class _StoredScan(msgspec.Struct, array_like=True):
     folders: list[str]
     branches: list[str]
     activity: list[tuple[int, int]]
+    has_inferred_times: bool = False
 
 
 _decoder = msgspec.msgpack.Decoder(_StoredScan)
@@ -146,6 +148,7 @@ class SessionWork:
         self.folders: set[str] = {normalize(workspace_path)} if workspace_path else set()
         self.branches: set[str] = set()
         self.activity: list[tuple[int, int]] = []
+        self.has_inferred_times = False
         self.calls: list[CommitCall] = []
         self.fragments: list[FragmentWork] = []
 
@@ -204,6 +207,7 @@ def _group_scans(scans: Iterable[StoredScan]) -> list[SessionWork]:
         session.folders.update(map(normalize, scan.folders))
         session.branches.update(scan.branches)
         session.activity += scan.activity
+        session.has_inferred_times = session.has_inferred_times or scan.has_inferred_times
         session.calls += scan.calls
     for session in sessions.values():
         session.activity.sort()
@@ -270,6 +274,7 @@ def _scan_messages(
             scan.calls.append(CommitCall(position, times[0][1], at, (), named, is_report=True))
         if tool is None:
             continue
+        scan.has_inferred_times = scan.has_inferred_times or message.has_inferred_time
         if message.cwd:
             folders[message.cwd] = None
         if message.git_branch:

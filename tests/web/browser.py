@@ -125,7 +125,8 @@ def _new_page(browser: Browser, **options: Any) -> Page:
 
 
 def _reset(page: Page, address: str) -> None:
-    """Leave the address and delete what it has stored in the browser."""
+    """Leave the address, and delete its routes and what it has stored in the browser."""
+    page.unroute_all()
     for other in page.context.pages:
         if other is not page:
             other.close()

@@ -46,9 +46,9 @@ def client(demo_history: OpenHistory) -> Iterator[TestClient]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium, for all tests of the package."""
+    """Chromium, for all tests of the package. Other tests could not run an event loop while it is open."""
     with open_browser() as browser:
         yield browser
 

@@ -145,6 +145,7 @@ def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
         (8, "0008_folder_maps"),
         (9, "0009_folder_moves"),
         (10, "0010_manual_links"),
+        (11, "0011_prices"),
     ]
 
 

@@ -10,6 +10,7 @@ from backscroll.archive.archive import Archive
 from backscroll.archive.session_key import SessionKey
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
+from backscroll.pricing.rates import Rates
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, resume
 
@@ -52,6 +53,7 @@ REDUCED = {
     "index_queue",
     "manual_link",
     "note",
+    "price",
     "star",
     "string",
     "subagent",
@@ -86,7 +88,7 @@ def copy_sessions(history: History, refs: list[str], target: Path) -> Archive:
     with closing(Archive(history.archive_path)) as archive:
         chosen = [history.find(ref) for ref in refs]
         archive.maintenance.copy_sessions(target, [SessionKey(one.platform, one.id) for one in chosen])
-    return Archive(target)
+    return Archive(target, rates=Rates(None))
 
 
 def test_every_table_is_considered(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from backscroll.archive.commits import CommitCache, EditScans
     from backscroll.archive.hooks import HookRecords
     from backscroll.archive.maintenance.maintenance import Maintenance
+    from backscroll.archive.query.costs import Rates
     from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
     from backscroll.archive.query.originals import Originals
@@ -46,8 +47,16 @@ class Archive:
     Each part is imported on first use: that saves start-up time for commands that do not need it.
     """
 
-    def __init__(self, path: Path, *, exclusions: Exclusions | None = None, is_shard: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        exclusions: Exclusions | None = None,
+        rates: Rates | None = None,
+        is_shard: bool = False,
+    ) -> None:
         self.path = path
+        self._rates = rates
         self._is_shard = is_shard
         self._exclusions = exclusions or Exclusions()
         self._db = connect(path, is_shard=is_shard)
@@ -79,7 +88,7 @@ class Archive:
     def sessions(self) -> SessionQueries:
         from backscroll.archive.query.sessions import SessionQueries
 
-        return SessionQueries(self._db)
+        return SessionQueries(self._db, self._rates)
 
     @cached_property
     def workspaces(self) -> WorkspaceQueries:

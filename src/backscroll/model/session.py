@@ -10,6 +10,7 @@ from backscroll.model.message import Message, Time
 T = TypeVar("T")
 
 Completeness = Literal["complete", "partial", "lossy"]
+CostSource = Literal["reported", "estimated"]
 
 
 class Note(Struct, frozen=True, gc=False):
@@ -47,6 +48,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True, gc=False):
     total_changes: int
     completeness: Completeness
     is_gone: bool
+    cost_usd: float | None = None  # with subagents; null without token counts or a price
+    cost_source: CostSource | None = None  # by the tool, or from the price table
     # Added by the user in the archive.
     tags: tuple[str, ...] = ()
     is_starred: bool = False

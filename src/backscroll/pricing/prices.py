@@ -6,7 +6,7 @@ a price is never counted as free.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from backscroll.errors import UsageError
 from backscroll.model.statistics import PROMPT_SIZES, Consumption, Tokens, Unpriced
+from backscroll.pricing.rates import Rate
 
 _RATES = ("input", "output", "cache_write", "cache_write_1h", "cache_read")
 _KEYS = {*_RATES, "models", "from", "fast", "long", "source"}
@@ -317,3 +318,22 @@ def cost_of(consumption: Consumption, table: PriceTable) -> Cost | None:
             Line("cache_read", tokens.cache_read, price.cache_read * input_factor),
         )
     )
+
+
+def rates_of(own: Path | None, model: str, speed: str | None) -> Iterator[Rate]:
+    """Yield the prices of a model per token, by prompt size and time. The first time is None.
+
+    Without a price, or if the user's file is invalid, the dollars are None: `stats` reports what is wrong
+    with the file.
+    """
+    try:
+        table = with_own(own)
+    except UsageError:
+        table = PriceTable({}, date.min)
+    for size_class, prompt in enumerate([0, *(size + 1 for size in PROMPT_SIZES)]):
+        for at in (None, *table.changes):
+            period = at or datetime.min.replace(tzinfo=UTC)
+            one = Consumption(model=model, speed=speed, at=period, prompt=prompt, tokens=Tokens())
+            cost = cost_of(one, table)
+            usd = tuple(line.rate / TOKENS_PER_PRICE for line in cost.lines) if cost is not None else None
+            yield size_class, at, usd

@@ -14,6 +14,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
 from backscroll.errors import ToolRunningError, UsageError
+from backscroll.pricing.rates import Rates
 from backscroll.readers.files import escape_name, is_utf8
 
 if TYPE_CHECKING:
@@ -56,7 +57,11 @@ class Stores:
 
     @cached_property
     def archive(self) -> Archive:
-        return Archive(self.archive_path, exclusions=Exclusions(patterns=self.settings.exclude))
+        return Archive(
+            self.archive_path,
+            exclusions=Exclusions(patterns=self.settings.exclude),
+            rates=Rates(self.settings.prices),
+        )
 
     @property
     def writable_archive(self) -> Archive:

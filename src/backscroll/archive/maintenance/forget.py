@@ -38,6 +38,7 @@ _EMPTIED_TABLES = (
     "commit_link",
     "hook_repository",
     "index_queue",
+    "price",
 )
 
 

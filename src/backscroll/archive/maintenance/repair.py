@@ -32,7 +32,7 @@ _SESSIONS = (
 # Lost rows of these tables are noticed, or they are derived from others.
 _CHECKED_OR_DERIVED = {
     *("cursor_sessions", "conversations", "subagent", "message", "message_chunk", "raw_segment", "raw_row"),
-    *("blob_chunk", "index_queue", "folder_fingerprint", "edit_scan", "git_commit", "commit_link"),
+    *("blob_chunk", "index_queue", "folder_fingerprint", "edit_scan", "git_commit", "commit_link", "price"),
     *("tag", "star", "note", "user_title", "source_event", "migration"),
 }
 _MIN_KEY, _MAX_STEP = -(2**63), 2**63

@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from backscroll.archive.annotations import with_annotations
+from backscroll.archive.query.costs import with_costs
 from backscroll.archive.query.workspaces import (
     KnownWorkspace,
     find_workspaces,
@@ -28,6 +29,9 @@ from backscroll.lru_cache import LRUCache
 from backscroll.model.dates import iso
 from backscroll.model.session import FacetValue, Filter, SessionFacets, SessionSummary, SortKey
 from backscroll.model.workspace import WorkspaceSummary
+
+if TYPE_CHECKING:
+    from backscroll.archive.query.costs import Rates
 
 MAX_CACHED_SESSIONS = 2000
 MAX_SELECTED_PROPERTIES = 1000  # for more sessions, the properties of all are read
@@ -141,8 +145,9 @@ _SOME_PROPERTIES = _PROPERTIES.format(f" where number {_IN_IDS}", f" where s.id 
 class SessionQueries:
     """Find, list and count sessions and workspaces."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, rates: "Rates | None" = None) -> None:
         self._db = db
+        self._rates = rates
         self.cache = SessionCache(db)
 
     def page(
@@ -168,7 +173,7 @@ class SessionQueries:
             summaries = [_summary(row, index) for index, row in enumerate(rows, start=offset + 1)]
         else:
             summaries = self._indexed(rows)
-        return with_annotations(self._db, summaries)
+        return self._completed(summaries)
 
     def count(self, filter_: Filter) -> int:
         """Return the number of sessions that match a filter."""
@@ -206,12 +211,12 @@ class SessionQueries:
                 f"select * from ({in_range}) where external_id < :upper limit :limit",  # noqa: S608
                 {"id": external_id, "upper": upper, "limit": _MAX_PREFIX_MATCHES},
             ).fetchall()
-        return with_annotations(self._db, self._indexed(rows))
+        return self._completed(self._indexed(rows))
 
     def by_id(self, id_: int) -> SessionSummary | None:
         """Return the session or subagent with this id."""
         rows = self._db.execute(_BY_IDS, _json_ids([id_])).fetchall()
-        return next(iter(with_annotations(self._db, self._indexed(rows))), None)
+        return next(iter(self._completed(self._indexed(rows))), None)
 
     def by_key(self, session: SessionKey) -> SessionSummary | None:
         """Return the session with this platform and id."""
@@ -240,6 +245,11 @@ class SessionQueries:
         indexes = self.cache.list_indexes()
         return {id_: indexes[id_] for id_ in ids if id_ in indexes}
 
+    def _completed(self, summaries: Sequence[SessionSummary]) -> list[SessionSummary]:
+        """Return summaries with what the user added and, in an archive with prices, their costs."""
+        summaries = with_annotations(self._db, summaries)
+        return with_costs(self._db, self._rates, summaries) if self._rates is not None else summaries
+
     def _indexed(self, rows: Sequence[tuple[Any, ...]]) -> list[SessionSummary]:
         """Return rows as summaries with their list indexes. Subagents and unlisted sessions have none."""
         indexes = self.cache.list_indexes() if rows else {}
@@ -266,8 +276,10 @@ class SessionQueries:
                 "agent": summary.id if is_subagent else None,
             },
         ).fetchall()
-        summaries = summaries_by_id(self._db, [id_ for id_, _ in rows])
-        return [(summaries[id_], call_id) for id_, call_id in rows if id_ in summaries]
+        found = summaries_by_id(self._db, [id_ for id_, _ in rows])
+        known = [(id_, call_id) for id_, call_id in rows if id_ in found]
+        summaries = self._completed([found[id_] for id_, _ in known])
+        return [(summary, call_id) for summary, (_, call_id) in zip(summaries, known, strict=True)]
 
     def has_reported_usage(self, summary: SessionSummary) -> bool:
         """Return whether the tool reports totals for a session."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from backscroll.archive.connection import from_ms, to_ms
 from backscroll.archive.derive.counts import BUCKET_MS, UNDATED_BUCKET
-from backscroll.archive.derive.usage import ReportedIncrement, reported_increments
 from backscroll.archive.query.messages import fragment_messages
+from backscroll.archive.query.reported_usage import ReportedIncrement, reported_increments
 from backscroll.archive.query.sessions import where_clause
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import hash64

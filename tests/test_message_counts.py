@@ -1,5 +1,6 @@
 """``list``, ``stats``, ``archive status`` and ``doctor`` agree on the number of messages."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,20 @@ def test_all_counts_agree_on_the_demo(tmp_path: Path) -> None:
         assert (report.total.messages or 0) + report.repeated_messages == messages
         assert subagents == 10
         assert history.statistics.report(Filter(since=history.find("1").created_at)).repeated_messages is None
+
+
+def test_all_counts_agree_if_only_subagents_of_a_session_are_left(tmp_path: Path) -> None:
+    root = tmp_path / "claude"
+    Transcript(seed=1).user("kept").write(root)
+    session = Transcript(seed=2, version="2.1.230").user("go")
+    session.delegate("count", "two").delegate("list", "both").write(root).unlink()
+    with History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home") as history:
+        history.sync()
+        counts = listed_counts(history)
+        assert counts[::2] == (2, 2)
+        assert status_counts(history) == audited_counts(history) == counts
+        (place,) = history.source_files.audit().places
+        assert place.completeness == Counter(one.completeness for one in history.all_sessions())
 
 
 @pytest.fixture

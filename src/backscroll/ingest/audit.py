@@ -93,6 +93,7 @@ class _Session(Struct):
     is_agent: bool
     visibility: str
     completeness: str
+    parent_id: str | None = None  # of a subagent
 
 
 class _MessageCounter:
@@ -163,6 +164,7 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
         for key, session in sessions.items()
         if store_content(session.store) != "notes"
     }
+    _add_parents(found)
     for platform, audited, sessions in found:
         # A note about a session in another store is not a session of its own.
         own = [
@@ -172,6 +174,18 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
         ]
         _sum_up(audited, own)
     return Audit(places=audited_roots, problems=problems)
+
+
+def _add_parents(found: Iterable[tuple[str, AuditedRoot, dict[_Key, _Session]]]) -> None:
+    """Add the sessions of which only subagents are left: the archive has a row for each of them."""
+    found = list(found)
+    known = {(platform, id_) for platform, _, sessions in found for id_, is_agent in sessions if not is_agent}
+    for platform, _, sessions in found:
+        for agent in list(sessions.values()):
+            parent_id = agent.parent_id
+            if agent.is_agent and parent_id is not None and (platform, parent_id) not in known:
+                known.add((platform, parent_id))
+                sessions[parent_id, False] = _Session(agent.store, 0, 0, False, "listed", "lossy")
 
 
 def _is_better(session: _Session, known: _Session) -> bool:
@@ -216,7 +230,15 @@ def _closed(opening: Opening, closing: Closing, counter: _MessageCounter) -> Ite
     messages = active.total() if is_agent else active[None]
     yield (
         (opening.id, is_agent),
-        _Session(store, all_messages, messages, is_agent, closing.visibility, closing.completeness),
+        _Session(
+            store,
+            all_messages,
+            messages,
+            is_agent,
+            closing.visibility,
+            closing.completeness,
+            opening.parent_id,
+        ),
     )
     for agent in () if is_agent else closing.agents:
         if agent.agent_id.startswith("inline-"):

@@ -207,7 +207,7 @@ class Transcript:
         """Return a subagent with all its messages."""
         assert summary.parent_ref is not None
         messages = tuple(self.messages(summary))
-        times = [message.timestamp for message in messages if message.timestamp is not None]
+        duration_ms, call_count = self._stores.archive.sessions.subagent_totals(summary)
         prompts = (message.content for message in messages if message.role == "user")
         return AgentSession(
             agent_id=summary.id,
@@ -215,9 +215,9 @@ class Transcript:
             prompt=next(prompts, summary.first_message_preview),  # 2.0.58 writes it only into the call
             model=summary.models[0] if summary.models else None,
             messages=messages,
-            total_duration_ms=round((max(times) - min(times)).total_seconds() * 1000) if times else None,
+            total_duration_ms=duration_ms,
             total_tokens=summary.total_tokens,
-            total_tool_use_count=sum(message.tool is not None for message in messages),
+            total_tool_use_count=call_count or 0,
         )
 
 

@@ -88,9 +88,9 @@ class AgentSession(Struct, frozen=True, kw_only=True):
     prompt: str | None
     model: str | None
     messages: tuple[Message, ...]
-    total_duration_ms: int | None  # from the first message to the last; None without timestamps
+    total_duration_ms: int | None  # as the tool reports it, or from the first message to the last
     total_tokens: int | None
-    total_tool_use_count: int
+    total_tool_use_count: int  # as the tool reports it, or the calls on the active branch
 
 
 class Stretch(Struct, frozen=True, kw_only=True, gc=False):

@@ -1,7 +1,14 @@
 """Subagents in all file layouts: inlined, flat files, and files in the session folder."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from backscroll.config import NamedRoot
+from backscroll.history.history import History
+from backscroll.model.session import Filter
 from backscroll.model.stream import Agent
 from backscroll.render.turns import is_visible
 from backscroll.testing.claude_code import Transcript, tool_calls
@@ -72,6 +79,26 @@ def test_totals_of_a_subagent_come_from_its_parent(tmp_path: Path) -> None:
     assert agent.total_duration_ms is not None
     assert agent.total_tokens is not None
     assert agent.total_tool_use_count is not None
+
+
+@pytest.mark.parametrize("version", ["1.0.98", "2.0.60", "2.1.230"])
+def test_the_totals_of_a_subagent_are_the_same_in_the_library_and_in_sql(
+    tmp_path: Path, version: str
+) -> None:
+    session = Transcript(version=version).user("go")
+    session.delegate("Look", "Seen.", calls=[tool_calls.bash("ls", "a"), tool_calls.bash("ls b", "b")])
+    session.write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        (listed,) = [one for one in history.list_sessions(Filter(with_subagents=True)).data if one.parent_ref]
+        agent = history.get_agent_session(listed.ref)
+    with closing(sqlite3.connect(history.archive_path)) as db:
+        (row,) = db.execute("select total_duration_ms, total_tool_use_count, total_tokens from subagent")
+    assert (agent.total_duration_ms, agent.total_tool_use_count, agent.total_tokens) == row
+    assert agent.total_tool_use_count == 2
+    if version == "2.1.230":
+        (own,) = agents(read_session(session, tmp_path / "parsed")).values()
+        assert row[:2] == (own.total_duration_ms, own.total_tool_use_count)
 
 
 def test_warm_ups_and_replays_are_hidden(tmp_path: Path) -> None:

@@ -375,6 +375,7 @@ class SessionTotals:
         last = max((counts.last_at for counts in own if counts.last_at is not None), default=None)
         self.first_at = from_ms(first) if first is not None else None
         self.last_at = from_ms(last) if last is not None else None
+        self.duration_ms = last - first if first is not None and last is not None else None
         self.tools = self._tools()
         self.models = self._models()
         self.inlined = {strings[id_] for counts in own for id_ in counts.agents} - {agent_id}

@@ -49,9 +49,10 @@ _MERGED_FIELDS = (
     "total_tokens",
     "total_tool_use_count",
 )
-_LAST_TIMES = (
-    "select s.text, max(m.at) from message m join string s on s.id = m.agent_string_id"
-    " where m.fragment_id in (select value from json_each(?)) and m.at is not null group by s.text"
+_INLINED_TOTALS = (
+    "select s.text, min(m.at), max(m.at), sum(m.is_active and m.tool_string_id is not null)"
+    " from message m join string s on s.id = m.agent_string_id"
+    " where m.fragment_id in (select value from json_each(?)) group by s.text"
 )
 # In ascending order: the last row of a subagent is its most frequent model.
 _INLINED_MODELS = (
@@ -353,6 +354,7 @@ def _write_subagents(
         values |= {
             "model": next(iter(counted.models), None) or values["model"],
             "total_tokens": counted.tokens if counted.tokens is not None else values["total_tokens"],
+            "total_duration_ms": values["total_duration_ms"] or counted.duration_ms,
             "total_tool_use_count": values["total_tool_use_count"] or len(counted.tools),
             "started_at": iso(closing.created_at or counted.first_at),
             "updated_at": iso(closing.updated_at or counted.last_at),
@@ -378,16 +380,19 @@ def _write_inlined_subagents(
     if not agents:
         return
     ids = [msgspec.json.encode([fragment.id for fragment in content]).decode()]
-    last_times = {agent_id: from_ms(at) for agent_id, at in db.execute(_LAST_TIMES, ids)}
+    totals = {agent_id: total for agent_id, *total in db.execute(_INLINED_TOTALS, ids)}
     models = dict(db.execute(_INLINED_MODELS, ids))
     tokens = dict(db.execute(_INLINED_TOKENS, ids))
     for agent in agents:
         values = _merged_fields(agent, None)
+        first_at, last_at, calls = totals.get(agent.agent_id, (None, None, 0))
         values |= {
+            "total_duration_ms": values["total_duration_ms"] or (last_at and last_at - first_at),
+            "total_tool_use_count": values["total_tool_use_count"] or calls,
             "model": models.get(agent.agent_id) or values["model"],
             "total_tokens": tokens.get(agent.agent_id, values["total_tokens"]),
             "started_at": iso(agent.started_at),
-            "updated_at": iso(last_times.get(agent.agent_id) or agent.started_at),
+            "updated_at": iso(from_ms(last_at) if last_at is not None else agent.started_at),
             "title": agent.description,
             "message_count": message_counts[agent.agent_id],
             "visibility": "hidden" if agent.is_hidden else "listed",

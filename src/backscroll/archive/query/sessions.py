@@ -281,6 +281,15 @@ class SessionQueries:
         summaries = self._completed([found[id_] for id_, _ in known])
         return [(summary, call_id) for summary, (_, call_id) in zip(summaries, known, strict=True)]
 
+    def subagent_totals(self, summary: SessionSummary) -> tuple[int | None, int | None]:
+        """Return the duration in milliseconds and the number of tool calls of a subagent."""
+        row = self._db.execute(
+            "select total_duration_ms, total_tool_use_count from subagent"
+            " where platform = ? and parent_external_id = ? and agent_id = ?",
+            [summary.platform, (summary.parent_ref or "").partition(":")[2], summary.id],
+        ).fetchone()
+        return (row[0], row[1]) if row is not None else (None, None)
+
     def has_reported_usage(self, summary: SessionSummary) -> bool:
         """Return whether the tool reports totals for a session."""
         row = self._db.execute(

@@ -213,6 +213,31 @@ def test_an_unreadable_bubble_is_a_problem_and_a_missing_message(tmp_path: Path)
     assert [message.kind for message in found.sessions[0].messages] == [None, "missing", None]
 
 
+def test_a_record_that_is_nested_too_deeply_keeps_the_rest(tmp_path: Path) -> None:
+    deep = '{"x":[' * 1500 + "1" + "]}" * 1500
+    home = cursor.Home(tmp_path / "Cursor")
+    composer = home.composer([cursor.user("hello"), cursor.assistant("yes")], has_graph=False)
+    home.write()
+    with closing(sqlite3.connect(home.database)) as db, db:
+        for key in (composer.key, composer.bubble_key(1)):
+            (value,) = db.execute("select value from cursorDiskKV where key = ?", [key]).fetchone()
+            text = value if isinstance(value, str) else value.decode()
+            db.execute(
+                "update cursorDiskKV set value = ? where key = ?", [f'{{"deep":{deep},{text[1:]}', key]
+            )
+    found = next(each for unit, each in read_units(home.root).items() if unit.key == composer.id)
+    assert [message.content for message in found.sessions[0].messages] == ["hello", "yes"]
+    assert [(problem.code, problem.reason) for problem in found.problems] == [
+        (
+            "nested-too-deeply",
+            f"the record of the {what} has a value that is nested too deeply; the rest was read",
+        )
+        for what in ("session", "message")
+    ]
+    assert found.counts.problems == 2
+    assert found.sessions[0].closing.completeness == "partial"
+
+
 @pytest.mark.parametrize(
     ("value", "code", "predicate"),
     [

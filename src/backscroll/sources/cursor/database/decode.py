@@ -23,6 +23,7 @@ _JSON_STARTS = frozenset('{["')
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 _ISO_LENGTH = len("2026-09-21T14:13:20.000")
 _CLOCK_TOLERANCE = timedelta(days=1)
+_TOO_DEEP = "nested-too-deeply"
 _MAX_INT = 2**53  # larger floats are not exact
 
 
@@ -49,6 +50,21 @@ def decode(data: bytes | Raw, type_: type[T]) -> T:
         return _decode_leniently(bytes(data), decoder)  # type: ignore[no-any-return]
 
 
+def decode_record(data: bytes | Raw, type_: type[T], subject: str) -> tuple[T, Fault | None]:
+    """Decode a record. If part of it is nested too deeply, return the rest and a fault about the subject.
+
+    Raises `UndecodableError`.
+    """
+    try:
+        return decode(data, type_), None
+    except UndecodableError as error:
+        if error.code != _TOO_DEEP:
+            raise
+        kept = lenient_json.limit_depth(lenient_json.clean_text(bytes(data)))
+        fault = Fault(_TOO_DEEP, f"{subject} has a value that is nested too deeply; the rest was read")
+        return decode(kept.encode(), type_), fault
+
+
 def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     """Decode with the lenient parser. A document inside a JSON string is decoded too."""
     try:
@@ -59,7 +75,7 @@ def _decode_leniently(data: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         found = _KINDS.get(type(value), "a number")
         raise UndecodableError(f"is {found} instead of {expected}", "unexpected-shape") from error
     except lenient_json.FAILURES as error:
-        code = "nested-too-deeply" if isinstance(error, RecursionError) else "not-json"
+        code = _TOO_DEEP if isinstance(error, RecursionError) else "not-json"
         raise UndecodableError(_describe_error(error), code) from error
 
 

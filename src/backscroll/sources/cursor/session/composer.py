@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from backscroll.model.message import PLACEHOLDER_KINDS, Message, Origin
-from backscroll.model.problem import Problem
+from backscroll.model.problem import Fault, Problem
 from backscroll.model.stream import Item, Opening, SubagentLink, ToolResult
+from backscroll.model.text import pluralize
 from backscroll.model.workspace import Workspace
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database.decode import (
@@ -20,6 +21,7 @@ from backscroll.sources.cursor.database.decode import (
     as_map,
     as_text,
     decode,
+    decode_record,
     latest_plausible,
 )
 from backscroll.sources.cursor.database.records import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
@@ -92,17 +94,21 @@ def _load_facts(user_data: UserData, rows: SessionRows, session_id: str, report:
     value = rows.composer_value()
     composer = Composer()
     has_data = False
+    fault: Fault | None = None
     if isinstance(value, DamagedValue):
         report.add_problem(f"composerData:{session_id}", "damaged-database", value.reason)
     elif value is not None:
+        subject = "the record of the session"
         try:
-            composer = decode(value, Composer)
+            composer, fault = decode_record(value, Composer, subject)
             has_data = True
         except UndecodableError as error:
-            report.add_problem(f"composerData:{session_id}", *error.fault("the record of the session"))
+            fault = error.fault(subject)
+        if fault is not None:
+            report.add_problem(f"composerData:{session_id}", *fault)
     if rows.composer_rowid:
         otherwise: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
-        report.counts.count("composerData", "parsed" if has_data else otherwise)
+        report.counts.count("composerData", "parsed" if has_data and fault is None else otherwise)
     version = as_int(composer.v)
     if version is not None and version > NEWEST_COMPOSER_VERSION:
         report.counts.add_unknown(f"composerData _v {version}")
@@ -204,6 +210,8 @@ def _read_session(
     yield from _subagent_links(facts)
     if found_workspace is None:
         found_workspace = _guess_workspace(user_data, path, rows, facts.session_id, parser)
+    if builder.shortened_count:
+        reasons.append(f"part of {pluralize(builder.shortened_count, 'message')} nested too deeply")
     loss = session_facts.ContentLoss(
         builder.missing_count,
         builder.emptied_count,

@@ -18,6 +18,7 @@ from backscroll.sources.cursor.database.decode import (
     decode,
     decode_each,
     decode_map,
+    decode_record,
     unwrap,
 )
 from backscroll.sources.cursor.database.records import (
@@ -168,6 +169,7 @@ class MessageBuilder:
         self.missing_count = 0
         self.emptied_count = 0
         self.orphan_count = 0
+        self.shortened_count = 0
 
     def active_messages(self, composer: Composer) -> Iterator[Message]:
         """Return the active messages. A compaction summary follows the last message that it replaces."""
@@ -215,13 +217,13 @@ class MessageBuilder:
             has_row = ordered.id in rowids
             value = next(values)[1] if has_row else None
             location = f"bubbleId:{self._session_id}:{ordered.id}"
-            content = self._decode_row(location, value) if value is not None else None
+            content, is_counted = self._decode_row(location, value) if value is not None else (None, False)
             messages = (
                 self._parse_bubble(content, ordered, location, records, is_orphan)
                 if content is not None
                 else []
             )
-            if has_row and (content is not None or value is None):
+            if has_row and not is_counted:
                 self._report.counts.count("bubbleId", "parsed" if messages else "ignored")
             if not messages and (inline := self._order.inline_bubble(ordered.id)) is not None:
                 messages = self._parse_bubble(
@@ -252,23 +254,26 @@ class MessageBuilder:
             kind="orphan" if is_orphan else None,
         )
 
-    def _decode_row(self, location: str, value: bytes | DamagedValue) -> Bubble | None:
-        """Decode the row of a bubble. Report a problem and return None if it cannot be read."""
+    def _decode_row(self, location: str, value: bytes | DamagedValue) -> tuple[Bubble | None, bool]:
+        """Decode the row of a bubble: None if it cannot be read. Return whether it counts as a problem."""
+        content: Bubble | None = None
+        fault: Fault | None
         if isinstance(value, DamagedValue):
             fault = Fault("damaged-database", value.reason)
         else:
+            subject = "the record of the message"
             try:
-                content = decode(value, Bubble)
+                content, fault = decode_record(value, Bubble, subject)
             except UndecodableError as error:
-                fault = error.fault("the record of the message")
-            else:
-                version = as_int(content.v)
-                if version is not None and version > NEWEST_BUBBLE_VERSION:
-                    self._report.counts.add_unknown(f"bubbleId _v {version}")
-                return content
-        self._report.counts.count("bubbleId", "problems")
-        self._report.add_problem(location, *fault)
-        return None
+                fault = error.fault(subject)
+        version = as_int(content.v) if content is not None else None
+        if version is not None and version > NEWEST_BUBBLE_VERSION:
+            self._report.counts.add_unknown(f"bubbleId _v {version}")
+        if fault is not None:
+            self.shortened_count += content is not None
+            self._report.counts.count("bubbleId", "problems")
+            self._report.add_problem(location, *fault)
+        return content, fault is not None
 
     def _placeholder(self, bubble_id: str, header: BubbleHeader) -> Message:
         """Return the message of a listed bubble that is lost.

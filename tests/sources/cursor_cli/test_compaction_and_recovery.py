@@ -192,6 +192,15 @@ def test_json_after_the_references_is_read(store: Store, is_nested: bool) -> Non
     assert (content.problems, main_session(content).closing.completeness) == ((), "complete")
 
 
+def test_a_message_that_is_nested_too_deeply_keeps_the_rest(store: Store) -> None:
+    deep = json.dumps(assistant("deep", call("c1", v="@"))).replace('"@"', "[" * 2000 + "]" * 2000)
+    store.root((1, store.put(user("q"))), (1, store.put(deep.encode())))
+    content = store.read()
+    assert texts(content) == ["q", "deep"]
+    assert [problem.code for problem in content.problems] == ["nested-too-deeply"]
+    assert main_session(content).closing.completeness == "partial"
+
+
 def test_a_session_without_messages_is_a_draft(store: Store) -> None:
     store.root((9, "file:///home/dev/shop"))
     content = store.read()

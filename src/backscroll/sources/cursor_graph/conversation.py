@@ -12,7 +12,7 @@ from msgspec import Struct
 from backscroll.model.message import Attachment, Message, Origin, Role, TimeSource, ToolCall
 from backscroll.model.problem import Problem
 from backscroll.model.stream import RecordCounts, ToolResult
-from backscroll.readers import timestamps
+from backscroll.readers import lenient_json, timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
@@ -140,6 +140,7 @@ class Conversation:
         self._calls = CallTracker()
         self._use_counts: dict[str, int] = {}  # by blob id
         self._last_time: _MessageTime | None = None
+        self._shortened_ids: set[str] = set()  # of messages without what is nested too deeply
         self._link_ids: set[str] = set()  # of blobs that only link to messages
         self._linked_ids: set[str] = set()
         self._last_texts: set[str] = set()  # of the last assistant message
@@ -240,7 +241,19 @@ class Conversation:
         fetched = self._blobs.each(entry.id for entry in entries if entry.data is None)
         for entry in entries:
             data = entry.data if entry.data is not None else next(fetched)[1]
-            yield entry, None if data is None else decode_message(data) or data
+            message = decode_message(data) if data is not None else None
+            if message is None and data is not None and data[:1] == b"{":
+                message = self._decode_shortened(entry.id, data)
+            yield entry, message or data
+
+    def _decode_shortened(self, id: str, data: bytes) -> dict[str, Any] | None:
+        """Decode a message without what is nested too deeply; None if that is not the reason."""
+        text = lenient_json.clean_text(data)
+        shortened = lenient_json.limit_depth(text)
+        if shortened == text:
+            return None
+        self._shortened_ids.add(id)
+        return decode_message(shortened.encode())
 
     def _parse_message(
         self,
@@ -261,6 +274,10 @@ class Conversation:
                 self._origin(entry.id), "unknown-type", "is not a message: neither JSON nor a known record"
             )
             return
+        if entry.id in self._shortened_ids:
+            self.reasons["part of a message is nested too deeply"] = None
+            reason = "has a value that is nested too deeply; the rest was read"
+            yield Problem(self._origin(entry.id), "nested-too-deeply", reason)
         role = message.get("role")
         if role not in _ROLES:
             self._counts.add_unknown(f"role {safe_name(role)}")

@@ -77,10 +77,13 @@ def _report_heading(report: Report, zone: tzinfo | None) -> str:
 
 def _total_lines(report: Report, style: Style) -> Iterator[str]:
     total = report.total
-    yield _field("Prompts", f"{total.prompts or 0:,}")
+    if total.prompts is not None:
+        yield _field("Prompts", f"{total.prompts:,}")
     subagents = f" (plus {total.subagent_messages:,} by subagents)" if total.subagent_messages else ""
     yield _field("Messages", f"{total.messages or 0:,}{subagents}")
-    yield _field("Active time", format_duration(total.active_seconds) if total.active_seconds else "unknown")
+    if total.active_seconds is not None:
+        active = format_duration(total.active_seconds) if total.active_seconds else "unknown"
+        yield _field("Active time", active)
     if total.tokens is None:
         yield _field("Tokens", "unknown (no token counts)")
     else:

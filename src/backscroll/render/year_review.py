@@ -57,7 +57,7 @@ def _highlights(year: Year) -> Iterator[str]:
         return
     counts = [
         pluralize(total.sessions, "session"),
-        pluralize(total.prompts or 0, "prompt"),
+        *([pluralize(total.prompts, "prompt")] if total.prompts is not None else []),
         pluralize(total.messages or 0, "message"),
     ]
     if total.tokens is not None:
@@ -66,7 +66,10 @@ def _highlights(year: Year) -> Iterator[str]:
     if total.cost_usd is not None:
         counts.append(f"{format_cost(total)} (prices of {year.prices_checked})")
     yield ", ".join(counts)
-    yield f"{format_duration(total.active_seconds or 0)} active on {pluralize(year.active_days, 'day')}"
+    active = (
+        f"{format_duration(total.active_seconds)} active" if total.active_seconds is not None else "Active"
+    )
+    yield f"{active} on {pluralize(year.active_days, 'day')}"
     lines = f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,} lines"
     yield f"{lines}, {pluralize(total.tool_calls or 0, 'tool call')}"
     if year.streak is not None and year.streak.days > 1:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -45,8 +45,9 @@ def add_up(
     until: datetime | None = None,
 ) -> Report:
     """Return the report. Days are those of the zone, or of this machine."""
-    total = _RowSums()
-    rows: defaultdict[str | None, _RowSums] = defaultdict(_RowSums)
+    new_row = partial(_RowSums, is_of_models=counted.is_of_models)
+    total = new_row()
+    rows: defaultdict[str | None, _RowSums] = defaultdict(new_row)
     is_span, is_place = by in _SPANS, by in ("source", "workspace")
     has_span = since is not None or until is not None
     key = _keys(counted, by, zone)
@@ -94,7 +95,7 @@ def add_up(
         uncounted_sessions=sum(not counted.sessions[number].has_tokens for number in held),
         undated_messages=sum(one.messages for one in done if one.bucket is None),
         repeated_messages=None
-        if has_span
+        if has_span or counted.is_of_models
         else sum(one.message_count for one in counted.sessions.values()) - sum(one.messages for one in done),
         reported=reported_cost(counted, prices) if sums.reported_usd is not None else None,
     )
@@ -179,7 +180,8 @@ def add_up_series(
             sizes[places[done.session_id]] += done.messages
     groups = tuple(name for name, size in sizes.most_common() if name is not None and size)[:max_groups]
     large = frozenset(groups)
-    sums: defaultdict[tuple[str, str | None], _RowSums] = defaultdict(_RowSums)
+    new_row = partial(_RowSums, is_of_models=counted.is_of_models)
+    sums: defaultdict[tuple[str, str | None], _RowSums] = defaultdict(new_row)
     for done in counted.activity() if by != "model" else ():
         name, group = named(done.bucket), places[done.session_id]
         if name is not None:
@@ -295,9 +297,10 @@ class TokenSums:
 
 
 class _RowSums:
-    """Sums of one row."""
+    """Sums of one row. With `is_of_models`, prompts and active time are unknown."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_of_models: bool = False) -> None:
+        self._is_of_models = is_of_models
         self.tokens = TokenSums()
         self.reported_usd: float | None = None
         self.sessions: set[int] = set()
@@ -343,10 +346,10 @@ class _RowSums:
         return Sums(
             key=key,
             sessions=len(self.sessions) if sessions is None else sessions,
-            prompts=None if is_part else self.prompts,
+            prompts=None if is_part or self._is_of_models else self.prompts,
             messages=None if is_tool else self.messages,
             subagent_messages=None if is_part else self.subagent_messages,
-            active_seconds=None if is_part else self.active / 1000,
+            active_seconds=None if is_part or self._is_of_models else self.active / 1000,
             responses=bill.responses,
             tokens=bill.tokens,
             cost_usd=bill.usd,

@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from backscroll.archive.connection import from_ms, to_ms
 from backscroll.archive.derive.counts import BUCKET_MS, UNDATED_BUCKET
 from backscroll.archive.query.messages import fragment_messages
 from backscroll.archive.query.reported_usage import ReportedIncrement, reported_increments
 from backscroll.archive.query.sessions import where_clause
+from backscroll.archive.query.workspaces import matches_pattern
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import hash64
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
@@ -68,6 +71,13 @@ _OWNER = (
 _FORKED = (
     "select 1 from message indexed by message_record"
     " where record_hash = ? and fragment_id = ? and forked_from_string_id is not null limit 1"
+)
+
+_MODEL_SESSIONS = (
+    "select s.session_id from temp.selected s where exists (select 1 from tool_rollup t"
+    " where t.fragment_id = s.fragment_id and t.model_string_id in ({0}))"
+    " or exists (select 1 from token_rollup t"
+    " where t.fragment_id = s.fragment_id and t.model_string_id in ({0}))"
 )
 
 
@@ -148,17 +158,30 @@ class Statistics:
     """Statistics of the sessions that match a filter.
 
     If the filter has a time range, only what happened in it counts. A range starts and ends with a bucket
-    of 15 minutes. Messages without a time are in no range.
+    of 15 minutes. Messages without a time are in no range. If it has a model, only messages and responses of
+    that model count, those of subagents included.
     """
 
     def __init__(self, db: sqlite3.Connection, filter_: Filter, only: SessionKey | None = None) -> None:
         self._db = db
-        self.sessions: dict[int, SelectedSession] = _select_fragments(db, filter_, only)
+        self.sessions: dict[int, SelectedSession] = _select_fragments(db, replace(filter_, model=None), only)
+        self._models: str | None = None
+        self._pattern: str | None = None
+        if filter_.model is not None:
+            self._pattern = (filter_.model if "*" in filter_.model else f"*{filter_.model}*").lower()
+            self._models = _select_models(db, self._pattern)
+            used = {id_ for (id_,) in db.execute(_MODEL_SESSIONS.format(self._models))}
+            self.sessions = {id_: session for id_, session in self.sessions.items() if id_ in used}
         self._first = _bucket(filter_.since) if filter_.since is not None else None
         self._end = _bucket(filter_.until) if filter_.until is not None else None
         self._keeps_rows = False
         self._kept_activity: list[ActivityTotals] | None = None
         self._kept_tokens: list[TokenTotals] | None = None
+
+    @property
+    def is_of_models(self) -> bool:
+        """Whether only messages of some models count: prompts and active time are unknown."""
+        return self._models is not None
 
     def keep_rows(self) -> None:
         """Read activity and tokens once, for several reports with the same prices."""
@@ -177,6 +200,8 @@ class Statistics:
         return self._activity()
 
     def _activity(self) -> Iterator[ActivityTotals]:
+        if self._models is not None:
+            return self._activity_of_models()
         rows = self._db.execute(
             f"select s.session_id, nullif(a.bucket, {UNDATED_BUCKET}), iif(s.is_own, a.message_count, 0),"  # noqa: S608
             " iif(s.is_own, a.subagent_message_count, a.message_count + a.subagent_message_count),"
@@ -185,6 +210,17 @@ class Statistics:
             " iif(s.is_own, a.decided_count, 0), iif(s.is_own, a.accepted_count, 0)"
             " from temp.selected s cross join activity_rollup a on a.fragment_id = s.fragment_id"
             f" where 1{self._in_range('a.bucket')}"
+        )
+        return map(ActivityTotals._make, rows)
+
+    def _activity_of_models(self) -> Iterator[ActivityTotals]:
+        rows = self._db.execute(
+            f"select s.session_id, nullif(t.bucket, {UNDATED_BUCKET}),"  # noqa: S608
+            " sum(iif(s.is_own, t.message_count, 0)), sum(iif(s.is_own, 0, t.message_count)), 0,"
+            " sum(t.call_count), sum(t.failure_count), 0, sum(t.lines_added), sum(t.lines_removed),"
+            " sum(iif(s.is_own, t.decided_count, 0)), sum(iif(s.is_own, t.accepted_count, 0))"
+            " from temp.selected s cross join tool_rollup t on t.fragment_id = s.fragment_id"
+            f" where 1{self._in_range('t.bucket')}{self._of_models('t.model_string_id')} group by 1, 2"
         )
         return map(ActivityTotals._make, rows)
 
@@ -235,7 +271,8 @@ class Statistics:
             f" t.model_string_id, t.speed_string_id, {step or '0'},"
             f" iif(t.bucket = {UNDATED_BUCKET}, null, {period or '0'}), {_TOKEN_SUMS}"
             " from temp.selected s cross join token_rollup t on t.fragment_id = s.fragment_id"
-            f" where 1{self._in_range('t.bucket')} group by 1, 2, 3, 4, 5, 6"
+            f" where 1{self._in_range('t.bucket')}{self._of_models('t.model_string_id')}"
+            " group by 1, 2, 3, 4, 5, 6"
         )
         strings = _Strings(self._db)
         for session_id, bucket, model, speed, step_index, change_index, *counts, cost, is_lower_bound in rows:
@@ -256,12 +293,16 @@ class Statistics:
     def reported(self) -> Iterator[ReportedIncrement]:
         """Return the usage that the tools report for sessions, without what a fork took over."""
         for increment in reported_increments(self._db):
-            if _is_in_range(increment.at, self._first, self._end):
+            if not _is_in_range(increment.at, self._first, self._end):
+                continue
+            if self._pattern is None or matches_pattern((increment.model or "").lower(), self._pattern):
                 yield increment
 
     def usage_records(self) -> Iterator[UsageRecord]:
         """Return all records with token counts, whether they are counted or not."""
-        return _usage_records(self._db, self.sessions, self._first, self._end)
+        for record in _usage_records(self._db, self.sessions, self._first, self._end):
+            if self._pattern is None or matches_pattern((record.model or "").lower(), self._pattern):
+                yield record
 
     def by_tool(self) -> Iterator[GroupTotals]:
         """Return the activity of each tool by session."""
@@ -279,7 +320,8 @@ class Statistics:
             " sum(t.failure_count), sum(t.lines_added), sum(t.lines_removed),"
             " sum(iif(s.is_own, t.decided_count, 0)), sum(iif(s.is_own, t.accepted_count, 0))"
             " from temp.selected s cross join tool_rollup t on t.fragment_id = s.fragment_id"
-            f" where ({condition}){self._in_range('t.bucket')} group by 1, 2"
+            f" where ({condition}){self._in_range('t.bucket')}{self._of_models('t.model_string_id')}"
+            " group by 1, 2"
         )
         strings = _Strings(self._db)
         return (GroupTotals(strings[string_id], *counts) for string_id, *counts in rows)
@@ -296,6 +338,7 @@ class Statistics:
             "  and d.fragment_id < s.fragment_id where o.record_hash = m.record_hash))"
             f" and m.status_string_id = {FIXED_STRING_IDS['completed']}"
             f"{self._in_range(f'coalesce(m.at / {BUCKET_MS}, {UNDATED_BUCKET})')}"
+            f"{self._of_models('m.model_string_id')}"
             " group by e.path order by edits desc, sum(e.lines_added + e.lines_removed) desc, e.path limit ?",
             [limit],
         )
@@ -311,6 +354,19 @@ class Statistics:
         if self._end is not None:
             condition += f" and {bucket} < {self._end}"
         return condition
+
+    def _of_models(self, column: str) -> str:
+        """Return a condition on a model that starts with "and", or nothing for all models."""
+        return f" and {column} in ({self._models})" if self._models is not None else ""
+
+
+def _select_models(db: sqlite3.Connection, pattern: str) -> str:
+    """Return the ids of the models that match, separated by commas."""
+    rows = db.execute(
+        "select id, text from string where id in (select model_string_id from response)"
+        " or id in (select model_string_id from tool_rollup)"
+    )
+    return ", ".join(str(id_) for id_, text in rows if matches_pattern(text.lower(), pattern))
 
 
 class _Strings(dict[int, str | None]):

@@ -67,6 +67,8 @@ def command(
     calls. Each response is counted once, in the session that first contained it. Costs are what the
     provider's API would charge. Models without a known price are listed and not included in the cost.
 
+    With --model, counts the messages and responses of that model, also those of subagents.
+
     \b
     Examples:
       backscroll stats

@@ -257,11 +257,15 @@ def cards(report: Report) -> list[Card]:
     cached = tokens.cache_read / tokens.total if tokens is not None and tokens.total else None
     found = [
         Card("Sessions", f"{total.sessions:,}", periods),
-        Card("Prompts", f"{prompts:,}", _ratio(prompts, total.sessions, "per session")),
+        Card(
+            "Prompts",
+            f"{prompts:,}" if total.prompts is not None else "",
+            _ratio(prompts, total.sessions, "per session"),
+        ),
         Card("Messages", f"{messages:,}", _ratio(messages, prompts, "per prompt")),
         Card(
             "Active time",
-            _hours(total.active_seconds or 0),
+            _hours(total.active_seconds) if total.active_seconds is not None else "",
             _per_session(total),
             format_duration(total.active_seconds or 0),
         ),

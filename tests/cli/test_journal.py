@@ -46,6 +46,7 @@ def test_json_has_the_entry_and_its_path(shell: Shell) -> None:
         "at": "2026-03-02T09:00:05.759Z",
         "session_ref": f"claude-code:{SESSION}",
         "message_index": 0,
+        "has_inferred_time": False,
     } in document["quotes"]
     again = shell.json("journal", "--repo", repository, "--no-sync", TZ="UTC")
     assert (again["is_new"], again["sha"], again["sections"]) == (

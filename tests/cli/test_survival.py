@@ -36,6 +36,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 def test_json_has_the_fields_of_the_contract(shell: Shell) -> None:
     (row,) = shell.json("survival", "--repo", shell.folder / "shop")["data"]
     assert (row["key"], row["lines_written"], row["lines_committed"], row["lines_alive"]) == (REF, 4, 3, 2)
+    assert row["priced_lines_alive"] == 2
     assert row["cost_per_alive_line_usd"] == pytest.approx(row["cost_usd"] / 2)
 
 
@@ -49,7 +50,9 @@ def test_a_pipe_gets_lines_with_tabs(shell: Shell) -> None:
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_terminal_shows_a_table_that_fits(shell: Shell, columns: int) -> None:
     arguments = (*shell.options, "survival", "--repo", shell.folder / "shop")
-    heading, row = without_escapes(in_terminal(*arguments, columns=columns)).splitlines()
+    heading, row, _, *note = without_escapes(in_terminal(*arguments, columns=columns)).splitlines()
+    assert " ".join(note) == "Cost per line: divided by the 2 alive lines of sessions with a known cost."
+    assert max(map(len, note)) <= columns
     assert len(heading) == len(row) <= columns
     assert heading.split() == ["session", "written", "committed", "alive", "cost", "per", "line"]
     assert row.split()[-5:-2] == ["4", "3", "2"]

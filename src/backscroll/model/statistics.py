@@ -117,6 +117,7 @@ class Report(Struct, frozen=True, kw_only=True):
         int | None
     )  # copies in resumed and forked sessions, not counted; None with a time range
     uncounted_sessions: int  # sessions without token counts
+    priced_prompts: int = 0  # of the sessions with a cost
     reported: Reported | None = None  # None if no tool reports a cost
 
 
@@ -260,3 +261,4 @@ class Year(Struct, frozen=True, kw_only=True):
         Favorite, ...
     ]  # words and pairs of words, by sessions with them in the title or first prompt
     prices_checked: date
+    uncounted_sessions: int = 0  # sessions without token counts

@@ -16,9 +16,9 @@ from backscroll.model.commit import (
     SurvivalRow,
 )
 from backscroll.model.session import PaginatedResult, SessionSummary
-from backscroll.model.text import one_line, sanitize
+from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import format_usd, short_id, short_ref, short_sha
-from backscroll.render.terminal_text import Style, cell_width, pad, truncate
+from backscroll.render.terminal_text import Style, cell_width, pad, truncate, wrap
 
 _PROMPT_CHARS = 200
 _PIPE_PROMPT_CHARS = 500  # in tab-separated rows
@@ -188,9 +188,7 @@ def survival_document(rows: Sequence[SurvivalRow]) -> dict[str, Any]:
     """Return the rows as in `survival --json`."""
     documents = []
     for row in rows:
-        document = to_document(row) | {"cost_per_alive_line_usd": row.cost_per_alive_line}
-        del document["priced_lines_alive"]
-        documents.append(document)
+        documents.append(to_document(row) | {"cost_per_alive_line_usd": row.cost_per_alive_line})
     return {"data": documents}
 
 
@@ -228,6 +226,21 @@ def survival_lines(
         yield f"{pad(truncate(name, name_width), name_width)}  {_joined(cells, widths)}"
     if len(rows) > 1:
         yield style("strong", f"{pad('total', name_width)}  {_joined(table[-1], widths)}")
+    if total.cost_usd is not None:
+        yield ""
+        for line in wrap(_survival_note(total), width):
+            yield style("dim", line)
+
+
+def _survival_note(total: SurvivalRow) -> str:
+    """Return by what the cost per line divides."""
+    alive = pluralize(total.priced_lines_alive, "alive line")
+    note = f"Cost per line: divided by the {alive} of sessions with a known cost."
+    others = total.lines_alive - total.priced_lines_alive
+    if not others:
+        return note
+    verb = "is" if others == 1 else "are"
+    return f"{note} {pluralize(others, 'alive line')} of other sessions {verb} left out."
 
 
 def _survival_name(row: SurvivalRow, titles: Mapping[str, SessionSummary]) -> str:

@@ -210,6 +210,14 @@ def _key(row: Sums, report: Report) -> str:
     return key if len(key) <= _MAX_KEY_WIDTH else f"…{key[1 - _MAX_KEY_WIDTH :]}"
 
 
+def uncounted_note(sessions: int) -> str:
+    """Return what sums of tokens and cost leave out."""
+    verb, whose = ("has", "its") if sessions == 1 else ("have", "their")
+    return (
+        f"{pluralize(sessions, 'session')} {verb} no token counts: {whose} tokens and cost are not included."
+    )
+
+
 def _notes(report: Report) -> Iterator[str]:
     if report.unpriced:
         models = ", ".join(
@@ -226,9 +234,7 @@ def _notes(report: Report) -> Iterator[str]:
         copies = pluralize(report.repeated_messages, "message")
         yield f"{copies} in resumed or forked sessions {noun} and not counted."
     if report.uncounted_sessions and report.by != "tool":
-        is_one = report.uncounted_sessions == 1
-        verbs = "has no token counts and is" if is_one else "have no token counts and are"
-        yield f"{pluralize(report.uncounted_sessions, 'session')} {verbs} excluded."
+        yield uncounted_note(report.uncounted_sessions)
     if report.total.is_at_least and report.by not in (None, "tool"):
         yield "Some responses were counted before they were complete: token counts are minimums."
     if report.undated_messages and report.by in ("day", "week", "month"):

@@ -7,7 +7,7 @@ from backscroll.model.statistics import Favorite, Sums, Year
 from backscroll.model.text import one_line, pluralize
 from backscroll.render.humanize import compact_number, format_cost, format_duration
 from backscroll.render.markdown import code_span, escape_markdown
-from backscroll.render.statistics import bar
+from backscroll.render.statistics import bar, uncounted_note
 from backscroll.render.terminal_text import Style, cell_width, pad, wrap
 
 _MONTHS = (
@@ -72,6 +72,8 @@ def _highlights(year: Year) -> Iterator[str]:
     yield f"{active} on {pluralize(year.active_days, 'day')}"
     lines = f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,} lines"
     yield f"{lines}, {pluralize(total.tool_calls or 0, 'tool call')}"
+    if year.uncounted_sessions:
+        yield uncounted_note(year.uncounted_sessions)
     if year.streak is not None and year.streak.days > 1:
         yield f"Longest streak: {year.streak.days:,} days, {year.streak.first} to {year.streak.last}"
     if year.busiest_day is not None:

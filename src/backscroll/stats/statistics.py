@@ -179,6 +179,7 @@ def review(
         models=_favorites(counted.by_model(), by_calls=False),
         topics=_topics(counted, {one.session_id for one in done}),
         prices_checked=prices.checked,
+        uncounted_sessions=by_month.uncounted_sessions,
     )
 
 

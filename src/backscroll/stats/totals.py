@@ -93,12 +93,23 @@ def add_up(
         until=until,
         timeline=_timeline(done, zone),
         uncounted_sessions=sum(not counted.sessions[number].has_tokens for number in held),
+        priced_prompts=_priced_prompts(counted, prices, done),
         undated_messages=sum(one.messages for one in done if one.bucket is None),
         repeated_messages=None
         if has_span or counted.is_of_models
         else sum(one.message_count for one in counted.sessions.values()) - sum(one.messages for one in done),
         reported=reported_cost(counted, prices) if sums.reported_usd is not None else None,
     )
+
+
+def _priced_prompts(counted: Statistics, prices: PriceTable, done: Sequence[ActivityTotals]) -> int:
+    """Return the number of prompts in sessions with a cost. The cost per prompt is that of these prompts."""
+    priced: set[int | None] = set()
+    for spent in counted.tokens(prices.steps, prices.changes, by_session=True):
+        kind = spent.price_class
+        if spent.session_id not in priced and kind.model and prices.find(kind.model, kind.speed, kind.at):
+            priced.add(spent.session_id)
+    return sum(one.prompts for one in done if one.session_id in priced)
 
 
 def _keys(

@@ -17,7 +17,7 @@ from backscroll.model.search import InvalidFilter, RecallResult, SearchMatch
 from backscroll.model.text import one_line, pluralize, sanitize
 from backscroll.render.humanize import short_id
 from backscroll.render.search import known_total, recall_lines
-from backscroll.render.statistics import report_document
+from backscroll.render.statistics import report_document, uncounted_note
 from backscroll.render.token_estimate import CHARS_PER_TOKEN, estimate_tokens
 
 MAX_TITLE_CHARS = 100
@@ -128,8 +128,7 @@ def stats(call: Call, arguments: Stats) -> ToolAnswer:
     lines.append(_row_text(document["total"] | {"key": "Total"}))
     hints = [f"Prices as of {document['prices_checked']}. Time zone: {document['zone']}."]
     if document["uncounted_sessions"]:
-        uncounted = pluralize(document["uncounted_sessions"], "session")
-        hints.append(f"Tokens and cost do not include {uncounted} without token counts.")
+        hints.append(uncounted_note(document["uncounted_sessions"]))
     if (reported := document["reported"]) is not None:
         hints.append(
             f"The tools themselves report {_usd(reported['cost_usd'])} for"

@@ -22,6 +22,7 @@ from backscroll.render.humanize import (
     format_percent,
     format_usd,
 )
+from backscroll.render.statistics import uncounted_note
 from backscroll.web.charts import Bar, bar_chart, calendar_chart, hour_chart, legend, share_bar
 from backscroll.web.served_history import ResultCache
 from backscroll.web.templating import distinct_labels, render
@@ -149,7 +150,7 @@ class Figures:
         self.sources = History.source_names()
         self.workspaces = list(_workspaces(history, query.workspace))
         self.prices_checked = report.prices_checked
-        self.uncounted_sessions = report.uncounted_sessions
+        self.uncounted = uncounted_note(report.uncounted_sessions) if report.uncounted_sessions else ""
         self.ranges = query.links(
             "range", {name: label for name, (label, _, _) in RANGES.items()}, query.range
         )
@@ -280,7 +281,7 @@ def cards(report: Report) -> list[Card]:
         Card(
             "Cost",
             format_cost(total),
-            f"{format_usd(total.cost_usd / prompts)} per prompt" if total.cost_usd and prompts else "",
+            _cost_per_prompt(report),
             f"At the prices of {report.prices_checked}",
         ),
         Card(
@@ -297,6 +298,14 @@ def cards(report: Report) -> list[Card]:
         ),
     ]
     return [card for card in found if card.value]
+
+
+def _cost_per_prompt(report: Report) -> str:
+    """Return the cost per prompt of the sessions with a cost."""
+    if not report.total.cost_usd or not report.priced_prompts:
+        return ""
+    note = f"{format_usd(report.total.cost_usd / report.priced_prompts)} per prompt"
+    return note if report.priced_prompts == report.total.prompts else f"{note} of sessions with a cost"
 
 
 def _hours(seconds: float) -> str:

@@ -146,6 +146,7 @@ def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
         (9, "0009_folder_moves"),
         (10, "0010_manual_links"),
         (11, "0011_prices"),
+        (12, "0012_windows_paths"),
     ]
 
 

@@ -1,16 +1,20 @@
 """Filters by workspace, branch and model."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from backscroll.archive.connection import connect
+from backscroll.archive.connection import MIGRATIONS, connect
 from backscroll.archive.query.sessions import SessionQueries
 from backscroll.archive.query.workspaces import workspace_hashes
+from backscroll.config import NamedRoot
 from backscroll.errors import WorkspaceNotFoundError
+from backscroll.history.history import History
 from backscroll.model.session import Filter
-from backscroll.model.workspace import Workspace
+from backscroll.model.workspace import Workspace, workspace_hash
+from backscroll.testing.claude_code import Transcript
 
 FERRY = Workspace("/home/zoe/work/ferry")
 OTHER_FERRY = Workspace("/home/zoe/play/Ferry")
@@ -133,3 +137,51 @@ def test_a_model_is_found_by_a_part_of_its_name(
     for number, model in enumerate(["claude-opus-5", "gpt_5"]):
         db.execute("update conversations set models = json_array(?) where number = ?", [model, number])
     assert matching_ids(db, Filter(model=pattern))[0] == models
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("C:\\Users\\Zoe\\Ferry", "c:\\users\\zoe\\ferry"),
+        ("\\\\Server\\Share\\Ferry", "\\\\server\\share\\ferry"),
+    ],
+)
+def test_windows_paths_that_differ_only_in_case_are_one_workspace(
+    tmp_path: Path, one: str, other: str
+) -> None:
+    root = tmp_path / "claude"
+    Transcript(seed=1, cwd=one).user("a").assistant("b").write(root)
+    Transcript(seed=2, cwd=other).user("c").assistant("d").write(root)
+    with History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home") as history:
+        history.sync()
+        (workspace,) = history.list_workspaces()
+        assert workspace.session_count == 2
+        assert {summary.workspace_path for summary in history.all_sessions()} == {one, other}
+        for path in (one, other):
+            assert history.list_sessions(Filter(workspace=path)).pagination.total == 2
+        (row,) = history.statistics.report(by="workspace").rows
+        assert (row.key, row.sessions) == (workspace.path, 2)
+        assert len(history.session_facets().workspaces) == 1
+
+
+def test_paths_of_other_systems_that_differ_in_case_are_two_workspaces() -> None:
+    assert workspace_hash("/home/zoe/Ferry") != workspace_hash("/home/zoe/ferry")
+    assert workspace_hash("/home/zoe/Ferry", authority="wsl+Ubuntu") != workspace_hash(
+        "/home/zoe/ferry", authority="wsl+Ubuntu"
+    )
+
+
+def test_a_migrated_archive_gets_the_new_hashes_at_the_next_sync(tmp_path: Path) -> None:
+    root = tmp_path / "claude"
+    Transcript(seed=1, cwd="C:\\Ferry").user("a").assistant("b").write(root)
+    with History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home") as history:
+        history.sync()
+        migration = (MIGRATIONS / "0012_windows_paths.sql").read_text(encoding="utf-8")
+    with closing(connect(history.archive_path)) as db:
+        db.execute("update conversations set workspace_hash = 'of the former spelling'")
+        db.executescript(migration)
+    with history:
+        history.sync()
+    with closing(connect(history.archive_path)) as db:
+        row = db.execute("select workspace_hash from conversations").fetchone()
+    assert row == (workspace_hash("c:\\ferry"),)

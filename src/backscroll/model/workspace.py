@@ -59,12 +59,17 @@ def normalize_path(path: str) -> str:
 
 
 def workspace_hash(path: str | None, *, authority: str = "") -> str:
-    """Return 32 hex digits that are the same for all sources, or ``unknown``."""
+    """Return 32 hex digits that are the same for all sources, or ``unknown``.
+
+    Windows ignores the case of names, so a path with a drive letter or a share is hashed in lower case.
+    """
     if not path:
         return UNKNOWN_WORKSPACE
     from hashlib import sha256  # start-up time: few callers need it
 
     spelling = normalize_path(path)
+    if spelling[1:2] == ":" or path.startswith("\\\\"):
+        spelling = spelling.lower()
     whole = f"{authority}{spelling}" if not authority else f"{authority}:{spelling}"
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

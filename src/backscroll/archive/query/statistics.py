@@ -427,13 +427,16 @@ def _select_fragments(
         parameters |= {"only": only.id, "platform": only.platform}
     rows = db.execute(
         f"select number, external_id, platform, source, {_WORKSPACE}, title, first_message_preview,"  # noqa: S608
-        f" {_HAS_TOKENS}, message_count from conversations where {condition}",
+        f" {_HAS_TOKENS}, message_count, workspace_hash, updated_at from conversations where {condition}",
         parameters,
-    )
+    ).fetchall()
+    # Windows paths that differ only in case are one workspace, named by its newest session.
+    names = {row[-2]: row[4] for row in sorted(rows, key=lambda row: row[-1] or "")}
     sessions: dict[int, SelectedSession] = {}
     ids: dict[tuple[str, str], int] = {}
-    for id_, external_id, platform, source, *values in rows:
-        sessions[id_] = SelectedSession(id_, f"{source}:{external_id}", source, *values)
+    for id_, external_id, platform, source, _, *values, workspace_hash, _ in rows:
+        ref = f"{source}:{external_id}"
+        sessions[id_] = SelectedSession(id_, ref, source, names[workspace_hash], *values)
         ids[external_id, platform] = id_
     groups: dict[tuple[int, str | None], list[_Fragment]] = {}
     for fragment in map(_Fragment._make, db.execute(_FRAGMENTS)):

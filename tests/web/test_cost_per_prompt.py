@@ -37,4 +37,4 @@ def test_prompts_of_sessions_without_a_cost_do_not_lower_the_cost_per_prompt(
     assert found.total.cost_usd
     (card,) = [card for card in cards(found) if card.label == "Cost"]
     expected = f"{format_usd(found.total.cost_usd / 2)} per prompt"
-    assert card.note == (f"{expected} of sessions with a cost" if with_cursor else expected)
+    assert card.note == (f"{expected} with a known cost" if with_cursor else expected)

@@ -305,7 +305,7 @@ def _cost_per_prompt(report: Report) -> str:
     if not report.total.cost_usd or not report.priced_prompts:
         return ""
     note = f"{format_usd(report.total.cost_usd / report.priced_prompts)} per prompt"
-    return note if report.priced_prompts == report.total.prompts else f"{note} of sessions with a cost"
+    return note if report.priced_prompts == report.total.prompts else f"{note} with a known cost"
 
 
 def _hours(seconds: float) -> str:

@@ -1,9 +1,11 @@
 """``list``, ``stats``, ``archive status`` and ``doctor`` agree on the number of messages."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from backscroll.config import NamedRoot
 from backscroll.history.history import History
@@ -13,6 +15,8 @@ from backscroll.testing.claude_code import Transcript, resume
 from tests.cli.run_command import Shell
 from tests.histories import HISTORIES
 from tests.histories import History as SampleHistory
+from tests.stats.histories import HISTORIES as HISTORY_PLANS
+from tests.stats.histories import SessionPlan, write_history
 
 
 def listed_counts(history: History) -> tuple[int, int, int, int]:
@@ -76,6 +80,31 @@ def test_all_counts_agree_if_only_subagents_of_a_session_are_left(tmp_path: Path
         assert status_counts(history) == audited_counts(history) == counts
         (place,) = history.source_files.audit().places
         assert place.completeness == Counter(one.completeness for one in history.all_sessions())
+
+
+@given(plans=HISTORY_PLANS)
+@settings(max_examples=20)
+def test_stats_name_the_messages_of_subagents_that_are_copies(
+    plans: list[SessionPlan], scratch: Path
+) -> None:
+    shutil.rmtree(scratch, ignore_errors=True)
+    write_history(scratch / "claude", plans)
+    with History(roots=[NamedRoot("claude-code", scratch / "claude")], home=scratch / "home") as history:
+        history.sync()
+        counts = listed_counts(history)
+        assert status_counts(history) == audited_counts(history) == counts
+        report = history.statistics.report()
+    assert (report.repeated_subagent_messages or 0) >= 0
+    counted = (report.total.subagent_messages or 0) + (report.repeated_subagent_messages or 0)
+    assert counted == counts[3]
+
+
+def test_stats_print_how_many_messages_of_subagents_are_copies(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    write_history(shell.root, [("2.1.288", [("run", 0), ("fork agent", 0)], "")])
+    shell.run("sync")
+    assert "1 message of subagents is a copy and not counted." in shell.run("stats").out
+    assert shell.json("stats")["repeated_subagent_messages"] == 1
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ class Machine:
         documents = msgspec.to_builtins(reports)
         for document in documents:
             del document["repeated_messages"]
+            del document["repeated_subagent_messages"]
             for row in (document["total"], *document["rows"]):
                 del row["sessions"]
         return documents

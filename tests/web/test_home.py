@@ -70,6 +70,7 @@ def test_a_long_active_time_is_shown_in_hours(seconds: float, text: str) -> None
         timeline=(),
         undated_messages=0,
         repeated_messages=0,
+        repeated_subagent_messages=0,
         uncounted_sessions=0,
     )
     assert next(card.value for card in cards(report) if card.label == "Active time") == text

@@ -116,6 +116,7 @@ class Report(Struct, frozen=True, kw_only=True):
     repeated_messages: (
         int | None
     )  # copies in resumed and forked sessions, not counted; None with a time range
+    repeated_subagent_messages: int | None  # the same, of subagents
     uncounted_sessions: int  # sessions without token counts
     priced_prompts: int = 0  # of the sessions with a cost
     reported: Reported | None = None  # None if no tool reports a cost

@@ -233,6 +233,10 @@ def _notes(report: Report) -> Iterator[str]:
         noun = "is a copy" if report.repeated_messages == 1 else "are copies"
         copies = pluralize(report.repeated_messages, "message")
         yield f"{copies} in resumed or forked sessions {noun} and not counted."
+    if report.repeated_subagent_messages and report.by is None:
+        noun = "is a copy" if report.repeated_subagent_messages == 1 else "are copies"
+        copies = pluralize(report.repeated_subagent_messages, "message")
+        yield f"{copies} of subagents {noun} and not counted."
     if report.uncounted_sessions and report.by != "tool":
         yield uncounted_note(report.uncounted_sessions)
     if report.total.is_at_least and report.by not in (None, "tool"):
@@ -400,6 +404,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     unpriced: tuple[Unpriced, ...]
     undated_messages: int  # included in the counts
     repeated_messages: int | None  # copies in resumed and forked sessions, not counted
+    repeated_subagent_messages: int | None  # the same, of subagents
     uncounted_sessions: int  # without token counts
     reported: dict[str, Any] | None  # the cost that the tools report
 
@@ -418,6 +423,7 @@ def report_document(report: Report) -> dict[str, Any]:
             unpriced=report.unpriced,
             undated_messages=report.undated_messages,
             repeated_messages=report.repeated_messages,
+            repeated_subagent_messages=report.repeated_subagent_messages,
             uncounted_sessions=report.uncounted_sessions,
             reported=_reported_document(report.reported),
         )

@@ -92,6 +92,9 @@ def add_up(
         since=since,
         until=until,
         timeline=_timeline(done, zone),
+        repeated_subagent_messages=None
+        if has_span or counted.is_of_models
+        else counted.listed_subagent_messages() - total.subagent_messages,
         uncounted_sessions=sum(not counted.sessions[number].has_tokens for number in held),
         priced_prompts=_priced_prompts(counted, prices, done),
         undated_messages=sum(one.messages for one in done if one.bucket is None),

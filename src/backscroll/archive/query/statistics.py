@@ -187,6 +187,16 @@ class Statistics:
         """Read activity and tokens once, for several reports with the same prices."""
         self._keeps_rows = True
 
+    def listed_subagent_messages(self) -> int:
+        """Return the messages of the subagents in the list. Copies of a subagent are listed once."""
+        (count,) = self._db.execute(
+            "select coalesce(sum(message_count), 0) from (select max(s.message_count) as message_count"
+            " from subagent s join conversations c on c.external_id = s.parent_external_id"
+            " and c.platform = s.platform where c.number in (select session_id from temp.selected)"
+            " and s.visibility in ('listed', 'archived') group by s.platform, s.agent_id)"
+        ).fetchone()
+        return int(count)
+
     def fragment_ids(self) -> list[int]:
         """Return the fragments that are counted."""
         return [id_ for (id_,) in self._db.execute("select fragment_id from temp.selected")]

@@ -29,6 +29,7 @@ def merged(history: History, other: Path, scratch: Path) -> int:
     return len(history._stores.archive.maintenance.merge(scratch))
 
 
+@pytest.mark.soak  # the next test merges the same archives
 @pytest.mark.parametrize("sample", HISTORIES, ids=str)
 def test_an_archive_merged_into_an_empty_one_shows_the_same(sample: SampleHistory, tmp_path: Path) -> None:
     roots = [NamedRoot(sample.source_name, sample.write(tmp_path / "root"))]

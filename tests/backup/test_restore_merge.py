@@ -18,7 +18,7 @@ from tests.backup.histories import SOURCES, STORE, database_rows, file_contents
 from tests.backup.test_filtered import content
 from tests.backup.test_foreign_backups import forge
 from tests.cli.run_command import backscroll
-from tests.histories import HISTORIES_WITH_SOAK
+from tests.histories import HISTORIES
 from tests.histories import History as SampleHistory
 from tests.transfer.test_killed_migration import run_and_die
 
@@ -199,7 +199,8 @@ def test_the_hint_for_a_map_names_the_home_folders(tmp_path: Path) -> None:
     assert list((machine.home / ".claude").rglob("*.jsonl"))
 
 
-@pytest.mark.parametrize("sample", HISTORIES_WITH_SOAK, ids=str)
+@pytest.mark.soak  # test_round_trip.py restores every history into a home in use
+@pytest.mark.parametrize("sample", HISTORIES, ids=str)
 def test_every_session_comes_back_into_a_store_that_lost_it(sample: SampleHistory, tmp_path: Path) -> None:
     """One session after the other is deleted from Cursor's databases; files of the others are deleted."""
     root = sample.write(tmp_path / sample.source_name)

@@ -16,7 +16,7 @@ from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts
 from tests.backup.histories import STORE, database_rows, make_history
 from tests.backup.test_filtered import content, depends_on_others
-from tests.histories import HISTORIES_WITH_SOAK
+from tests.histories import HISTORIES, HISTORIES_WITH_SOAK
 from tests.histories import History as SampleHistory
 
 
@@ -187,7 +187,8 @@ def test_a_session_of_a_damaged_archive_is_not_restored(two_sessions: Path, tmp_
     assert not (tmp_path / "cursor").exists()
 
 
-@pytest.mark.parametrize("sample", HISTORIES_WITH_SOAK, ids=str)
+@pytest.mark.soak  # test_sessions_that_are_restored_one_by_one_are_complete reads the same archives
+@pytest.mark.parametrize("sample", HISTORIES, ids=str)
 def test_a_session_that_only_the_archive_contains_is_restored(sample: SampleHistory, tmp_path: Path) -> None:
     root = sample.write(tmp_path / sample.source_name)
     roots = [NamedRoot(sample.source_name, root)]

@@ -431,7 +431,7 @@ class Backups:
         return NightlyResult(created=created, validation=validation, verdicts=tuple(verdicts))
 
     def log_nightly(self, line: str) -> None:
-        """Append a line to ``nightly.log`` beside the archive, for a program that nobody watches."""
+        """Append a line to ``nightly.log`` beside the archive. A scheduler often discards the output."""
         with (
             suppress(OSError),  # the disk is full, or the folder of the archive is missing
             self._stores.archive_path.with_name("nightly.log").open("a", encoding="utf-8") as file,

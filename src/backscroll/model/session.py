@@ -1,4 +1,7 @@
-"""Sessions: summary, content and filter; changes while the tools write."""
+"""Sessions: summary, content and filter; changes while the tools write.
+
+The docstring of `Closing` says what a new stored field of a session needs.
+"""
 
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar, get_args

@@ -1,5 +1,7 @@
 """Write the rows of sessions (`conversations`), which other programs read, and of subagents.
 
+The values come from the `Closing` that a source yields; its docstring says the way of a new field.
+
 Sessions and subagents that changed are queued for the index, each from the first position that changed. A
 session that only grew is indexed from where it grew. A change that concerns earlier messages, or a field that
 all of its documents contain, has it indexed from the start.

@@ -1,5 +1,7 @@
 """Records of Cursor's databases, with the fields that are used.
 
+``session/bubble.py`` uses the fields of a message, ``session/session_facts.py`` those of a session.
+
 Every field accepts any JSON value, because types differ between versions; the code that uses a value checks
 its type. Large, rarely used fields stay undecoded (`Raw`). Undeclared fields, such as file snapshots and
 encryption keys, are never decoded.

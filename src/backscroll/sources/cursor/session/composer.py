@@ -1,4 +1,4 @@
-"""Read one session from its rows, its list entries and related records."""
+"""Read one session from its rows, its list entries and related records. Its facts are in `session_facts`."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime

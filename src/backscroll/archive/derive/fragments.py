@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.session_key import SessionKey
+from backscroll.archive.session_key import PARENT, SessionKey
 from backscroll.archive.storage.codec import compress, decompress
 from backscroll.model.store import HOOK_EVENTS, store_content, store_rank
 from backscroll.model.stream import Closing, best_title, is_titled
@@ -26,8 +26,6 @@ _QUERY = (
     " u.path, u.is_gone, f.status <> 'current', f.is_subagent, iif(u.is_gone, u.folder_moves, null)"
     " from fragment f join unit u on u.id = f.unit_id where length(f.closing)"
 )
-# The session of a subagent.
-PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
 class Fragment(msgspec.Struct):

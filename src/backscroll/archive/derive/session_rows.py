@@ -21,7 +21,6 @@ from backscroll.archive.derive.copies import is_undone_copy
 from backscroll.archive.derive.counts import FragmentCounts, RollupWriter, SessionTotals, count_fragment
 from backscroll.archive.derive.fragments import (
     MAX_TITLE_CHARS,
-    PARENT,
     Fragment,
     are_gone,
     closing_from_subagents,
@@ -32,7 +31,7 @@ from backscroll.archive.derive.fragments import (
     subagent_fragments,
 )
 from backscroll.archive.derive.windows import LIVE_TIMEOUT, WINDOW_PLATFORM, mark_windows_changed
-from backscroll.archive.session_key import FIRST_SUBAGENT_ID, SessionKey
+from backscroll.archive.session_key import FIRST_SUBAGENT_ID, PARENT, SessionKey
 from backscroll.archive.storage.strings import StringLookup
 from backscroll.model.dates import iso
 from backscroll.model.store import HOOK_USAGE, store_rank

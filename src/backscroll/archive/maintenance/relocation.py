@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.connection import text_list
 from backscroll.archive.derive.fragments import decode_closing, encode_closing
-from backscroll.archive.session_key import SessionKey
+from backscroll.archive.session_key import PARENT, SessionKey
 from backscroll.model.store import prompt_log_kinds
 from backscroll.model.workspace import PathMaps, mapped_workspace
 
@@ -17,7 +17,7 @@ _GONE_UNITS = (
     "select distinct u.id, u.folder_moves from fragment f join unit u on u.id = f.unit_id"  # noqa: S608
     f" where u.is_gone and u.kind not in {text_list(prompt_log_kinds())} and f.platform = :platform"
     " and (f.external_id = :id and not f.is_subagent"
-    " or coalesce(f.parent_external_id, f.inferred_parent_external_id) = :id)"
+    f" or {PARENT} = :id)"
 )
 NewRoot = Callable[[str, str], tuple[str, Callable[[str], str]] | None]
 

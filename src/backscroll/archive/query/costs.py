@@ -15,18 +15,18 @@ from msgspec.structs import replace
 
 from backscroll.archive.connection import ReadOnlyConnection, is_busy, to_ms, transaction
 from backscroll.archive.query.reported_usage import reported_increments
+from backscroll.archive.session_key import PARENT
 from backscroll.model.session import SessionSummary
 from backscroll.model.store import HOOK_USAGE, store_rank
 
 _BUCKET_MS = 900_000  # as in `derive.counts`, which is not loaded for a list
 _UNDATED_BUCKET = -1
-_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 _FRAGMENTS = (
     "select f.platform, f.external_id, null, f.id, f.store, f.message_count"  # noqa: S608 - constants
     " from json_each(?1) j cross join fragment f on f.external_id = j.value"
-    f" where (not f.is_subagent or {_PARENT} is null) and length(f.closing)"
-    f" union all select f.platform, {_PARENT}, f.external_id, f.id, f.store, f.message_count"
-    f" from json_each(?1) j cross join fragment f on {_PARENT} = +j.value"
+    f" where (not f.is_subagent or {PARENT} is null) and length(f.closing)"
+    f" union all select f.platform, {PARENT}, f.external_id, f.id, f.store, f.message_count"
+    f" from json_each(?1) j cross join fragment f on {PARENT} = +j.value"
     " where f.is_subagent and length(f.closing)"
 )
 _COSTS = (

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.connection import text_list
-from backscroll.archive.derive.fragments import PARENT
-from backscroll.archive.session_key import SessionKey
+from backscroll.archive.session_key import PARENT, SessionKey
 from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.raw_rows import BlobRef, BlobStore, has_same_rows, read_rows
